@@ -1,0 +1,77 @@
+"""Findings: what is wrong with an input, said so that a person can act on it.
+
+A finding carries a code, how many records it concerns, the first of them, the likely cause and the
+fix. Findings are values: nothing here prints, and nothing is lost by turning one into a number.
+Errors stop an evaluation (`InputError`) unless it is forced; warnings and notes travel with it.
+
+Not a logging system, and not the place where checks live (see `openset.tables.check`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """How serious a finding is."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong, or worth knowing, about an input.
+
+    Attributes:
+        code: Stable identifier such as ``OS203``; the hundreds digit names the group (1 reading,
+            2 boxes and scores, 3 labels and roles, 4 how ground truth and detections join).
+        level: Error, warning or note.
+        message: What was found, with counts.
+        count: Number of records concerned.
+        example: The first record concerned.
+        cause: The likely cause.
+        fix: What to do about it.
+    """
+
+    code: str
+    level: Level
+    message: str
+    count: int = 1
+    example: str = ""
+    cause: str = ""
+    fix: str = ""
+
+    def __str__(self) -> str:
+        head = f"{self.level} {self.code}  {self.message}"
+        rows = [("first: ", self.example), ("likely cause: ", self.cause), ("fix: ", self.fix)]
+        pad = " " * (len(str(self.level)) + len(self.code) + 3)
+        return "\n".join([head, *(f"{pad}{name}{text}" for name, text in rows if text)])
+
+
+class OpenSetError(Exception):
+    """Base of every error that users of the package see."""
+
+
+class InputError(OpenSetError, ValueError):
+    """An input cannot be used; `findings` says why.
+
+    >>> error = InputError([Finding("OS101", Level.ERROR, "no such file: gt.json")])
+    >>> print(error)
+    error OS101  no such file: gt.json
+    """
+
+    def __init__(self, findings: list[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("\n".join(str(finding) for finding in findings))
+
+
+class UsageError(OpenSetError, ValueError):
+    """An argument is wrong: a misspelt name, an impossible option."""
+
+
+def refuse(code: str, message: str, *, example: str = "", cause: str = "", fix: str = "") -> InputError:
+    """Build the error for a single fatal finding."""
+    return InputError([Finding(code, Level.ERROR, message, 1, example, cause, fix)])

@@ -1,0 +1,90 @@
+"""Discovery: how a new file becomes a metric, a format, or whatever else is found by name.
+
+A decorator tags a function or class with a record (`tag`); `discover` imports every public module
+of a package, and every entry point of the group ``openset.<package>``, and collects the tagged
+objects. Two objects of one name are an error, a misspelt name gets a suggestion. There is no list
+to edit: adding a file is all it takes.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from types import ModuleType
+from typing import Any, TypeVar
+
+from openset.findings import OpenSetError, UsageError
+
+T = TypeVar("T")
+_ATTRIBUTE = "__openset__"
+
+
+class DuplicateNameError(OpenSetError):
+    """Two plug-ins claim one name."""
+
+
+def tag(kind: str, record: Any) -> Callable[[T], T]:
+    """Mark an object as a plug-in of `kind`; `record` must have a `name`."""
+
+    def mark(target: T) -> T:
+        setattr(target, _ATTRIBUTE, (kind, record))
+        return target
+
+    return mark
+
+
+def record_of(target: object) -> Any:
+    """The record an object was tagged with."""
+    return getattr(target, _ATTRIBUTE)[1]
+
+
+@cache
+def discover(package: str, kind: str) -> Mapping[str, Any]:
+    """All tagged objects of `kind` in the modules of `package` and in its entry points, by name."""
+    found: dict[str, Any] = {}
+    for module in _modules(package):
+        for target in list(vars(module).values()):
+            mark = getattr(target, _ATTRIBUTE, None)
+            if isinstance(mark, tuple) and mark[0] == kind:
+                _add(found, mark[1].name, target, kind)
+    return found
+
+
+def _add(found: dict[str, Any], name: str, target: Any, kind: str) -> None:
+    other = found.setdefault(name, target)
+    if other is not target:
+        where = f"{other.__module__} and {target.__module__}"
+        raise DuplicateNameError(f"two plug-ins are called {kind} {name!r}: {where}")
+
+
+def _modules(package: str) -> Iterable[ModuleType]:
+    root = importlib.import_module(package)
+    for info in sorted(pkgutil.iter_modules(root.__path__), key=lambda info: info.name):
+        if not info.name.startswith("_"):
+            yield importlib.import_module(f"{package}.{info.name}")
+    yield from _entry_points(package)
+
+
+def _entry_points(group: str) -> Iterable[ModuleType]:
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=group):
+        yield importlib.import_module(entry.module)
+
+
+def lookup(table: Mapping[str, T], name: str, what: str) -> T:
+    """`table[name]`, or an error that names the closest entries.
+
+    >>> lookup({"coco": 1, "owod": 2}, "oword", "protocol")
+    Traceback (most recent call last):
+    ...
+    openset.findings.UsageError: unknown protocol 'oword'. Did you mean 'owod'? ...
+    """
+    if name in table:
+        return table[name]
+    close = difflib.get_close_matches(name, table, n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    raise UsageError(f"unknown {what} {name!r}.{hint} Known: {', '.join(sorted(table))}")

@@ -1,0 +1,81 @@
+"""Columns: what the two tables share (validation, selection, ids of either kind).
+
+An image id is an integer or a string, as in the files. A column of ids is therefore an `int64` or
+a NumPy string array, never an object array, so that joins are vectorised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import UsageError
+
+Attributes = Mapping[str, NDArray[Any]]
+
+
+def ids(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
+    """Image ids as an `int64` column if all are integers, else as strings.
+
+    >>> ids([3, 1]).dtype.kind, ids(["a", 1]).tolist()
+    ('i', ['a', '1'])
+    """
+    array = np.asarray(values)
+    if array.size == 0 and array.dtype.kind not in "iuU":
+        return np.empty(0, np.int64)
+    if array.dtype.kind in "iu":
+        return array.astype(np.int64, copy=False)
+    if array.dtype.kind == "U":
+        return array
+    if array.dtype.kind == "f":
+        raise UsageError("image ids must be integers or strings, not floats")
+    return np.array([str(value) for value in values])
+
+
+def column(name: str, values: Any, dtype: Any, length: int, width: int | None = None) -> NDArray[Any]:
+    """`values` as a contiguous column of `dtype`, refused when its shape is not the table's."""
+    array = np.ascontiguousarray(values, dtype)
+    shape = (length,) if width is None else (length, width)
+    if array.shape != shape:
+        if array.size == 0 and length == 0:
+            return np.empty(shape, dtype)
+        raise UsageError(f"expected column {name!r} of shape {shape}, but got {array.shape}")
+    return array
+
+
+def take(attributes: Attributes, index: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """The rows `index` of every attribute column."""
+    return {name: values[index] for name, values in attributes.items()}
+
+
+def positions(table: NDArray[Any], values: NDArray[Any]) -> NDArray[np.int32]:
+    """Index of each value in `table` (any order, distinct), -1 where it is absent.
+
+    >>> positions(np.array([7, 3, 9]), np.array([3, 9, 4])).tolist()
+    [1, 2, -1]
+    """
+    if len(values) == 0 or len(table) == 0:
+        return np.full(len(values), -1, np.int32)
+    if table.dtype.kind != values.dtype.kind:
+        return positions(table.astype(str), values.astype(str))
+    if table.dtype.kind == "i":
+        low, high = int(table.min()), int(table.max())
+        if high - low < max(1 << 22, 8 * len(values)):
+            return _positions_by_lookup(table, values, low, high)
+    order = np.argsort(table, kind="stable")
+    at = np.searchsorted(table[order], values).clip(0, len(table) - 1)
+    found = order[at]
+    return np.where(table[found] == values, found, -1).astype(np.int32)
+
+
+def _positions_by_lookup(
+    table: NDArray[Any], values: NDArray[Any], low: int, high: int
+) -> NDArray[np.int32]:
+    where = np.full(high - low + 2, -1, np.int32)
+    where[table - low] = np.arange(len(table), dtype=np.int32)
+    if values.min() < low or values.max() > high:
+        values = np.where((values < low) | (values > high), high + 1, values)
+    return where[values - low] if low else where[values]

@@ -1,0 +1,71 @@
+"""Join: which image and which class of the ground truth each detection speaks of.
+
+Image ids join by id, or else by file name or its stem, because detectors write either. Labels join
+by category id (COCO results) or by name and synonym (everything else). What does not join is kept
+and marked, so that `check` can say it and matching can leave it out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.tables.annotations import Annotations
+from openset.tables.columns import positions
+from openset.tables.detections import Detections
+from openset.tables.vocabulary import Vocabulary, is_unknown_spelling
+
+IGNORED = -1
+ABSENT = -2
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Where detections belong.
+
+    Attributes:
+        image: Index into the images of the ground truth, -1 when the image is not there.
+        klass: Class index (see `Vocabulary.classes`), `IGNORED`, or `ABSENT` when the ground truth
+            has no such label.
+        leaked: The label names a class that is unknown here: the detector was taught it.
+    """
+
+    image: NDArray[np.int32]
+    klass: NDArray[np.int32]
+    leaked: NDArray[np.bool_]
+
+
+def join(truth: Annotations, detections: Detections, vocabulary: Vocabulary) -> Joined:
+    """Find the image and the class of every detection."""
+    labels = detections.labels or truth.labels
+    classes = np.append(vocabulary.classes(labels), ABSENT).astype(np.int32)
+    named = np.array([not is_unknown_spelling(label) for label in labels] + [False])
+    leaks = named & (classes == len(vocabulary.known))
+    label = _labels(truth, detections)
+    leaked = leaks[label] if leaks.any() else np.zeros(len(detections), np.bool_)
+    return Joined(join_images(truth, detections.image), classes[label], leaked)
+
+
+def _labels(truth: Annotations, detections: Detections) -> NDArray[np.integer]:
+    if detections.labels:
+        return detections.label
+    assert truth.category_id is not None
+    return positions(truth.category_id, detections.label)
+
+
+def join_images(truth: Annotations, ids: NDArray[np.generic]) -> NDArray[np.int32]:
+    """Index of each image id in the ground truth: by id, else by file name, else by its stem."""
+    found = positions(truth.images.id, ids)
+    names = truth.images.file_name
+    if names is None or len(ids) == 0 or found.max(initial=-1) >= 0:
+        return found
+    text = ids.astype(str)
+    for key in (names.astype(str), np.array([PurePosixPath(name).stem for name in names])):
+        if len(np.unique(key)) == len(key):
+            found = positions(key, text)
+            if found.max() >= 0:
+                return found
+    return found

@@ -1,0 +1,288 @@
+"""Vocabulary: which labels a detector was taught, which are unknown to it, which do not count.
+
+The role of a label is always stated, never implied by a position in a list. A vocabulary also
+knows synonyms (``tvmonitor`` is ``tv``), which classes are similar (for error diagnosis), and the
+order of tasks in open-world learning. Its hash is part of every result, and results with different
+hashes refuse to be compared.
+
+Not the list of labels of a file (that is `Annotations.labels`): a vocabulary may name labels that
+a file does not have, and gives every other label of the file the role `rest`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import UsageError, refuse
+from openset.plugins import lookup
+from openset.tables.annotations import Annotations
+
+_FOLDER = Path(__file__).with_name("vocabularies")
+UNKNOWN_SPELLINGS = frozenset({"unknown", "unk", "unknowns", "unknownobject", "unknownclass"})
+SAME_CLASS = (
+    # Pascal VOC and COCO call six classes by different names.
+    ("aeroplane", "airplane"),
+    ("diningtable", "dining table"),
+    ("motorbike", "motorcycle"),
+    ("pottedplant", "potted plant"),
+    ("sofa", "couch"),
+    ("tvmonitor", "tv"),
+)
+
+
+class Role(StrEnum):
+    """What a label is to the detector under test."""
+
+    KNOWN = "known"
+    UNKNOWN = "unknown"
+    IGNORED = "ignored"
+
+
+def normal(name: str) -> str:
+    """A label's spelling reduced to what matters: ``Dining_Table`` and ``diningtable`` are one."""
+    return re.sub(r"[\s_\-]+", "", name).lower()
+
+
+def is_unknown_spelling(name: str) -> bool:
+    """Whether a label says "unknown" in one of the usual ways."""
+    return normal(name) in UNKNOWN_SPELLINGS
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Roles of labels.
+
+    Attributes:
+        tasks: Known labels by task, in the order they were taught; the last task is the current
+            one. A plain list of known labels is a single task.
+        unknown: Labels stated to be unknown (beside every spelling of "unknown").
+        ignored: Labels whose objects and detections take no part in the evaluation.
+        rest: Role of a label that is not listed.
+        synonyms: Pairs of names that are one label.
+        similar: Groups of similar known labels; a label may be in several.
+        name: Name of a built-in or file, for display only.
+
+    >>> voc = Vocabulary.of(["dog", "tv"])
+    >>> voc.role("TV_Monitor"), voc.role("zebra"), voc.role("Unknown")
+    (<Role.KNOWN: 'known'>, <Role.UNKNOWN: 'unknown'>, <Role.UNKNOWN: 'unknown'>)
+    """
+
+    tasks: tuple[tuple[str, ...], ...]
+    unknown: frozenset[str] = frozenset()
+    ignored: frozenset[str] = frozenset()
+    rest: Role = Role.UNKNOWN
+    synonyms: tuple[tuple[str, ...], ...] = SAME_CLASS
+    similar: tuple[tuple[str, ...], ...] = ()
+    name: str = ""
+    _index: Mapping[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        index: dict[str, int] = {}
+        for position, label in enumerate(self.known):
+            key = self._key(label)
+            if key in index:
+                raise UsageError(f"label {label!r} is listed as known twice")
+            if is_unknown_spelling(label):
+                raise UsageError(f"label {label!r} cannot be a known class")
+            index[key] = position
+        object.__setattr__(self, "_index", index)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """All known labels, previous tasks first."""
+        return tuple(label for task in self.tasks for label in task)
+
+    @property
+    def previous(self) -> tuple[str, ...]:
+        """Labels taught before the current task."""
+        return tuple(label for task in self.tasks[:-1] for label in task)
+
+    @property
+    def current(self) -> tuple[str, ...]:
+        """Labels of the current task."""
+        return self.tasks[-1] if self.tasks else ()
+
+    def _key(self, label: str) -> str:
+        return self._canonical.get(normal(label), normal(label))
+
+    @property
+    def _canonical(self) -> Mapping[str, str]:
+        return _canonical(self.synonyms)
+
+    def role(self, label: str) -> Role:
+        """The role of a label, by name or synonym."""
+        key = self._key(label)
+        if key in self._index:
+            return Role.KNOWN
+        if key in {self._key(name) for name in self.ignored}:
+            return Role.IGNORED
+        if is_unknown_spelling(label) or key in {self._key(name) for name in self.unknown}:
+            return Role.UNKNOWN
+        return self.rest
+
+    def classes(self, labels: Iterable[str]) -> NDArray[np.int32]:
+        """Class index of each label: its position among the known, K if unknown, -1 if ignored."""
+        k = len(self._index)
+        other = {Role.UNKNOWN: k, Role.IGNORED: -1}
+        rows = []
+        for label in labels:
+            role = self.role(label)
+            rows.append(self._index[self._key(label)] if role is Role.KNOWN else other[role])
+        return np.array(rows, np.int32)
+
+    def similarity(self) -> NDArray[np.bool_] | None:
+        """Which pairs of known classes are similar, as a matrix over K + 1 classes, or None."""
+        if not self.similar:
+            return None
+        k = len(self._index)
+        matrix = np.zeros((k + 1, k + 1), np.bool_)
+        for group in self.similar:
+            members = [self._index[key] for key in map(self._key, group) if key in self._index]
+            matrix[np.ix_(members, members)] = True
+        np.fill_diagonal(matrix, False)
+        return matrix
+
+    @property
+    def hash(self) -> str:
+        """Twelve hexadecimal digits that change when any role changes."""
+        parts = {
+            "tasks": [sorted(self._key(label) for label in task) for task in self.tasks],
+            "unknown": sorted(map(self._key, self.unknown)),
+            "ignored": sorted(map(self._key, self.ignored)),
+            "rest": self.rest,
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
+
+    @classmethod
+    def of(
+        cls, known: Vocabulary | str | Path | Sequence[str] | None, truth: Annotations | None = None
+    ) -> Vocabulary:
+        """The vocabulary that a user's `known` argument means.
+
+        Args:
+            known: A vocabulary, the name of a built-in (``voc20``, ``coco80``, ``owod-t1`` ...), a
+                text or TOML file, label names, or None for the roles stated in `truth` itself.
+            truth: Ground truth, needed when `known` is None.
+        """
+        if isinstance(known, Vocabulary):
+            return known
+        if known is None:
+            return cls.from_annotations(truth)
+        if isinstance(known, (str, Path)):
+            return cls._named(known)
+        return cls(tasks=(tuple(known),))
+
+    @classmethod
+    def _named(cls, known: str | Path) -> Vocabulary:
+        path, name = Path(known), str(known)
+        if name in builtin_names():
+            return cls.from_file(_FOLDER / f"{name}.toml")
+        if path.is_file():
+            return cls.from_file(path)
+        if path.suffix in {".toml", ".txt"} or "/" in name:
+            raise refuse("OS101", f"no such vocabulary file: {name}")
+        if "," in name:
+            return cls(tasks=(tuple(part.strip() for part in name.split(",") if part.strip()),))
+        lookup(dict.fromkeys(builtin_names()), name, "vocabulary")
+        raise AssertionError  # lookup always raises here
+
+    @classmethod
+    def from_file(cls, path: Path) -> Vocabulary:
+        """Read a vocabulary: TOML with the attributes' names, or text with one label per line."""
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise refuse("OS102", f"cannot read vocabulary {path}: {error}") from error
+        if path.suffix != ".toml":
+            lines = (line.partition("#")[0].strip() for line in text.splitlines())
+            return cls(tasks=(tuple(line for line in lines if line),), name=path.stem)
+        try:
+            return cls._from_table(tomllib.loads(text), path.stem)
+        except (tomllib.TOMLDecodeError, TypeError, ValueError) as error:
+            raise refuse("OS102", f"cannot read vocabulary {path}: {error}") from error
+
+    @classmethod
+    def _from_table(cls, table: dict[str, Any], stem: str) -> Vocabulary:
+        allowed = {"name", "known", "tasks", "unknown", "ignored", "rest", "synonyms", "similar"}
+        for key in table:
+            lookup(dict.fromkeys(allowed), key, "vocabulary key")
+        if ("known" in table) == ("tasks" in table):
+            raise UsageError("a vocabulary states either known = [...] or tasks = [[...], ...]")
+        tasks = table["tasks"] if "tasks" in table else [table["known"]]
+        return cls(
+            tasks=tuple(tuple(task) for task in tasks),
+            unknown=frozenset(table.get("unknown", ())),
+            ignored=frozenset(table.get("ignored", ())),
+            rest=Role(table.get("rest", Role.UNKNOWN)),
+            synonyms=SAME_CLASS + tuple(tuple(pair) for pair in table.get("synonyms", ())),
+            similar=tuple(tuple(group) for group in table.get("similar", ())),
+            name=table.get("name", stem),
+        )
+
+    @classmethod
+    def from_annotations(cls, truth: Annotations | None) -> Vocabulary:
+        """The roles that a ground-truth file states itself.
+
+        In this order: ``info.openset`` (category ids of `known_prev`, `known_cur`, `unknown_id`),
+        `role` fields of the categories, a category named "unknown".
+        """
+        if truth is None:
+            raise UsageError("state which labels are known: known='voc20', a file or a list")
+        openset = truth.info.get("openset")
+        if isinstance(openset, Mapping) and "known" in openset:
+            return cls._from_info(openset, truth)
+        if any(truth.role):
+            return cls._from_roles(truth)
+        if any(map(is_unknown_spelling, truth.labels)):
+            known = tuple(label for label in truth.labels if not is_unknown_spelling(label))
+            return cls(tasks=(known,))
+        raise refuse(
+            "OS301",
+            "the ground truth does not say which labels are known",
+            example=", ".join(truth.labels[:5]),
+            cause="no category is named 'unknown', none has a role, and info.openset is absent",
+            fix="pass known='voc20' (or another built-in), a list of labels, or a vocabulary file",
+        )
+
+    @classmethod
+    def _from_info(cls, openset: Mapping[str, Any], truth: Annotations) -> Vocabulary:
+        assert truth.category_id is not None
+        names = dict(zip(truth.category_id.tolist(), truth.labels, strict=True))
+        tasks = [openset.get("known_prev") or [], openset.get("known_cur") or openset["known"]]
+        listed = tuple(tuple(names[i] for i in task if i in names) for task in tasks if task)
+        return cls(tasks=listed, name="info.openset")
+
+    @classmethod
+    def _from_roles(cls, truth: Annotations) -> Vocabulary:
+        by_role: dict[str, list[str]] = {role: [] for role in Role}
+        for label, role in zip(truth.labels, truth.role, strict=True):
+            lookup(by_role, role or Role.UNKNOWN, "role").append(label)
+        return cls(
+            tasks=(tuple(by_role["known"]),),
+            unknown=frozenset(by_role["unknown"]),
+            ignored=frozenset(by_role["ignored"]),
+            name="role fields",
+        )
+
+
+@cache
+def _canonical(synonyms: tuple[tuple[str, ...], ...]) -> Mapping[str, str]:
+    return {normal(name): normal(group[0]) for group in synonyms for name in group}
+
+
+@cache
+def builtin_names() -> tuple[str, ...]:
+    """Names of the built-in vocabularies."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
