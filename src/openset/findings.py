@@ -72,6 +72,8 @@ class UsageError(OpenSetError, ValueError):
     """An argument is wrong: a misspelt name, an impossible option."""
 
 
-def refuse(code: str, message: str, *, example: str = "", cause: str = "", fix: str = "") -> InputError:
+def refuse(
+    code: str, message: str, *, example: str = "", cause: str = "", fix: str = ""
+) -> InputError:
     """Build the error for a single fatal finding."""
     return InputError([Finding(code, Level.ERROR, message, 1, example, cause, fix)])

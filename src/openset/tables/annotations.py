@@ -40,6 +40,8 @@ class Images:
         set_ = object.__setattr__
         set_(self, "id", ids(self.id))
         n = len(self.id)
+        if self.file_name is not None:
+            set_(self, "file_name", column("file_name", self.file_name, np.str_, n))
         for name in ("width", "height"):
             values = getattr(self, name)
             blank = np.full(n, np.nan)
@@ -109,7 +111,7 @@ class Annotations:
     def _check_indices(self) -> None:
         for name, limit in (("image", len(self.images)), ("label", len(self.labels))):
             values = getattr(self, name)
-            if len(values) and not (0 <= values.min() and values.max() < limit):
+            if len(values) and not (values.min() >= 0 and values.max() < limit):
                 raise UsageError(f"column {name!r} must index 0..{limit - 1}")
 
     def __len__(self) -> int:

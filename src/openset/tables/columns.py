@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from openset.findings import UsageError
 
@@ -35,9 +35,11 @@ def ids(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
     return np.array([str(value) for value in values])
 
 
-def column(name: str, values: Any, dtype: Any, length: int, width: int | None = None) -> NDArray[Any]:
+def column(
+    name: str, values: ArrayLike, dtype: DTypeLike, length: int, width: int | None = None
+) -> NDArray[Any]:
     """`values` as a contiguous column of `dtype`, refused when its shape is not the table's."""
-    array = np.ascontiguousarray(values, dtype)
+    array: NDArray[Any] = np.ascontiguousarray(values, dtype)
     shape = (length,) if width is None else (length, width)
     if array.shape != shape:
         if array.size == 0 and length == 0:
@@ -78,4 +80,5 @@ def _positions_by_lookup(
     where[table - low] = np.arange(len(table), dtype=np.int32)
     if values.min() < low or values.max() > high:
         values = np.where((values < low) | (values > high), high + 1, values)
-    return where[values - low] if low else where[values]
+    found: NDArray[np.int32] = where[values - low] if low else where[values]
+    return found

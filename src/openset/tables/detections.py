@@ -79,7 +79,11 @@ class Detections:
                 set_(self, name, column(name, values, np.float32, n, width))
         if self.logits is not None and self.layout is None:
             raise UsageError("logits need a layout: which column is the background, if any?")
-        if self.labels and n and not (0 <= self.label.min() and self.label.max() < len(self.labels)):
+        if (
+            self.labels
+            and n
+            and not (self.label.min() >= 0 and self.label.max() < len(self.labels))
+        ):
             raise UsageError(f"column 'label' must index the {len(self.labels)} names in labels")
 
     def __len__(self) -> int:

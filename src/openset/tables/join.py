@@ -57,13 +57,14 @@ def _labels(truth: Annotations, detections: Detections) -> NDArray[np.integer]:
 
 
 def join_images(truth: Annotations, ids: NDArray[np.generic]) -> NDArray[np.int32]:
-    """Index of each image id in the ground truth: by id, else by file name, else by its stem."""
+    """Index of each image id in the ground truth: by id, else by path, file name or its stem."""
     found = positions(truth.images.id, ids)
     names = truth.images.file_name
     if names is None or len(ids) == 0 or found.max(initial=-1) >= 0:
         return found
     text = ids.astype(str)
-    for key in (names.astype(str), np.array([PurePosixPath(name).stem for name in names])):
+    paths = [PurePosixPath(name) for name in names.tolist()]
+    for key in (names, np.array([p.name for p in paths]), np.array([p.stem for p in paths])):
         if len(np.unique(key)) == len(key):
             found = positions(key, text)
             if found.max() >= 0:

@@ -87,17 +87,25 @@ class Vocabulary:
     similar: tuple[tuple[str, ...], ...] = ()
     name: str = ""
     _index: Mapping[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _other: Mapping[str, Role] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         index: dict[str, int] = {}
         for position, label in enumerate(self.known):
-            key = self._key(label)
+            key = self.key(label)
             if key in index:
                 raise UsageError(f"label {label!r} is listed as known twice")
             if is_unknown_spelling(label):
                 raise UsageError(f"label {label!r} cannot be a known class")
             index[key] = position
+        other = dict.fromkeys(map(self.key, self.unknown), Role.UNKNOWN)
+        other |= dict.fromkeys(map(self.key, self.ignored), Role.IGNORED)
+        if self.rest is Role.KNOWN:
+            raise UsageError("rest cannot be 'known': list the known labels")
+        if both := sorted(index.keys() & other.keys()):
+            raise UsageError(f"label {both[0]!r} is listed as known and as {other[both[0]]}")
         object.__setattr__(self, "_index", index)
+        object.__setattr__(self, "_other", other)
 
     @property
     def known(self) -> tuple[str, ...]:
@@ -114,32 +122,22 @@ class Vocabulary:
         """Labels of the current task."""
         return self.tasks[-1] if self.tasks else ()
 
-    def _key(self, label: str) -> str:
-        return self._canonical.get(normal(label), normal(label))
-
-    @property
-    def _canonical(self) -> Mapping[str, str]:
-        return _canonical(self.synonyms)
+    def key(self, label: str) -> str:
+        """What two labels share when they are one: the reduced spelling of a synonym."""
+        name = normal(label)
+        return _canonical(self.synonyms).get(name, name)
 
     def role(self, label: str) -> Role:
         """The role of a label, by name or synonym."""
-        key = self._key(label)
-        if key in self._index:
-            return Role.KNOWN
-        if key in {self._key(name) for name in self.ignored}:
-            return Role.IGNORED
-        if is_unknown_spelling(label) or key in {self._key(name) for name in self.unknown}:
-            return Role.UNKNOWN
-        return self.rest
+        default = Role.UNKNOWN if is_unknown_spelling(label) else self.rest
+        key = self.key(label)
+        return Role.KNOWN if key in self._index else self._other.get(key, default)
 
     def classes(self, labels: Iterable[str]) -> NDArray[np.int32]:
         """Class index of each label: its position among the known, K if unknown, -1 if ignored."""
-        k = len(self._index)
-        other = {Role.UNKNOWN: k, Role.IGNORED: -1}
-        rows = []
-        for label in labels:
-            role = self.role(label)
-            rows.append(self._index[self._key(label)] if role is Role.KNOWN else other[role])
+        other = {Role.UNKNOWN: len(self._index), Role.IGNORED: -1}
+        pairs = ((self.key(label), self.role(label)) for label in labels)
+        rows = [self._index[key] if role is Role.KNOWN else other[role] for key, role in pairs]
         return np.array(rows, np.int32)
 
     def similarity(self) -> NDArray[np.bool_] | None:
@@ -149,7 +147,7 @@ class Vocabulary:
         k = len(self._index)
         matrix = np.zeros((k + 1, k + 1), np.bool_)
         for group in self.similar:
-            members = [self._index[key] for key in map(self._key, group) if key in self._index]
+            members = [self._index[key] for key in map(self.key, group) if key in self._index]
             matrix[np.ix_(members, members)] = True
         np.fill_diagonal(matrix, False)
         return matrix
@@ -158,9 +156,9 @@ class Vocabulary:
     def hash(self) -> str:
         """Twelve hexadecimal digits that change when any role changes."""
         parts = {
-            "tasks": [sorted(self._key(label) for label in task) for task in self.tasks],
-            "unknown": sorted(map(self._key, self.unknown)),
-            "ignored": sorted(map(self._key, self.ignored)),
+            "tasks": [sorted(self.key(label) for label in task) for task in self.tasks],
+            "unknown": sorted(map(self.key, self.unknown)),
+            "ignored": sorted(map(self.key, self.ignored)),
             "rest": self.rest,
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
@@ -202,7 +200,7 @@ class Vocabulary:
     def from_file(cls, path: Path) -> Vocabulary:
         """Read a vocabulary: TOML with the attributes' names, or text with one label per line."""
         try:
-            text = path.read_text("utf-8")
+            text = path.read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise refuse("OS102", f"cannot read vocabulary {path}: {error}") from error
         if path.suffix != ".toml":
@@ -222,12 +220,12 @@ class Vocabulary:
             raise UsageError("a vocabulary states either known = [...] or tasks = [[...], ...]")
         tasks = table["tasks"] if "tasks" in table else [table["known"]]
         return cls(
-            tasks=tuple(tuple(task) for task in tasks),
-            unknown=frozenset(table.get("unknown", ())),
-            ignored=frozenset(table.get("ignored", ())),
+            tasks=tuple(map(_names, tasks)),
+            unknown=frozenset(_names(table.get("unknown", []))),
+            ignored=frozenset(_names(table.get("ignored", []))),
             rest=Role(table.get("rest", Role.UNKNOWN)),
-            synonyms=SAME_CLASS + tuple(tuple(pair) for pair in table.get("synonyms", ())),
-            similar=tuple(tuple(group) for group in table.get("similar", ())),
+            synonyms=SAME_CLASS + tuple(map(_names, table.get("synonyms", []))),
+            similar=tuple(map(_names, table.get("similar", []))),
             name=table.get("name", stem),
         )
 
@@ -260,13 +258,15 @@ class Vocabulary:
     def _from_info(cls, openset: Mapping[str, Any], truth: Annotations) -> Vocabulary:
         assert truth.category_id is not None
         names = dict(zip(truth.category_id.tolist(), truth.labels, strict=True))
-        tasks = [openset.get("known_prev") or [], openset.get("known_cur") or openset["known"]]
+        previous = openset.get("known_prev") or []
+        rest = [i for i in openset["known"] if i not in previous]
+        tasks = [previous, openset.get("known_cur") or rest]
         listed = tuple(tuple(names[i] for i in task if i in names) for task in tasks if task)
         return cls(tasks=listed, name="info.openset")
 
     @classmethod
     def _from_roles(cls, truth: Annotations) -> Vocabulary:
-        by_role: dict[str, list[str]] = {role: [] for role in Role}
+        by_role: dict[str, list[str]] = {role.value: [] for role in Role}
         for label, role in zip(truth.labels, truth.role, strict=True):
             lookup(by_role, role or Role.UNKNOWN, "role").append(label)
         return cls(
@@ -277,9 +277,23 @@ class Vocabulary:
         )
 
 
+def _names(values: object) -> tuple[str, ...]:
+    # A lone string is a sequence too: of its letters.
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise UsageError(f"expected a list of label names, but got {values!r}")
+    return tuple(values)
+
+
 @cache
 def _canonical(synonyms: tuple[tuple[str, ...], ...]) -> Mapping[str, str]:
-    return {normal(name): normal(group[0]) for group in synonyms for name in group}
+    table: dict[str, str] = {}
+    for group in synonyms:
+        names = [normal(name) for name in group]
+        # Groups that share a name are one group, whichever was stated first.
+        heads = {table[name] for name in names if name in table}
+        names += [name for name, head in table.items() if head in heads]
+        table |= dict.fromkeys(names, min(heads, default=names[0]))
+    return table
 
 
 @cache

@@ -1,0 +1,186 @@
+"""Codes: the catalogue of everything that can be wrong with an input.
+
+One entry per code: what it means, the likely cause and the fix. A finding takes its cause and fix
+from here unless it knows better. The hundreds digit names the group: 1 reading files, 2 boxes and
+scores, 3 labels and roles, 4 how ground truth and detections join.
+
+Not the checks themselves (see `openset.tables.check`), and not their levels: the same code can be
+a warning for a few records and an error for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+GROUPS: Mapping[str, str] = {
+    "1": "Reading files",
+    "2": "Boxes and scores",
+    "3": "Labels and roles",
+    "4": "Joining ground truth and detections",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One entry of the catalogue.
+
+    Attributes:
+        code: Stable identifier such as ``OS203``.
+        title: A few words.
+        meaning: What it means for the numbers.
+        cause: The likely cause.
+        fix: What to do about it.
+    """
+
+    code: str
+    title: str
+    meaning: str
+    cause: str
+    fix: str
+
+    @property
+    def group(self) -> str:
+        """Name of the group the code belongs to."""
+        return GROUPS[self.code[2]]
+
+
+_SCALE = "boxes were predicted on resized images, or are in another layout than x, y, width, height"
+_LAYOUT = "state the layout: boxes='xyxy', 'cxcywh', 'xywh-norm', 'xyxy-norm' or 'cxcywh-norm'"
+
+_ENTRIES = (
+    Code("OS101", "file missing", "There is no file at the path.",
+         "a misspelt path, or a path relative to another folder", "give the path of a file"),
+    Code("OS102", "file unreadable", "The file exists but cannot be read or decoded.",
+         "a truncated download, a broken export, or missing read permission",
+         "open the file at the place named and repair it, or export it again"),
+    Code("OS103", "folder in place of a file", "A file was expected but the path is a folder.",
+         "the folder of a data set was given", "name the annotation or detection file in it"),
+    Code("OS104", "content not recognised", "The content is in none of the known formats.",
+         "a format that is not supported, or a file with another extension than its content",
+         "name the format, or convert the file to COCO JSON"),
+    Code("OS105", "detections given as ground truth", "The ground truth holds detection records.",
+         "the two files were swapped", "give the ground truth first, then the detections"),
+    Code("OS106", "ground truth given as detections", "The detections hold ground-truth records.",
+         "the two files were swapped", "give the ground truth first, then the detections"),
+    Code("OS107", "key missing", "A record lacks a value that the format requires.",
+         "a partial export, such as detections without scores", "write the key for every record"),
+    Code("OS108", "wrong type", "A value has another type than the format requires.",
+         "numbers written as text, or a nested list that should be flat",
+         "write the value with the type named"),
+    Code("OS109", "broken XML", "An XML file is not well formed.",
+         "a truncated file, or an unescaped character", "repair the file at the place named"),
+    Code("OS110", "image sizes needed", "The format has relative boxes and the sizes are unknown.",
+         "formats such as YOLO text do not store the size of an image",
+         "give the images, or a ground truth that states width and height"),
+    Code("OS111", "duplicate ids", "Two images or two categories share an id.",
+         "files were concatenated without renumbering", "give every record its own id"),
+    Code("OS112", "dangling reference", "A record refers to an image or category that is absent.",
+         "a subset of the images was written without its annotations, or the reverse",
+         "remove the records, or add what they refer to"),
+    Code("OS113", "unsafe file name", "A file name leaves the folder it should be in.",
+         "an absolute path or '..' in a file name", "use names relative to the image folder"),
+    Code("OS201", "box is not finite", "A coordinate is NaN or infinite, so no overlap exists.",
+         "a division by zero, or an overflow in half precision",
+         "remove the records or repair the export"),
+    Code("OS202", "score is not finite", "A score is NaN or infinite, so it cannot be ranked.",
+         "an overflow in half precision, or a logarithm of zero",
+         "remove the records or repair the export"),
+    Code("OS203", "normalised boxes", "Boxes lie in the unit square while images are in pixels.",
+         "the boxes are normalised by the size of the image",
+         "boxes='cxcywh-norm', 'xywh-norm' or 'xyxy-norm' converts them"),
+    Code("OS204", "corners read as sizes", "Boxes leave their image as x, y, width, height and fit "
+         "it as x1, y1, x2, y2.", "the detector writes corners", "boxes='xyxy' converts them"),
+    Code("OS205", "negative size", "A box has a negative width or height and matches nothing.",
+         "width was computed as x1 - x2, or corners were written in another order",
+         "repair the records; boxes= names another layout"),
+    Code("OS206", "empty box", "A box has no area: it overlaps nothing.",
+         "boxes were rounded or clipped to nothing", "leave such boxes out of the file"),
+    Code("OS207", "box far outside its image", "A box reaches more than a quarter of the image's "
+         "side beyond the border.", _SCALE, _LAYOUT + ", or scale the boxes back to the image"),
+    Code("OS208", "score outside 0..1", "Score thresholds of protocols expect 0..1.",
+         "percentages, logits or another unbounded score",
+         "write probabilities; force=True ranks by the scores as they are"),
+    Code("OS209", "all scores are equal", "Nothing can be ranked: precision depends on file order.",
+         "labels were exported in place of detections, or the score was lost",
+         "write the confidence of each detection"),
+    Code("OS210", "duplicate detections", "The same image, label and box occur again; each further "
+         "one is a false positive.", "files were concatenated, or a batch was evaluated twice",
+         "remove the duplicates"),
+    Code("OS211", "object larger than its image", "An area exceeds the area of the image, so size "
+         "ranges are wrong.", "the size of the image or the area was taken before resizing",
+         "correct area, width or height in the ground truth"),
+    Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
+         "no category is named 'unknown', none has a role, and info.openset is absent",
+         "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),
+    Code("OS302", "no unknown objects", "Metrics about unknown objects have no value (None).",
+         "a closed-set ground truth, or every label was listed as known",
+         "give a ground truth with unknown objects, or list fewer labels in known="),
+    Code("OS303", "no known objects", "Metrics about known classes have no value (None).",
+         "known= lists other labels than the file, or the file holds unknown objects only",
+         "correct known=, or evaluate together with images that hold known objects"),
+    Code("OS304", "known class without objects", "The class has no average precision and is left "
+         "out of means.", "a subset of the images, or a rare class", "nothing, if it is expected"),
+    Code("OS305", "detections of classes that are unknown here", "The detector names classes that "
+         "it should never have seen: these objects are not unknown to it.",
+         "the detector was trained on them",
+         "leaked='unknown' counts them as unknown, leaked='drop' removes them; or add them to "
+         "known="),
+    Code("OS306", "labels absent from the ground truth", "The detections match no class and are "
+         "left out.", "the detector and the ground truth use different lists of categories",
+         "write the category ids, or the names, of the ground truth"),
+    Code("OS307", "categories numbered differently", "The ids are positions in a list, not the ids "
+         "of the ground truth: every class is shifted to another.",
+         "the detector writes the index of the class",
+         "map each index to the id of the category, or write names; force=True evaluates as it is"),
+    Code("OS308", "known class without detections", "The recall of the class is zero.",
+         "the class is missing from the detector's list, or scores are below its threshold",
+         "compare the detector's labels with known="),
+    Code("OS309", "nothing is detected as unknown", "Unknown recall is 0 by construction.",
+         "a closed-set detector, or its unknown boxes were not exported",
+         "export boxes labelled 'unknown', or an unknownness score that a protocol can threshold"),
+    Code("OS310", "known labels absent from the ground truth", "The vocabulary lists labels that "
+         "the file does not have.", "another spelling, or another data set than known= is for",
+         "correct known=, or state synonyms in a vocabulary file"),
+    Code("OS311", "several spellings of unknown", "They are merged into one unknown class.",
+         "files of several sources were combined", "use one spelling: 'unknown'"),
+    Code("OS312", "ignored labels", "Their objects and detections take no part in the evaluation.",
+         "the vocabulary gives them the role 'ignored'", "nothing, if it is intended"),
+    Code("OS313", "several labels are one class", "They are merged into one known class.",
+         "synonyms or spellings of one name in the ground truth",
+         "rename one of them, if they are different classes"),
+    Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
+         "an empty or filtered file", "give a ground truth with at least one object"),
+    Code("OS402", "no detections", "There is no detection to evaluate.",
+         "an empty file, or a score threshold above every score",
+         "export detections with a low score threshold"),
+    Code("OS403", "detections on other images", "They are left out: their image is not in the "
+         "ground truth.", "another split, or image ids of another numbering",
+         "write the image ids or the file names of the ground truth"),
+    Code("OS404", "images without detections", "Their objects count as missed.",
+         "the detector found nothing there, or did not run on them", "nothing, if it is expected"),
+    Code("OS405", "images without objects", "Every detection there is a false positive.",
+         "negative images, or annotations that were lost", "nothing, if it is expected"),
+    Code("OS406", "duplicate annotation ids", "Safe here; other evaluators lose matches.",
+         "files were concatenated without renumbering", "give every annotation its own id"),
+    Code("OS407", "annotation id 0", "Safe here; pycocotools takes a match with id 0 for none.",
+         "annotations are numbered from 0", "number annotations from 1 to be safe elsewhere"),
+    Code("OS408", "more than 100 detections per image and class", "The COCO protocol keeps the 100 "
+         "with the highest scores.", "no limit per image in the detector",
+         "nothing, or choose a protocol= without the limit"),
+    Code("OS410", "no detection overlaps an object", "Every metric would be zero.",
+         _SCALE, _LAYOUT + "; check that images join the right way; force=True evaluates anyway"),
+)  # fmt: skip
+
+CODES: Mapping[str, Code] = {entry.code: entry for entry in _ENTRIES}
+
+
+def markdown() -> str:
+    """The catalogue as Markdown tables, one per group (the body of ``docs/checks.md``)."""
+    blocks = []
+    for group in GROUPS.values():
+        entries = [entry for entry in _ENTRIES if entry.group == group]
+        rows = [f"| {e.code} | {e.title} | {e.meaning} | {e.cause} | {e.fix} |" for e in entries]
+        head = "| code | what | meaning | likely cause | fix |\n| --- | --- | --- | --- | --- |"
+        blocks.append("\n".join([f"### {group}", "", head, *rows]))
+    return "\n\n".join(blocks) + "\n"

@@ -1,0 +1,105 @@
+"""The refusals that formats share, each with its code, a count and the first example.
+
+Every problem with a file becomes an `InputError`: no decoder's own exception leaves this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from openset.findings import Finding, InputError, Level
+
+_SHORT = 80
+
+
+def problem(
+    code: str, message: str, *, count: int = 1, example: str = "", cause: str = "", fix: str = ""
+) -> InputError:
+    """One fatal finding about `count` records."""
+    return InputError([Finding(code, Level.ERROR, message, count, example, cause, fix)])
+
+
+def shown(value: Any) -> str:
+    """A value as text that fits on a line."""
+    text = repr(value)
+    return text if len(text) <= _SHORT else text[: _SHORT - 3] + "..."
+
+
+def undecodable(where: str, why: object, *, cause: str = "", fix: str = "") -> InputError:
+    """OS102: the bytes cannot be decoded."""
+    return problem("OS102", f"cannot read {where}: {why}", cause=cause, fix=fix)
+
+
+def wrong_kind(where: str, wanted: str) -> InputError:
+    """OS105 or OS106: the file holds the other table."""
+    if wanted == "annotations":
+        return problem(
+            "OS105",
+            f"{where} holds detections, but ground truth was expected",
+            cause="ground truth and detections were swapped",
+            fix="give the ground truth first and the detections second",
+        )
+    return problem(
+        "OS106",
+        f"{where} holds ground truth, but detections were expected",
+        cause="ground truth and detections were swapped, or the boxes have no scores",
+        fix="give the ground truth first and the detections second",
+    )
+
+
+def missing_key(where: str, key: str, rows: Sequence[int], total: int, fix: str = "") -> InputError:
+    """OS107: records `rows` have no `key`."""
+    return problem(
+        "OS107",
+        f"{len(rows)} of {total} records of {where} have no {key!r}",
+        count=len(rows),
+        example=f"record {rows[0]}" if len(rows) else "",
+        fix=fix,
+    )
+
+
+def wrong_type(
+    where: str, key: str, expected: str, rows: Sequence[int], value: Any, count: int | None = None
+) -> InputError:
+    """OS108: `key` of records `rows` is not what was expected; `value` is the first."""
+    number = len(rows) if count is None else count
+    return problem(
+        "OS108",
+        f"{number} values of {key!r} in {where} are not {expected}",
+        count=number,
+        example=f"record {rows[0]}: {shown(value)}" if len(rows) else shown(value),
+    )
+
+
+def repeated(where: str, what: str, values: Sequence[Any], count: int) -> InputError:
+    """OS111: ids that must be distinct are not."""
+    return problem(
+        "OS111",
+        f"{count} {what} of {where} are repeated",
+        count=count,
+        example=shown(values[0]),
+        fix="ids must be distinct; check for files that were concatenated",
+    )
+
+
+def dangling(where: str, what: str, value: Any, row: int, count: int) -> InputError:
+    """OS112: records refer to an image or a label that is not listed."""
+    return problem(
+        "OS112",
+        f"{count} records of {where} refer to a {what} that is not listed",
+        count=count,
+        example=f"record {row}: {what} {shown(value)}",
+        cause="the list was filtered or renumbered, and the records were not",
+    )
+
+
+def needs_sizes(where: str, count: int, example: Any) -> InputError:
+    """OS110: normalised boxes and unknown image sizes."""
+    return problem(
+        "OS110",
+        f"{where} holds normalised boxes and the sizes of {count} images are unknown",
+        count=count,
+        example=f"image {shown(example)}",
+        fix="pass sizes= (a CSV of image,width,height, or a dict), or truth= when writing",
+    )

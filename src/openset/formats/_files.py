@@ -1,0 +1,138 @@
+"""Files: loading bytes with located errors, writing so that a crash leaves no half file.
+
+Compression is seen in the content (the gzip magic number), not in the name.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from openset.findings import InputError, UsageError
+from openset.formats._errors import problem, shown, undecodable
+
+HEAD = 1 << 16
+_GZIP = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+
+
+def head(path: Path) -> bytes:
+    """The first 64 KiB, decompressed; for a folder, the sorted names in it, one per line."""
+    if path.is_dir():
+        return listing(path)
+    with _located(path), path.open("rb") as stream:
+        start = stream.read(HEAD)
+    if start[:2] == _GZIP:
+        with _located(path), gzip.open(path) as unpacked:
+            start = unpacked.read(HEAD)
+    if not start:
+        raise undecodable(str(path), "the file is empty")
+    return start.removeprefix(_BOM)
+
+
+def listing(path: Path) -> bytes:
+    """The sorted names in a folder, one per line; an empty folder is refused."""
+    with _located(path):
+        names = sorted(os.listdir(path))  # noqa: PTH208 - ten times faster than iterdir
+    if not names:
+        raise problem("OS103", f"{path} is an empty folder")
+    return "\n".join(names).encode("utf-8", "replace")
+
+
+def load(path: Path) -> bytes:
+    """All bytes of a file, decompressed."""
+    with _located(path):
+        data = path.read_bytes()
+        return gzip.decompress(data) if data[:2] == _GZIP else data
+
+
+def is_gzip(path: Path) -> bool:
+    """Whether the content is gzip."""
+    with _located(path), path.open("rb") as stream:
+        return stream.read(2) == _GZIP
+
+
+def load_text(path: Path) -> str:
+    """All text of a UTF-8 file."""
+    data = load(path)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise undecodable(str(path), f"not UTF-8 at byte {error.start}") from error
+
+
+def save(path: Path, data: bytes) -> None:
+    """Write bytes, compressed if the name ends in ``.gz`` (the same bytes every time)."""
+    path.write_bytes(gzip.compress(data, 6, mtime=0) if path.suffix == ".gz" else data)
+
+
+@contextmanager
+def _located(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        near = _similar(path)
+        fix = f"did you mean {near}?" if near else ""
+        raise problem("OS101", f"no such file: {path}", fix=fix) from error
+    except IsADirectoryError as error:
+        raise problem("OS103", f"{path} is a folder, but a file was expected") from error
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise undecodable(str(path), error, cause="a damaged or truncated gzip file") from error
+    except (OSError, ValueError) as error:
+        raise undecodable(shown(str(path)), error) from error
+
+
+def _similar(path: Path) -> str:
+    from difflib import get_close_matches
+
+    try:
+        names = os.listdir(path.parent)  # noqa: PTH208
+    except OSError:
+        return ""
+    return next(iter(get_close_matches(path.name, names, n=1)), "")
+
+
+def safe_name(name: str) -> str:
+    """`name` if it can be a file name inside its folder, else a refusal.
+
+    >>> safe_name("000139")
+    '000139'
+    """
+    inside = not any(char in "/\\:" or char < " " or char == "\x7f" for char in name)
+    if inside and name.strip(". ") and len(name.encode("utf-8", "replace")) < 240:
+        return name
+    raise problem(
+        "OS113",
+        f"{shown(name)} cannot be the name of a file inside the folder",
+        fix="rename the image or the label, or write a format that is one file",
+    )
+
+
+@contextmanager
+def replacing(path: Path, *, folder: bool) -> Iterator[Path]:
+    """A path to write to, moved to `path` at the end; after an error `path` is untouched.
+
+    It lies in a temporary folder beside `path`, so that the move is one rename.
+    """
+    if path.is_dir() and (not folder or any(path.iterdir())):
+        raise UsageError(f"{path} is a folder{' that is not empty' if folder else ''}")
+    with _located(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        workshop = Path(tempfile.mkdtemp(prefix=".openset-", dir=path.parent))
+    try:
+        yield workshop / path.name
+        os.replace(workshop / path.name, path)  # noqa: PTH105 - replaces an empty folder too
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        shutil.rmtree(workshop, ignore_errors=True)
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    return problem("OS102", f"cannot write {path}: {error}")

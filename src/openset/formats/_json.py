@@ -1,0 +1,74 @@
+"""JSON with located errors: msgspec where it can, the standard library for ``NaN``.
+
+Python's `json` writes ``NaN`` and ``Infinity``, which are not JSON. They are read, so that checks
+can count boxes and scores that are not finite instead of refusing the whole file; and written
+again when a table holds them.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from openset.formats._errors import undecodable
+
+
+def decode(data: bytes, where: str, type_: Any = Any) -> Any:
+    """The value that `data` holds; `type_` is a msgspec type and must allow any JSON value."""
+    import msgspec
+
+    try:
+        with collector_paused():
+            return msgspec.json.decode(data, type=type_)
+    except RecursionError as error:
+        raise undecodable(where, "nested too deeply", cause="not a data file") from error
+    except (msgspec.DecodeError, ValueError):
+        value = _decode_leniently(data, where)
+        return value if type_ is Any else msgspec.convert(value, type_)
+
+
+def _decode_leniently(data: bytes, where: str) -> Any:
+    try:
+        text = data.decode("utf-8-sig")
+        with collector_paused():
+            return json.loads(text)
+    except UnicodeDecodeError as error:
+        raise undecodable(where, f"not UTF-8 at byte {error.start}") from error
+    except json.JSONDecodeError as error:
+        at = len(text[: error.pos].encode())
+        cut = "the file is truncated" if not text[error.pos :].strip() else ""
+        why = f"invalid JSON at byte {at} of {len(data)}: {error.msg}"
+        raise undecodable(where, why, cause=cut) from error
+    except RecursionError as error:
+        raise undecodable(where, "nested too deeply", cause="not a data file") from error
+    except ValueError as error:
+        raise undecodable(where, error) from error
+
+
+def encode(value: Any, *, finite: bool = True) -> bytes:
+    """JSON bytes; ``finite=False`` writes NaN and Infinity as Python does."""
+    import msgspec
+
+    if finite:
+        return msgspec.json.encode(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def compact(value: Any) -> str:
+    """A nested value as compact JSON text."""
+    return encode(value, finite=False).decode()
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """No cyclic garbage collection: it doubles the time to build a million small objects."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

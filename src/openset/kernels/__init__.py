@@ -1,0 +1,23 @@
+"""Kernels: sorting, matching, accumulating and reading, on plain columns.
+
+Each has a compiled form and a NumPy twin with the same results, bit for bit; `backend` says which
+one runs. Nothing here knows what the columns mean to a metric.
+"""
+
+from __future__ import annotations
+
+from openset.kernels._library import backend
+from openset.kernels.accumulate import PrecisionRecall, accumulate
+from openset.kernels.match import Boxes, MatchColumns, Objects, match
+from openset.kernels.order import class_order
+
+__all__ = [
+    "Boxes",
+    "MatchColumns",
+    "Objects",
+    "PrecisionRecall",
+    "accumulate",
+    "backend",
+    "class_order",
+    "match",
+]

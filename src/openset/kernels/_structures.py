@@ -1,0 +1,86 @@
+"""The C structures of native/*.hpp, field by field; raise ABI here and there when one changes."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_bool, c_double, c_float, c_int32, c_int64, c_uint16, c_void_p
+
+ABI = 1
+
+_bools, _masks = POINTER(c_bool), POINTER(c_uint16)
+_ints, _longs = POINTER(c_int32), POINTER(c_int64)
+_floats, _doubles = POINTER(c_float), POINTER(c_double)
+
+
+class OrderInput(ctypes.Structure):
+    """Detections to be put in class order."""
+
+    _fields_ = (
+        ("klass", _ints),
+        ("score", _doubles),
+        ("tie", _ints),
+        ("n_detections", c_int64),
+        ("n_classes", c_int32),
+        ("threads", c_int32),
+    )
+
+
+class MatchInput(ctypes.Structure):
+    """Detections, objects and rules of matching."""
+
+    _fields_ = (
+        *((name, _ints) for name in ("image", "klass", "order")),
+        *((name, c_void_p) for name in ("x1", "y1", "x2", "y2", "area")),
+        *((f"object_{name}", _ints) for name in ("image", "klass")),
+        *((f"object_{name}", c_void_p) for name in ("x1", "y1", "x2", "y2", "area")),
+        ("object_size", _doubles),
+        ("object_ignore", _bools),
+        ("object_region", _bools),
+        ("thresholds", _doubles),
+        ("size_ranges", _doubles),
+        ("similar", _bools),
+        ("offset", c_double),
+        ("n_detections", c_int64),
+        ("n_objects", c_int64),
+        *((name, c_int32) for name in ("n_images", "n_classes", "n_thresholds", "n_ranges")),
+        *((name, c_int32) for name in ("unknown_class", "max_detections")),
+        *((name, c_int32) for name in ("prefer_later", "greedy", "is_float32", "threads")),
+    )
+
+
+class MatchOutput(ctypes.Structure):
+    """Columns over the detections in class order."""
+
+    _fields_ = (
+        ("rank", _ints),
+        *((name, _doubles) for name in ("iou_same", "iou_known", "iou_unknown")),
+        *((name, _ints) for name in ("object_same", "object_known", "object_unknown")),
+        ("iou_similar", _floats),
+    )
+
+
+class AccumulateInput(ctypes.Structure):
+    """Detections in class order, matched candidates and the grid."""
+
+    _fields_ = (
+        ("score", _doubles),
+        ("area", _doubles),
+        ("rank", _ints),
+        ("class_start", _longs),
+        ("position", _ints),
+        ("matched", _masks),
+        ("ignored", _masks),
+        ("n_positive", _longs),
+        ("size_ranges", _doubles),
+        ("recall_grid", _doubles),
+        ("max_detections", _ints),
+        ("n_candidates", c_int64),
+        *((name, c_int32) for name in ("n_classes", "n_thresholds", "n_ranges")),
+        *((name, c_int32) for name in ("n_grid", "n_limits", "threads")),
+    )
+
+
+class AccumulateOutput(ctypes.Structure):
+    """Precision and recall arrays."""
+
+    _fields_ = (("precision", _doubles), ("scores", _doubles), ("recall", _doubles))

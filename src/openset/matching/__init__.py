@@ -1,0 +1,11 @@
+"""Matching: tables become `Matches`, once, under a `Protocol`.
+
+Everything in which published evaluators differ is a field of the protocol; everything that a
+metric may ask is a column of the matches. No metric touches boxes.
+"""
+
+from openset.matching.match import match
+from openset.matching.matches import Matches
+from openset.matching.protocol import Protocol
+
+__all__ = ["Matches", "Protocol", "match"]

@@ -1,0 +1,162 @@
+"""match: join, prepare the geometry, order, and run the matching kernel. Once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset import kernels
+from openset.findings import refuse
+from openset.matching import geometry
+from openset.matching.matches import SIZE_RANGES, Matches, Objects
+from openset.matching.protocol import Protocol
+from openset.tables import Annotations, Detections, Vocabulary
+from openset.tables.join import Joined, join
+
+Leaked = Literal["unknown", "drop"]
+
+
+def match(
+    truth: Annotations,
+    detections: Detections,
+    vocabulary: Vocabulary,
+    protocol: Protocol | str = "default",
+    *,
+    joined: Joined | None = None,
+    leaked: Leaked = "unknown",
+) -> Matches:
+    """Match detections with objects under a protocol.
+
+    Detections on images that the ground truth does not list, or with labels that it does not have,
+    take no part (`check` reports them).
+
+    Args:
+        truth: The ground truth.
+        detections: What the detector said.
+        vocabulary: Roles of the labels.
+        protocol: A preset's name or a protocol.
+        joined: The result of `join`, if it is there already.
+        leaked: What becomes of detections labelled with a class that is unknown here: they count
+            as ``unknown``, or are dropped.
+    """
+    rules = Protocol.of(protocol)
+    if not rules.synonyms:
+        vocabulary, joined = replace(vocabulary, synonyms=()), None
+    objects = _objects(truth, vocabulary, rules)
+    joined = join(truth, detections, vocabulary) if joined is None else joined
+    keep = _taking_part(truth, joined, rules, leaked)
+    image, klass = _take(joined.image, keep), _take(joined.klass, keep)
+    boxes = geometry.detection_boxes(_take(detections.box, keep), rules)
+    score = geometry.detection_scores(_take(detections.score, keep), rules)
+    if not np.isfinite(score).all():
+        raise refuse("OS202", "detections with NaN or infinite scores cannot be ordered")
+    tie = _image_rank(truth.images.id)[image] if rules.ties == "image" else None
+    n_classes = len(vocabulary.known) + 1
+    order, class_start = kernels.class_order(klass, score, tie, n_classes)
+    columns = _run(truth, objects, image, klass, boxes, order, class_start, vocabulary, rules)
+    row = order if keep is None else keep[order].astype(np.int32)
+    unknownness = detections.unknownness
+    return Matches(
+        protocol=rules,
+        vocabulary=vocabulary,
+        labels=truth.labels,
+        image_ids=truth.images.id,
+        wild=_wild(objects, len(truth.images), n_classes - 1, rules),
+        objects=objects,
+        image=image[order],
+        score=score[order],
+        area=np.asarray(boxes.area, np.float64)[order],
+        row=row,
+        tie=None if tie is None else tie[order],
+        class_start=class_start,
+        columns=columns,
+        unknownness=None if unknownness is None else unknownness[row],
+    )
+
+
+def _objects(truth: Annotations, vocabulary: Vocabulary, rules: Protocol) -> Objects:
+    """The objects that take part: those whose label is not ignored."""
+    classes = vocabulary.classes(truth.labels)
+    klass = classes[truth.label] if len(truth) else np.empty(0, np.int32)
+    row = np.flatnonzero(klass >= 0).astype(np.int32)
+    ignored = np.zeros(len(truth), np.bool_)
+    for flag in rules.ignore:
+        ignored |= getattr(truth, flag)
+    assert truth.area is not None
+    return Objects(
+        truth.image[row], klass[row], truth.label[row], ignored[row], truth.area[row], row
+    )
+
+
+def _taking_part(
+    truth: Annotations, joined: Joined, rules: Protocol, leaked: Leaked
+) -> NDArray[np.intp] | None:
+    """Rows of the detections that take part, or None for all of them."""
+    keep = (joined.image >= 0) & (joined.klass >= 0)
+    if leaked == "drop":
+        keep &= ~joined.leaked
+    if rules.empty_images == "skip":
+        annotated = np.zeros(len(truth.images) + 1, np.bool_)
+        annotated[truth.image] = True
+        keep &= annotated[joined.image]
+    return None if keep.all() else np.flatnonzero(keep)
+
+
+def _take(values: NDArray[Any], keep: NDArray[np.intp] | None) -> NDArray[Any]:
+    return values if keep is None else values[keep]
+
+
+def _image_rank(ids: NDArray[Any]) -> NDArray[np.int32]:
+    rank = np.empty(len(ids), np.int32)
+    rank[np.argsort(ids, kind="stable")] = np.arange(len(ids), dtype=np.int32)
+    return rank
+
+
+def _wild(objects: Objects, n_images: int, n_known: int, rules: Protocol) -> NDArray[np.bool_]:
+    known, unknown = np.zeros(n_images, np.bool_), np.zeros(n_images, np.bool_)
+    known[objects.image[objects.klass < n_known]] = True
+    unknown[objects.image[objects.klass == n_known]] = True
+    return ~known if rules.wild == "no-known" else unknown | ~known
+
+
+def _run(
+    truth: Annotations,
+    objects: Objects,
+    image: NDArray[np.int32],
+    klass: NDArray[np.int32],
+    boxes: kernels.Boxes,
+    order: NDArray[np.int32],
+    class_start: NDArray[np.int64],
+    vocabulary: Vocabulary,
+    rules: Protocol,
+) -> kernels.MatchColumns:
+    assert truth.crowd is not None
+    regions = objects.ignored & truth.crowd[objects.row] & rules.regions
+    limit = rules.max_detections
+    return kernels.match(
+        image,
+        klass,
+        boxes,
+        order,
+        class_start,
+        kernels.Objects(
+            image=objects.image,
+            klass=objects.klass,
+            boxes=geometry.object_boxes(truth.box[objects.row], rules),
+            size=objects.area,
+            ignore=objects.ignored,
+            region=regions,
+        ),
+        n_images=len(truth.images),
+        offset=geometry.offset(rules),
+        unknown_class=len(vocabulary.known),
+        thresholds=np.array(rules.iou),
+        size_ranges=np.array(list(SIZE_RANGES.values())),
+        max_detections=2**31 - 1 if limit is None else limit,
+        prefer_later=rules.prefer_later,
+        similar=vocabulary.similarity(),
+        greedy=rules.rule == "coco",
+    )

@@ -1,0 +1,310 @@
+"""Matches: what every metric reads, and the only thing it reads.
+
+One row per detection in *class order* (class, falling score, then the protocol's order of ties),
+one row per object. Per detection: its best overlap with objects of its own class, of other known
+classes, and with unknown objects; per overlap threshold: whether it is correct, ignored, and which
+object it claimed. Immutable; expensive views are computed on first use and kept.
+
+`weights` counts how often each image appears, per resample. With weights, `count` and its kin
+return one number per resample, so that a metric written once gives its bootstrap replicates too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import UsageError
+from openset.kernels import MatchColumns, PrecisionRecall, accumulate
+from openset.matching.protocol import Protocol
+from openset.tables.vocabulary import Vocabulary
+
+SIZE_RANGES = {
+    "all": (0.0, 1e10),
+    "small": (0.0, 32.0**2),
+    "medium": (32.0**2, 96.0**2),
+    "large": (96.0**2, 1e10),
+}
+RECALL_GRID = np.linspace(0.0, 1.0, 101)
+DETECTION_LIMITS = (1, 10, 100)
+
+Mask = NDArray[np.bool_]
+Count = Any  # int, or an array with one count per resample
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of each detection at one overlap threshold.
+
+    Attributes:
+        correct: True positive: it claimed an object of its class.
+        ignored: Neither right nor wrong: on an ignored object, or beyond the detection limit.
+        object: The object it claimed, -1 for none.
+    """
+
+    correct: Mask
+    ignored: Mask
+    object: NDArray[np.int32]
+
+    @property
+    def wrong(self) -> Mask:
+        """False positives."""
+        return ~(self.correct | self.ignored)
+
+
+@dataclass(frozen=True)
+class Objects:
+    """Ground-truth objects that take part: columns, in the order of the file.
+
+    Attributes:
+        image: Index of the image.
+        klass: Class index, K for unknown.
+        label: Index of the original label, which tells unknown classes apart.
+        ignored: Not counted (by the protocol's choice of flags).
+        area: Area for size ranges.
+        row: Row in the `Annotations`.
+    """
+
+    image: NDArray[np.int32]
+    klass: NDArray[np.int32]
+    label: NDArray[np.int32]
+    ignored: Mask
+    area: NDArray[np.float64]
+    row: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Detections and objects, matched under a protocol.
+
+    Attributes:
+        protocol: How they were matched.
+        vocabulary: Which labels are known.
+        labels: Label names that `Objects.label` indexes.
+        image_ids: Ids of the images, in the order of the file.
+        wild: Per image: part of the wilderness, by the protocol's definition.
+        objects: The objects.
+        image: Per detection (as all below): index of its image.
+        score: Score, as the protocol sees it.
+        area: Area of its box.
+        row: Row in the `Detections`.
+        tie: Order among equal scores.
+        class_start: Where each class begins; K known classes, then unknown, then the end.
+        columns: Overlaps and greedy candidates, from the matching kernel.
+        unknownness: Larger = more unknown, or None.
+        weights: Per image and resample, how often the image was drawn; None for the data itself.
+    """
+
+    protocol: Protocol
+    vocabulary: Vocabulary
+    labels: tuple[str, ...]
+    image_ids: NDArray[Any]
+    wild: Mask
+    objects: Objects
+    image: NDArray[np.int32]
+    score: NDArray[np.float64]
+    area: NDArray[np.float64]
+    row: NDArray[np.int32]
+    tie: NDArray[np.int32] | None
+    class_start: NDArray[np.int64]
+    columns: MatchColumns
+    unknownness: NDArray[np.float64] | None = None
+    weights: NDArray[np.uint8] | None = None
+    _outcomes: dict[float, Outcome] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+    @property
+    def n_images(self) -> int:
+        """Number of evaluated images, with or without objects."""
+        return len(self.wild)
+
+    @property
+    def n_known(self) -> int:
+        """Number of known classes, which is also the class index of unknown."""
+        return len(self.class_start) - 2
+
+    @property
+    def known_end(self) -> int:
+        """Position where known-labelled detections end and unknown-labelled ones begin."""
+        return int(self.class_start[-2])
+
+    @cached_property
+    def klass(self) -> NDArray[np.int32]:
+        """Class of each detection."""
+        sizes = np.diff(self.class_start)
+        return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+
+    @cached_property
+    def labelled_unknown(self) -> Mask:
+        """Detections labelled unknown."""
+        mask = np.zeros(len(self), np.bool_)
+        mask[self.known_end :] = True
+        return mask
+
+    # ------------------------------------------------------------------ outcomes
+
+    def outcome(self, iou: float | None = None) -> Outcome:
+        """Correct, ignored and claimed objects at an overlap threshold (the protocol's first)."""
+        threshold = self.protocol.iou[0] if iou is None else iou
+        if threshold not in self._outcomes:
+            self._outcomes[threshold] = self._outcome_at(threshold)
+        return self._outcomes[threshold]
+
+    def _outcome_at(self, threshold: float) -> Outcome:
+        if self.protocol.rule == "coco":
+            return self._greedy(self.threshold_index(threshold))
+        if self.protocol.rule == "voc":
+            return self._best_or_nothing(threshold)
+        return self._best_of_any_class(threshold)
+
+    def threshold_index(self, iou: float) -> int:
+        """Position of a threshold among the protocol's, which greedy matching was done for."""
+        for index, value in enumerate(self.protocol.iou):
+            if abs(value - iou) < 1e-9:
+                return index
+        listed = ", ".join(f"{value:.2f}" for value in self.protocol.iou)
+        raise UsageError(f"no matching was done at IoU {iou}; the protocol has {listed}")
+
+    def _greedy(self, index: int) -> Outcome:
+        columns, bit = self.columns, np.uint16(1 << index)
+        limit = self.protocol.max_detections
+        ignored = np.zeros(len(self), np.bool_) if limit is None else columns.rank >= limit
+        correct = np.zeros(len(self), np.bool_)
+        claimed = np.full(len(self), -1, np.int32)
+        correct[columns.position] = columns.matched[:, 0] & bit != 0
+        ignored[columns.position] = columns.ignored[:, 0] & bit != 0
+        claimed[columns.position] = columns.object[:, index]
+        return Outcome(correct, ignored, claimed)
+
+    def _best_or_nothing(self, threshold: float) -> Outcome:
+        columns = self.columns
+        near = np.flatnonzero(self.overlaps(columns.iou_same, threshold))
+        best = columns.object_same[near]
+        dropped = self.objects.ignored[best]
+        ignored = np.zeros(len(self), np.bool_)
+        ignored[near[dropped]] = True
+        return self._first_claims(near[~dropped], ignored)
+
+    def _best_of_any_class(self, threshold: float) -> Outcome:
+        iou, best = self.best_any
+        near = np.flatnonzero(self.overlaps(iou, threshold) & (best == self.columns.object_same))
+        near = near[np.argsort(self.row[near], kind="stable")]  # claims go in the order given
+        return self._first_claims(near, np.zeros(len(self), np.bool_))
+
+    def _first_claims(self, near: NDArray[np.intp], ignored: Mask) -> Outcome:
+        """Each object goes to the first detection in `near` that wants it."""
+        best = self.columns.object_same[near]
+        winner = np.full(len(self.objects), -1, np.int64)
+        winner[best[::-1]] = near[::-1]  # the last assignment stands: the first in order
+        taken = np.flatnonzero(winner >= 0)
+        correct = np.zeros(len(self), np.bool_)
+        claimed = np.full(len(self), -1, np.int32)
+        correct[winner[taken]] = True
+        claimed[winner[taken]] = taken
+        return Outcome(correct, ignored, claimed)
+
+    def overlaps(self, iou: NDArray[np.float64], threshold: float | None = None) -> Mask:
+        """Whether overlaps reach a threshold, by the protocol's comparison."""
+        limit = self.protocol.iou[0] if threshold is None else threshold
+        return iou >= limit if self.protocol.iou_inclusive else iou > limit
+
+    @cached_property
+    def best_any(self) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """Best overlap with any object, and the first object in the file that reaches it."""
+        c = self.columns
+        iou, best = c.iou_same, c.object_same
+        for other, index in ((c.iou_known, c.object_known), (c.iou_unknown, c.object_unknown)):
+            wins = (other > iou) | ((other == iou) & (index >= 0) & ((index < best) | (best < 0)))
+            iou, best = np.where(wins, other, iou), np.where(wins, index, best)
+        return iou, best
+
+    @cached_property
+    def open_set_errors(self) -> Mask:
+        """Known-labelled detections that overlap an unknown object: what A-OSE counts.
+
+        Many detections may name one object, and a correct detection may be among them: published
+        code asks nothing else. The protocol says whether ignored unknown objects count.
+        """
+        c = self.columns
+        near = self.overlaps(c.iou_unknown)
+        near[self.known_end :] = False
+        if not self.protocol.ose_counts_ignored and self.objects.ignored.any():
+            hit = np.flatnonzero(near)
+            near[hit[self.objects.ignored[c.object_unknown[hit]]]] = False
+        if self.protocol.max_detections is not None:
+            near &= c.rank < self.protocol.max_detections
+        return near
+
+    # ------------------------------------------------------------------ counting
+
+    def count(self, mask: Mask) -> Count:
+        """Number of detections in a mask, per resample if there are weights."""
+        return self._count(self.image, mask)
+
+    def count_objects(self, mask: Mask) -> Count:
+        """Number of objects in a mask, per resample if there are weights."""
+        return self._count(self.objects.image, mask)
+
+    def count_images(self, mask: Mask) -> Count:
+        """Number of images in a mask, per resample if there are weights."""
+        return self._count(np.arange(self.n_images), mask)
+
+    def _count(self, image: NDArray[Any], mask: Mask) -> Count:
+        if self.weights is None:
+            return int(np.count_nonzero(mask))
+        per_image = np.bincount(image[mask], minlength=self.n_images)
+        return per_image @ self.weights
+
+    @cached_property
+    def positives(self) -> NDArray[np.int64]:
+        """Objects that count, per class [K + 1], and per resample if there are weights."""
+        keep = ~self.objects.ignored
+        if self.weights is None:
+            return np.bincount(self.objects.klass[keep], minlength=self.n_known + 1)
+        table = np.zeros((self.n_known + 1, self.n_images), np.float32)
+        np.add.at(table, (self.objects.klass[keep], self.objects.image[keep]), 1)
+        return np.rint(table @ self.weights.astype(np.float32)).astype(np.int64)
+
+    def positives_by_size(self) -> NDArray[np.int64]:
+        """Objects that count, per class and size range."""
+        objects, shape = self.objects, self.n_known + 1
+        rows = []
+        for low, high in SIZE_RANGES.values():
+            keep = ~objects.ignored & (objects.area >= low) & (objects.area <= high)
+            rows.append(np.bincount(objects.klass[keep], minlength=shape))
+        return np.stack(rows, axis=1)
+
+    @cached_property
+    def precision_recall(self) -> PrecisionRecall:
+        """The COCO arrays: 101-point precision and recall, all thresholds and size ranges."""
+        if self.protocol.rule != "coco":
+            raise UsageError("101-point precision needs a protocol with COCO matching")
+        limit = self.protocol.max_detections
+        limits = (*DETECTION_LIMITS[:2], limit if limit is not None else max(len(self), 100))
+        return accumulate(
+            self.score,
+            self.area,
+            self.columns.rank,
+            self.class_start,
+            self.columns.position,
+            self.columns.matched,
+            self.columns.ignored,
+            self.positives_by_size(),
+            size_ranges=np.array(list(SIZE_RANGES.values())),
+            recall_grid=RECALL_GRID,
+            max_detections=limits,
+            n_thresholds=len(self.protocol.iou),
+        )
+
+    def resampled(self, weights: NDArray[np.uint8]) -> Matches:
+        """The same matches, counted with image weights (one column per resample)."""
+        return replace(self, weights=weights)

@@ -1,0 +1,20 @@
+"""Metrics: pure functions from `Matches` to a `Value`, one family a file, found by discovery.
+
+`table()` lists all of them, built in or from third parties (entry points in the group
+``openset.metrics``). Adding a metric is adding a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from openset.metrics._spec import Metric, Value, metric
+from openset.plugins import discover
+
+__all__ = ["Metric", "Value", "metric", "table"]
+
+
+def table() -> Mapping[str, Metric]:
+    """Every metric, by name, in the order of the files they live in."""
+    found = discover(__name__, "metric")
+    return {name: target.metric for name, target in found.items()}

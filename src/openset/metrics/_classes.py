@@ -1,0 +1,71 @@
+"""Class means: what published code does with classes that have no object, or no detection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.matching import Matches
+from openset.metrics._spec import Value
+
+
+def settle(
+    values: NDArray[np.float64], matches: Matches, *, nan_counts_zero: bool = False
+) -> NDArray[np.float64]:
+    """Give classes without objects or detections the number that the protocol gives them.
+
+    Args:
+        values: Per class [K + 1, ...], NaN where a class has no object.
+        matches: For counts and the protocol.
+        nan_counts_zero: The quantity is 0, not NaN, without objects (11-point average precision).
+    """
+    rule = matches.protocol.empty_class
+    objects = matches.positives > 0
+    detected = np.diff(matches.class_start) > 0
+    detected = detected if objects.ndim == 1 else np.broadcast_to(detected[:, None], objects.shape)
+    values = values.copy()
+    if rule == "nan":
+        values[~objects & ~detected] = 0.0
+        if nan_counts_zero:
+            values[~objects] = 0.0
+    elif rule == "zero":
+        values[~objects] = 0.0
+    elif rule == "detected":
+        values[~objects] = 0.0
+        values[~detected] = np.nan
+    return values
+
+
+def class_mean(
+    values: NDArray[np.float64], matches: Matches, classes: Sequence[int], what: str
+) -> Value:
+    """Mean over some classes, with NaN dropped or propagated as the protocol says."""
+    chosen = values[list(classes)]
+    names = (*matches.vocabulary.known, "unknown")
+    if chosen.ndim > 1:
+        return Value(_mean_of_columns(chosen, drop=matches.protocol.drop_nan))
+    parts = {names[c]: _none_if_nan(v) for c, v in zip(classes, chosen.tolist(), strict=True)}
+    kept = chosen[~np.isnan(chosen)]
+    if not len(classes):
+        return Value.missing(f"there are no {what}")
+    if not len(kept):
+        return Value.missing(f"none of the {len(classes)} {what} has an object", parts=parts)
+    if len(kept) < len(chosen) and not matches.protocol.drop_nan:
+        first = next(name for name, value in parts.items() if value is None)
+        why = f"{first!r} has detections but no object, and {matches.protocol.name} lets NaN spread"
+        return Value.missing(why, parts=parts)
+    return Value(float(np.mean(kept)), count=len(kept), parts=parts)
+
+
+def _mean_of_columns(values: NDArray[np.float64], *, drop: bool) -> NDArray[np.float64]:
+    if not drop:
+        return np.asarray(values.mean(axis=0))
+    present = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(present, values, 0.0).sum(axis=0) / present.sum(axis=0))
+
+
+def _none_if_nan(value: float) -> float | None:
+    return None if np.isnan(value) else value

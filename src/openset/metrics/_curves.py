@@ -1,0 +1,99 @@
+"""Curves: cumulative counts over detections in class order, at the true positives.
+
+Recall only changes, and precision only peaks, at true positives; everything that walks a
+precision-recall curve needs its values there and nowhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.matching import Matches
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The curve of every class at one overlap threshold, true positives only.
+
+    Attributes:
+        at: Positions of the true positives, in class order.
+        start: Where each class begins among them, with the end appended.
+        hits: True positives up to and including each.
+        counted: Detections that count (right or wrong) up to and including each.
+    """
+
+    at: NDArray[np.intp]
+    start: NDArray[np.intp]
+    hits: NDArray[np.int64]
+    counted: NDArray[np.int64]
+
+    @property
+    def klass(self) -> NDArray[np.intp]:
+        """Class of each true positive."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    @property
+    def precision(self) -> NDArray[np.float64]:
+        """Precision at each true positive."""
+        return self.hits / self.counted
+
+
+def curve(matches: Matches, iou: float | None = None) -> Curve:
+    """The curves of all classes at an overlap threshold."""
+    outcome = matches.outcome(iou)
+    at = np.flatnonzero(outcome.correct)
+    start = np.searchsorted(at, matches.class_start)
+    hits = np.arange(1, len(at) + 1) - np.repeat(start[:-1], np.diff(start))
+    counted = running(~outcome.ignored, matches.class_start, at)
+    return Curve(at, start, hits, counted)
+
+
+def running(
+    mask: NDArray[np.bool_], class_start: NDArray[Any], at: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    """How many of `mask` stand at or before each position of `at`, counted from its class's start."""
+    total = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
+    klass = np.searchsorted(class_start, at, side="right") - 1
+    return np.asarray(total[at + 1] - total[class_start[klass]])
+
+
+def envelope(values: NDArray[np.floating], start: NDArray[np.intp]) -> NDArray[np.floating]:
+    """Within each class, the largest value at or after each position."""
+    result = np.empty_like(values)
+    for low, high in zip(start[:-1], start[1:], strict=True):
+        result[low:high] = np.maximum.accumulate(values[low:high][::-1])[::-1]
+    return result
+
+
+def hits_needed(positives: NDArray[Any], recall: Any) -> NDArray[np.int64]:
+    """The least number of hits whose recall `hits / positives` reaches a level, in float64.
+
+    >>> hits_needed(np.array([10, 7]), 0.3).tolist()
+    [3, 3]
+    """
+    n = np.maximum(positives, 1).astype(np.float64)
+    need = np.ceil(recall * n)
+    need = np.where((need - 1) / n >= recall, need - 1, need)
+    need = np.where(need / n < recall, need + 1, need)
+    return np.asarray(np.maximum(need, 0), np.int64)
+
+
+def nearest_recall(curves: Curve, positives: NDArray[Any], recall: float) -> NDArray[np.int64]:
+    """Index among a class's detections-or-hits whose recall is nearest to a level; first on ties.
+
+    Returns, per class, the number of hits at that point: 0 means "before the first hit", which
+    published code places at the class's first detection. A class without objects has NaN recall
+    everywhere, and its first detection is taken too.
+    """
+    most = np.diff(curves.start)
+    n = np.maximum(positives, 1).astype(np.float64)
+    below = np.minimum(hits_needed(positives, recall), most)
+    below = np.maximum(below, 0)
+    lower = np.maximum(below - 1, 0)
+    gap_low, gap = np.abs(lower / n - recall), np.abs(below / n - recall)
+    nearest = np.where(gap_low <= gap, lower, below)
+    return np.where(positives > 0, nearest, 0)

@@ -1,0 +1,142 @@
+"""What a metric is, and what it returns.
+
+A `Value` is a number, or None with the reason why there is none; it carries what it was counted on
+and the parameters it was computed with. Nothing is ever -1, and nothing is silently 0.
+
+Under resampling (`Matches.weights`) the number is an array with one entry per resample, NaN where
+it does not exist; metrics need not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
+
+from openset.matching import Matches
+from openset.plugins import tag
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The outcome of a metric.
+
+    Attributes:
+        value: The number as a fraction or count, or None.
+        reason: Why there is no number.
+        count: What it was counted on: objects, detections or classes, as the metric says.
+        params: Parameters it was computed with.
+        parts: The same number broken down, by class or by level.
+        interval: Ends of the confidence interval, when one was computed.
+
+    >>> Value.ratio(1, 4), Value.ratio(0, 0, why="no unknown object").reason
+    (Value(0.25), 'no unknown object')
+    """
+
+    value: Any = None
+    reason: str = ""
+    count: int = 0
+    params: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    interval: tuple[float, float] | None = None
+
+    @classmethod
+    def ratio(cls, numerator: Any, denominator: Any, *, why: str = "", **more: Any) -> Value:
+        """`numerator / denominator`, or None with the reason when there is nothing to divide by."""
+        if isinstance(denominator, np.ndarray):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return cls(np.where(denominator == 0, np.nan, numerator / denominator), **more)
+        if denominator == 0:
+            return cls(None, why, **more)
+        return cls(float(numerator / denominator), count=int(denominator), **more)
+
+    @classmethod
+    def missing(cls, reason: str, **more: Any) -> Value:
+        """No number, and why."""
+        return cls(None, reason, **more)
+
+    def __float__(self) -> float:
+        if self.value is None:
+            raise ValueError(f"there is no value: {self.reason}")
+        return float(self.value)
+
+    def __repr__(self) -> str:
+        if self.value is None:
+            return f"Value(None, {self.reason!r})"
+        ends = "" if self.interval is None else f" [{self.interval[0]:.4g}, {self.interval[1]:.4g}]"
+        shown = f"{self.value:.4g}" if np.ndim(self.value) == 0 else str(np.shape(self.value))
+        return f"Value({shown}{ends})"
+
+    def with_params(self, **params: Any) -> Value:
+        """The same value with more parameters recorded."""
+        return replace(self, params={**self.params, **params})
+
+
+class Compute(Protocol):
+    """A function from matches (and parameters) to a value."""
+
+    def __call__(self, matches: Matches, /, **params: Any) -> Value: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What is known about a metric beside its number.
+
+    Attributes:
+        name: How it is asked for.
+        compute: The function.
+        title: How it is shown.
+        better: Which direction is an improvement, or None.
+        range: Least and largest possible value (None: unbounded).
+        unit: What is counted: a ``fraction``, a ``count`` or a ``score``.
+        paper: Where it was defined.
+        headline: Whether it belongs in the short table.
+        resampled: Whether it has a bootstrap interval.
+    """
+
+    name: str
+    compute: Compute
+    title: str
+    better: Literal["higher", "lower"] | None
+    range: tuple[float | None, float | None]
+    unit: Literal["fraction", "count", "score"]
+    paper: str
+    headline: bool
+    resampled: bool
+
+    @property
+    def doc(self) -> str:
+        """Definition, formula, and what it is not: the docstring of the function."""
+        return (self.compute.__doc__ or "").strip()
+
+    @property
+    def summary(self) -> str:
+        """The first line of the definition."""
+        return self.doc.partition("\n")[0]
+
+
+F = TypeVar("F", bound=Callable[..., Value])
+
+
+def metric(
+    name: str,
+    *,
+    title: str = "",
+    better: Literal["higher", "lower"] | None = "higher",
+    range: tuple[float | None, float | None] = (0, 1),
+    unit: Literal["fraction", "count", "score"] = "fraction",
+    paper: str = "",
+    headline: bool = False,
+    resampled: bool = True,
+) -> Callable[[F], F]:
+    """Make a function of matches a metric, under a name."""
+
+    def mark(function: F) -> F:
+        shown = title or name.replace("_", " ")
+        record = Metric(name, function, shown, better, range, unit, paper, headline, resampled)
+        function.metric = record  # type: ignore[attr-defined]
+        return tag("metric", record)(function)
+
+    return mark

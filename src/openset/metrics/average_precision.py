@@ -1,0 +1,224 @@
+"""Average precision: how well known and unknown classes are found, over all thresholds of score.
+
+Known AP is the class mean, unknown AP the AP of the single class "unknown" (all unknown objects
+against all detections labelled unknown). In open-world learning the known classes split into
+previous and current tasks.
+
+Three estimators are in use under one name: 101 points (COCO), 11 points (VOC 2007) and the exact
+area (VOC 2010 on). They differ by up to a few points on one curve; the protocol says which.
+Not the "average precision" log line of OWOD, which is the precision of unknown at fixed recalls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import UsageError
+from openset.matching import Matches
+from openset.matching.matches import DETECTION_LIMITS, SIZE_RANGES
+from openset.metrics._classes import class_mean, settle
+from openset.metrics._curves import Curve, curve, envelope, hits_needed
+from openset.metrics._spec import Value, metric
+from openset.plugins import lookup
+
+COCO = "Lin et al., Microsoft COCO, ECCV 2014"
+OWOD = "Joseph et al., Towards Open World Object Detection, CVPR 2021"
+
+
+@metric("ap_known", title="AP known", paper=COCO, headline=True)
+def ap_known(matches: Matches, **options: Any) -> Value:
+    """Mean average precision over the known classes.
+
+    AP_c = area under the interpolated precision-recall curve of class c; AP = mean over c (and
+    over IoU thresholds .50:.05:.95 in COCO protocols). Unknown objects enter only as objects that
+    known-labelled detections may wrongly fire on.
+
+    Args:
+        matches: Matched detections.
+        options: `iou` (one threshold instead of the protocol's mean), `size` (``small``,
+            ``medium``, ``large``), `interpolation` (``101-point``, ``area``, ``11-point``).
+    """
+    return _mean_ap(matches, range(matches.n_known), "known classes", **options)
+
+
+@metric(
+    "ap_unknown",
+    title="AP unknown",
+    paper="Han et al., Expanding Low-Density Latent Regions, CVPR 2022",
+    headline=True,
+)
+def ap_unknown(matches: Matches, **options: Any) -> Value:
+    """Average precision of the class "unknown" (AP_U).
+
+    Every unknown object, whatever its true class, is one class; only detections labelled unknown
+    count. Ranked by the detections' scores, which need not be an unknownness. Options as in
+    `ap_known`.
+    """
+    if not np.any(matches.positives[-1]):
+        return Value.missing("there is no unknown object")
+    return _mean_ap(matches, [matches.n_known], "unknown classes", **options)
+
+
+@metric("ap_previous", title="AP previous", paper=OWOD)
+def ap_previous(matches: Matches, **options: Any) -> Value:
+    """Mean average precision over the classes of earlier tasks. Options as in `ap_known`."""
+    previous = range(len(matches.vocabulary.previous))
+    return _mean_ap(matches, previous, "classes of earlier tasks", **options)
+
+
+@metric("ap_current", title="AP current", paper=OWOD)
+def ap_current(matches: Matches, **options: Any) -> Value:
+    """Mean average precision over the classes of the current task. Options as in `ap_known`."""
+    current = range(len(matches.vocabulary.previous), matches.n_known)
+    return _mean_ap(matches, current, "classes of the current task", **options)
+
+
+@metric("ar_known", title="AR known", paper=COCO, resampled=False)
+def ar_known(matches: Matches, *, limit: int = 100, size: str = "all") -> Value:
+    """Average recall over known classes and IoU thresholds, with at most `limit` detections.
+
+    The limit is per image and class; sizes as in COCO. Needs a protocol with COCO matching.
+    """
+    if matches.protocol.rule != "coco":
+        return Value.missing(f"protocol {matches.protocol.name} does not match at many IoUs")
+    table = dict(zip(DETECTION_LIMITS, range(3), strict=True))
+    column = table.get(limit)
+    if column is None:
+        raise UsageError(f"limit must be one of {DETECTION_LIMITS}, not {limit}")
+    recall = matches.precision_recall.recall[:, :-1, _size_index(size), column]
+    found = recall[~np.isnan(recall)]
+    if not len(found):
+        return Value.missing("no known class has an object of that size")
+    return Value(float(found.mean()), params={"limit": limit, "size": size})
+
+
+@metric("precision_known", title="precision known", resampled=False)
+def precision_known(matches: Matches) -> Value:
+    """Mean over known classes of the precision of all their detections (P@K of opendet2)."""
+    last, hits = _counted(matches), _hits(matches)
+    with np.errstate(invalid="ignore"):
+        values = np.where(last > 0, hits / np.maximum(last, 1), 0.0)
+    if matches.protocol.empty_class == "skip":
+        values[np.diff(matches.class_start) == 0] = np.nan
+    return class_mean(values, matches, range(matches.n_known), "known classes")
+
+
+@metric("recall_known", title="recall known", resampled=False)
+def recall_known(matches: Matches) -> Value:
+    """Mean over known classes of the recall of all their detections (R@K of opendet2)."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = settle(_hits(matches) / matches.positives, matches)
+    return class_mean(values, matches, range(matches.n_known), "known classes")
+
+
+def _hits(matches: Matches) -> NDArray[np.int64]:
+    return np.diff(np.searchsorted(np.flatnonzero(matches.outcome().correct), matches.class_start))
+
+
+def _counted(matches: Matches) -> NDArray[np.int64]:
+    total = np.concatenate([[0], np.cumsum(~matches.outcome().ignored)])
+    return np.asarray(np.diff(total[matches.class_start]))
+
+
+def _mean_ap(
+    matches: Matches,
+    classes: Sequence[int],
+    what: str,
+    *,
+    iou: float | None = None,
+    size: str = "all",
+    interpolation: str | None = None,
+) -> Value:
+    values = per_class(matches, iou=iou, size=size, interpolation=interpolation)
+    used = interpolation or matches.protocol.interpolation
+    shown = {"iou": list(matches.protocol.iou) if iou is None else iou}
+    if size != "all":
+        shown["size"] = size
+    return class_mean(values, matches, classes, what).with_params(interpolation=used, **shown)
+
+
+def per_class(
+    matches: Matches,
+    *,
+    iou: float | None = None,
+    size: str = "all",
+    interpolation: str | None = None,
+) -> NDArray[np.float64]:
+    """Average precision of each known class and of unknown [K + 1], settled by the protocol."""
+    how = interpolation or matches.protocol.interpolation
+    if how == "101-point" and matches.protocol.rule == "coco":
+        return _grid_ap(matches, iou, size)
+    if size != "all":
+        raise UsageError("size ranges need COCO matching and 101-point interpolation")
+    curves = curve(matches, iou)
+    if how == "area":
+        return settle(_area(curves, matches.positives), matches)
+    if how not in _POINTS:
+        lookup(dict.fromkeys([*_POINTS, "area"]), how, "interpolation")
+    values = _at_points(curves, matches.positives, how)
+    return settle(values, matches, nan_counts_zero=how != "101-point")
+
+
+def _size_index(size: str) -> int:
+    lookup(SIZE_RANGES, size, "size range")
+    return list(SIZE_RANGES).index(size)
+
+
+def _grid_ap(matches: Matches, iou: float | None, size: str) -> NDArray[np.float64]:
+    """COCO: mean over 101 recall points, and over thresholds unless one is named."""
+    precision = matches.precision_recall.precision[..., _size_index(size)]
+    if iou is not None:
+        precision = precision[[matches.threshold_index(iou)]]
+    values = precision.mean(axis=(0, 1))
+    return settle(values, matches) if size == "all" else np.asarray(values)
+
+
+_POINTS = {
+    "101-point": np.linspace(0, 1, 101),
+    # In float64 three of these lie just above .3, .6, .7, so that a recall of exactly 3/10 misses
+    # the .3 point; in float32 it does not. Both are published.
+    "11-point": np.arange(0.0, 1.1, 0.1),
+    "11-point-float32": np.arange(11).astype(np.float32) * np.float32(0.1),
+}
+
+
+def _area(curves: Curve, positives: NDArray[Any]) -> NDArray[np.float64]:
+    """VOC 2010: the exact area under the envelope."""
+    height = envelope(curves.precision, curves.start)
+    n = np.repeat(np.maximum(positives, 1), np.diff(curves.start))
+    width = curves.hits / n - (curves.hits - 1) / n
+    area = height * width
+    pairs = zip(curves.start[:-1], curves.start[1:], strict=True)
+    values = np.array([area[low:high].sum() for low, high in pairs])
+    return np.where(positives > 0, values, np.nan)
+
+
+def _at_points(curves: Curve, positives: NDArray[Any], how: str) -> NDArray[np.float64]:
+    """VOC 2007 and Elephant: the mean of the envelope at fixed recalls, 0 where never reached."""
+    points = _POINTS[how]
+    kind = points.dtype.type
+    height = np.append(envelope((curves.hits / curves.counted).astype(kind), curves.start), kind(0))
+    sums = np.zeros(len(positives), kind)
+    most = np.diff(curves.start)
+    for point in points:
+        need = _needed(positives, point, kind)
+        reached = need <= most
+        where = np.where(reached, curves.start[:-1] + np.maximum(need - 1, 0), len(height) - 1)
+        # At recall 0 the envelope's peak is its value at the first hit, if there is one.
+        where = np.where(most > 0, where, len(height) - 1)
+        sums = sums + height[where] / kind(len(points))
+    return np.where(positives > 0, sums.astype(np.float64), np.nan)
+
+
+def _needed(positives: NDArray[Any], point: Any, kind: Any) -> NDArray[np.int64]:
+    if kind is np.float64:
+        return hits_needed(positives, point)
+    n = np.maximum(positives, 1).astype(np.float32)
+    need = np.floor(point * n) - 1
+    for _ in range(3):  # float32 division decides, so step up until it says yes
+        need = np.where(need.astype(np.float32) / n < point, need + 1, need)
+    return np.asarray(np.maximum(need, 0), np.int64)

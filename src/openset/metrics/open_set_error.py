@@ -1,0 +1,154 @@
+"""Open-set errors: unknown objects that the detector calls by a known name.
+
+Papers call A-OSE now "the number of boxes", now "the number of objects"; all published code counts
+boxes, many per object. Both are here, under two names.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from openset.matching import Matches
+from openset.metrics._curves import curve, nearest_recall
+from openset.metrics._spec import Value, metric
+
+MILLER = "Miller et al., Dropout Sampling for Robust Object Detection, ICRA 2018"
+FMIYC = "Montoya et al., FMIYC: Finding My Unknown Objects in Your Common Scenes benchmark"
+
+
+@metric(
+    "a_ose",
+    title="A-OSE",
+    better="lower",
+    range=(0, None),
+    unit="count",
+    paper=MILLER,
+    headline=True,
+)
+def a_ose(matches: Matches) -> Value:
+    """Absolute Open-Set Error: known-labelled detections that overlap an unknown object.
+
+    Counts detections, not objects: three on one object are three, and a detection that is also a
+    true positive of a known object beside it counts too, as in published code. No score threshold
+    but the detector's own, so numbers compare only at equal settings of it.
+    """
+    n_unknown = matches.count_objects(matches.objects.klass == matches.n_known)
+    if np.ndim(n_unknown) == 0 and n_unknown == 0:
+        return Value.missing("there is no unknown object")
+    number = matches.count(matches.open_set_errors)
+    if np.ndim(number):
+        return Value(number.astype(float))
+    sizes = np.add.reduceat(
+        np.append(matches.open_set_errors, False).astype(np.int64), matches.class_start[:-2]
+    ) * (np.diff(matches.class_start[:-1]) > 0)
+    parts = dict(zip(matches.vocabulary.known, sizes.tolist(), strict=True))
+    shown = {"iou": matches.protocol.iou[0]}
+    return Value(float(number), count=int(n_unknown), params=shown, parts=parts)
+
+
+@metric(
+    "a_ose_objects",
+    title="A-OSE (objects)",
+    better="lower",
+    range=(0, None),
+    unit="count",
+    paper="Zhao et al., Revisiting Open World Object Detection, TCSVT 2023",
+)
+def a_ose_objects(matches: Matches) -> Value:
+    """Unknown objects that at least one known-labelled detection fires on.
+
+    An object counts if it is the best unknown object of such a detection and is not ignored. At
+    most the number of unknown objects, unlike `a_ose`.
+    """
+    countable = _countable_unknown(matches)
+    total = matches.count_objects(countable)
+    if np.ndim(total) == 0 and total == 0:
+        return Value.missing("there is no unknown object")
+    number = matches.count_objects(countable & _hit_by_known(matches))
+    if np.ndim(number):
+        return Value(number.astype(float))
+    return Value(float(number), count=int(total), params={"iou": matches.protocol.iou[0]})
+
+
+@metric("nose", title="nOSE", better="lower", range=(0, None), paper=FMIYC, headline=True)
+def nose(matches: Matches) -> Value:
+    """Normalised open-set error: the share of unknown objects called by a known name.
+
+    Objects over objects, so at most 1. FMIYC's code divides *detections* by objects, which can
+    exceed 1; its protocol does the same. Needs unknown objects.
+    """
+    countable = _countable_unknown(matches)
+    total = matches.count_objects(countable)
+    if matches.protocol.nose == "detections":
+        wrong = matches.count(matches.open_set_errors)
+    else:
+        wrong = matches.count_objects(countable & _hit_by_known(matches))
+    shown = {"counts": matches.protocol.nose}
+    return Value.ratio(wrong, total, why="there is no unknown object", params=shown)
+
+
+@metric(
+    "a_ose_profile",
+    title="A-OSE above score 0.5",
+    better="lower",
+    range=(0, None),
+    unit="count",
+    paper="Hosoya et al., Rectifying Open-Set Object Detection, Fig. 3",
+)
+def a_ose_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
+    """Open-set errors by confidence: `parts` counts them in bins (t, t + .05], t = 0, .05, ....
+
+    The value is the number above `threshold`. A score of exactly 0 falls in no bin, as in the
+    published histogram.
+    """
+    error = matches.open_set_errors
+    number = matches.count(error & (matches.score > threshold))
+    if np.ndim(number):
+        return Value(number.astype(float))
+    score = matches.score[error]
+    levels = np.round(np.arange(0, 1, 0.05), 2)
+    inside = (score[:, None] > levels) & (score[:, None] <= levels + 0.05)
+    parts = {f"{t:.2f}": int(n) for t, n in zip(levels, inside.sum(axis=0), strict=True)}
+    return Value(float(number), count=len(score), params={"threshold": threshold}, parts=parts)
+
+
+@metric(
+    "a_ose_at_recall",
+    title="A-OSE at recall",
+    better="lower",
+    range=(0, None),
+    unit="count",
+    paper="Hosoya et al., Rectifying Open-Set Object Detection, Fig. 3",
+    resampled=False,
+)
+def a_ose_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
+    """Open-set errors among the detections up to a recall level of each known class.
+
+    Each class stands at its nearest recall, the first on ties; `parts` has all levels of the
+    protocol.
+    """
+    level = matches.protocol.recall if recall is None else recall
+    curves = curve(matches)
+    total = np.concatenate([[0], np.cumsum(matches.open_set_errors)])
+    levels = sorted({*matches.protocol.recalls, level})
+    found = np.diff(matches.class_start)[:-1] > 0
+    numbers = {}
+    for value in levels:
+        hits = nearest_recall(curves, matches.positives, value)[:-1]
+        at = np.append(curves.at, 0)[curves.start[:-2] + np.maximum(hits - 1, 0)]
+        end = np.where(hits > 0, at, matches.class_start[:-2]) + 1
+        begin = matches.class_start[:-2]
+        numbers[value] = int((total[np.where(found, end, begin)] - total[begin]).sum())
+    parts = {f"{value:.2f}": numbers[value] for value in levels}
+    return Value(float(numbers[level]), params={"recall": level}, parts=parts)
+
+
+def _countable_unknown(matches: Matches) -> np.ndarray:
+    return (matches.objects.klass == matches.n_known) & ~matches.objects.ignored
+
+
+def _hit_by_known(matches: Matches) -> np.ndarray:
+    """Objects that are the best unknown object of some known-labelled detection."""
+    hit = np.zeros(len(matches.objects), np.bool_)
+    hit[matches.columns.object_unknown[matches.open_set_errors]] = True
+    return hit

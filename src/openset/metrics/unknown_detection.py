@@ -1,0 +1,112 @@
+"""Unknown detection: are unknown objects found, and are they called unknown?
+
+Unknown recall asks both at once; Zhao et al. split it into UDR (found under any label) and UDP
+(called unknown, once found), with ``unknown_recall = UDR * UDP``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from openset.matching import Matches
+from openset.metrics._curves import curve, nearest_recall
+from openset.metrics._spec import Value, metric
+from openset.metrics.open_set_error import _countable_unknown, _hit_by_known
+
+ZHAO = "Zhao et al., Revisiting Open World Object Detection, TCSVT 2023"
+NONE = "there is no unknown object"
+
+
+@metric("unknown_recall", title="unknown recall", paper="Joseph et al., CVPR 2021", headline=True)
+def unknown_recall(matches: Matches) -> Value:
+    """Share of unknown objects that a detection labelled unknown finds (U-Recall, R_U).
+
+    TP_u / (TP_u + FN_u) at the protocol's IoU over all detections labelled unknown: no score
+    threshold but the detector's own.
+    """
+    total = matches.count_objects(_countable_unknown(matches))
+    return Value.ratio(_found(matches), total, why=NONE, params={"iou": matches.protocol.iou[0]})
+
+
+@metric(
+    "unknown_precision", title="unknown precision", paper="Han et al., CVPR 2022", headline=True
+)
+def unknown_precision(matches: Matches) -> Value:
+    """Share of detections labelled unknown that lie on an unknown object (P_U).
+
+    Unlabelled objects in the background count against it, so on data sets whose annotation is not
+    exhaustive it is a lower bound.
+    """
+    outcome = matches.outcome()
+    total = matches.count(matches.labelled_unknown & ~outcome.ignored)
+    return Value.ratio(_true_unknown(matches), total, why="no detection is labelled unknown")
+
+
+@metric("udr", title="UDR", paper=ZHAO, headline=True)
+def udr(matches: Matches) -> Value:
+    """Unknown Detection Recall: share of unknown objects found under any label.
+
+    (TP_u + FN*_u) / (TP_u + FN_u), where FN*_u are missed unknown objects that are the best unknown
+    object of a known-labelled detection. The authors released no code; this follows OSOD-III's.
+    """
+    total = matches.count_objects(_countable_unknown(matches))
+    return Value.ratio(_found(matches) + _misnamed(matches), total, why=NONE)
+
+
+@metric("udp", title="UDP", paper=ZHAO, headline=True)
+def udp(matches: Matches) -> Value:
+    """Unknown Detection Precision: of the unknown objects found, the share called unknown.
+
+    TP_u / (TP_u + FN*_u). Not the precision of the unknown label: false alarms do not enter.
+    """
+    found = _found(matches)
+    why = "no unknown object is found under any label"
+    return Value.ratio(found, found + _misnamed(matches), why=why)
+
+
+@metric("unknown_precision_at_recall", title="unknown precision at recall", resampled=False)
+def unknown_precision_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
+    """Precision of the unknown label at the point of nearest recall.
+
+    OWOD logs it for recalls .1 to .9 as "avg precision"; it is one class and no average. `parts`
+    has all levels of the protocol.
+    """
+    level = matches.protocol.recall if recall is None else recall
+    if len(matches) == matches.known_end:
+        return Value.missing("no detection is labelled unknown")
+    curves = curve(matches)
+    low, high = curves.start[-2:]
+    parts = {}
+    for value in sorted({*matches.protocol.recalls, level}):
+        hits = int(nearest_recall(curves, matches.positives, value)[-1])
+        parts[f"{value:.2f}"] = (
+            float(curves.precision[low:high][hits - 1]) if hits else _first(matches)
+        )
+    return Value(parts[f"{level:.2f}"], params={"recall": level}, parts=parts)
+
+
+def _first(matches: Matches) -> float:
+    """Precision after the first detection labelled unknown."""
+    return float(matches.outcome().correct[matches.known_end])
+
+
+def _true_unknown(matches: Matches) -> np.ndarray:
+    return matches.count(matches.outcome().correct & matches.labelled_unknown)
+
+
+def _found_mask(matches: Matches) -> np.ndarray:
+    outcome = matches.outcome()
+    mask = np.zeros(len(matches.objects), np.bool_)
+    mask[outcome.object[matches.known_end :][outcome.correct[matches.known_end :]]] = True
+    return mask
+
+
+def _found(matches: Matches) -> np.ndarray:
+    """Unknown objects found by a detection labelled unknown (TP_u)."""
+    return matches.count_objects(_found_mask(matches))
+
+
+def _misnamed(matches: Matches) -> np.ndarray:
+    """Missed unknown objects that a known-labelled detection fires on (FN*_u)."""
+    missed = _countable_unknown(matches) & ~_found_mask(matches)
+    return matches.count_objects(missed & _hit_by_known(matches))

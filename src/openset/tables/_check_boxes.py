@@ -1,0 +1,279 @@
+"""Checks of boxes: finite, of positive size, in pixels, in the stated layout, in their image.
+
+Boxes are read once, in pieces that stay in the cache, for their range and for those far outside
+their image. Everything else is decided from that range or from an even sample; a mask over all
+boxes is built only once something is known to be wrong, to count it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import Finding, Level
+from openset.tables._check_case import Case, all_of, any_of, first, found, object_at, share
+from openset.tables.annotations import Annotations, Images
+
+_PIECE = 1 << 14
+_SAMPLE = 5_000
+# A box is far outside when it reaches a quarter of the image's side beyond it: detectors that do
+# not clip their boxes stay well within that.
+_FAR = 1.25
+_UNIT = 1.05
+_SMALLEST_IMAGE = 8.0
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    """Boxes of either table, and how to speak of them.
+
+    Attributes:
+        noun: What a row is called.
+        box: The boxes.
+        image: Index of their image, -1 if it is not there.
+        limit: Width and height by image, infinite where unknown; the last row is for -1.
+        where: Names a row.
+        fix: The fix for a given `boxes=` option.
+    """
+
+    noun: str
+    box: NDArray[np.float64]
+    image: NDArray[np.int32]
+    limit: NDArray[np.float64]
+    where: Callable[[int], str]
+    fix: Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class _Range:
+    """Smallest and largest value of each column, and the boxes far outside their image."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    far: int
+    first_far: int
+
+
+def truth_boxes(truth: Annotations) -> Iterator[Finding]:
+    """Findings about the boxes of the ground truth."""
+    limit = _limits(truth.images)
+    boxes = _Boxes(
+        noun="ground-truth boxes",
+        box=truth.box,
+        image=truth.image,
+        limit=limit,
+        where=lambda row: object_at(truth, row),
+        fix=lambda _: "write x, y, width, height in pixels (boxes= converts detections only)",
+    )
+    yield from _all(boxes, limit, _largest(limit))
+    yield from _areas(truth, limit)
+
+
+def detected_boxes(case: Case) -> Iterator[Finding]:
+    """Findings about the boxes of the detections."""
+    limit = _limits(case.truth.images)
+    boxes = _Boxes(
+        noun="detected boxes",
+        box=case.detections.box,
+        image=case.joined.image,
+        limit=limit,
+        where=case.where,
+        fix=lambda option: f"{option} converts them",
+    )
+    size = _largest(limit)
+    if not size.all() and len(case.truth):
+        # No size is known: the objects of the ground truth show how far images reach at least.
+        size = (case.truth.box[:, :2] + case.truth.box[:, 2:]).max(axis=0)
+        limit = np.full_like(limit, size)
+    yield from _all(boxes, limit, size)
+
+
+def _all(boxes: _Boxes, limit: NDArray[np.float64], size: NDArray[np.float64]) -> Iterator[Finding]:
+    if len(boxes.box) == 0:
+        return
+    extremes = _range(boxes)
+    yield from _finite(boxes, extremes)
+    yield from _sizes(boxes, extremes)
+    layout = [*_normalised(boxes, extremes, size)] or [*_corners(boxes, limit)]
+    # Boxes in another layout are far outside as well: one finding says it.
+    yield from layout or _far(boxes, extremes)
+
+
+def _limits(images: Images) -> NDArray[np.float64]:
+    assert images.width is not None
+    assert images.height is not None
+    limit = np.full((len(images) + 1, 2), np.inf)
+    limit[:-1, 0], limit[:-1, 1] = images.width, images.height
+    limit[~(limit > 0)] = np.inf
+    return limit
+
+
+def _largest(limit: NDArray[np.float64]) -> NDArray[np.float64]:
+    largest: NDArray[np.float64] = np.where(np.isfinite(limit), limit, 0.0).max(axis=0)
+    return largest
+
+
+def _range(boxes: _Boxes) -> _Range:
+    low, high = np.full(4, np.inf), np.full(4, -np.inf)
+    buffer = np.empty((4, _PIECE))
+    far, first_far = 0, -1
+    reach = np.ascontiguousarray(_FAR * boxes.limit.T) if np.isfinite(boxes.limit).any() else None
+    for start in range(0, len(boxes.box), _PIECE):
+        rows = boxes.box[start : start + _PIECE]
+        piece = buffer[:, : len(rows)]
+        np.copyto(piece, rows.T)
+        np.minimum(low, piece.min(axis=1), out=low)
+        np.maximum(high, piece.max(axis=1), out=high)
+        if reach is None:
+            continue
+        outside = _outside(piece, boxes.image[start : start + _PIECE], reach)
+        count = int(np.count_nonzero(outside))
+        if count and far == 0:
+            first_far = start + first(outside)
+        far += count
+    return _Range(low, high, far, first_far)
+
+
+def _outside(
+    piece: NDArray[np.float64], image: NDArray[np.int32], reach: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    width, height = reach[0][image], reach[1][image]
+    outside: NDArray[np.bool_] = (piece[0] + piece[2] > width) | (piece[1] + piece[3] > height)
+    if not piece[:2].min() >= 0:
+        margin = (1 - _FAR) / _FAR
+        outside |= (piece[0] < margin * width) | (piece[1] < margin * height)
+    return outside
+
+
+def _counted(
+    boxes: _Boxes, mask: NDArray[np.bool_], code: str, level: Level, what: str, cause: str = ""
+) -> Iterator[Finding]:
+    count = int(np.count_nonzero(mask))
+    if count:
+        message = f"{share(count, len(mask), boxes.noun)} {what}"
+        example = boxes.where(first(mask))
+        yield found(code, level, message, count=count, example=example, cause=cause)
+
+
+def _finite(boxes: _Boxes, extremes: _Range) -> Iterator[Finding]:
+    if not np.isfinite([extremes.low, extremes.high]).all():
+        mask = ~all_of(np.isfinite(boxes.box))
+        yield from _counted(boxes, mask, "OS201", Level.ERROR, "have NaN or infinite coordinates")
+
+
+def _sizes(boxes: _Boxes, extremes: _Range) -> Iterator[Finding]:
+    if (extremes.low[2:] > 0).all():
+        return
+    size = boxes.box[:, 2:]
+    negative = any_of(size < 0)
+    most = negative.mean() > 0.5
+    cause = "corners in another order, or width computed as x1 - x2" if most else ""
+    what = "have a negative width or height"
+    yield from _counted(boxes, negative, "OS205", Level.ERROR, what, cause)
+    empty = any_of(size == 0) & ~negative
+    yield from _counted(boxes, empty, "OS206", Level.WARNING, "have no width or no height")
+
+
+def _normalised(boxes: _Boxes, extremes: _Range, size: NDArray[np.float64]) -> Iterator[Finding]:
+    if not size.max() >= _SMALLEST_IMAGE or (extremes.high[2:] <= 0).any():
+        return
+    sample = _sample(boxes.box)
+    if all_of(np.abs(sample) <= _UNIT).mean() < 0.95:
+        return
+    mask = all_of(np.abs(boxes.box) <= _UNIT)
+    count = int(np.count_nonzero(mask))
+    inside = share(count, len(mask), boxes.noun)
+    yield found(
+        "OS203",
+        Level.ERROR,
+        f"{inside} lie inside the unit square, but images reach {size[0]:g} x {size[1]:g}",
+        count=count,
+        example=boxes.where(first(mask)),
+        fix=boxes.fix(_normal_layouts(sample)),
+    )
+
+
+def _normal_layouts(box: NDArray[np.float64]) -> str:
+    at, size = box[:, :2], box[:, 2:]
+    fits = {
+        "cxcywh-norm": (at - size / 2 > -0.01) & (at + size / 2 < 1.01),
+        "xywh-norm": at + size < 1.01,
+        "xyxy-norm": size > at,
+    }
+    names = [name for name, ok in fits.items() if all_of(ok).mean() > 0.99] or list(fits)
+    return " or ".join(f"boxes={name!r}" for name in names)
+
+
+def _corners(boxes: _Boxes, limit: NDArray[np.float64]) -> Iterator[Finding]:
+    beyond, fits = _readings(_sample(boxes.box), limit[_sample(boxes.image)])
+    if len(beyond) < 3 or beyond.mean() <= 0.5 or fits.mean() < 0.95:
+        return
+    beyond, fits = _readings(boxes.box, limit[boxes.image])
+    count = int(np.count_nonzero(beyond))
+    yield found(
+        "OS204",
+        Level.ERROR,
+        f"{share(count, len(beyond), boxes.noun)} leave their image when read as x, y, width, "
+        f"height, and {share(int(np.count_nonzero(fits)), len(fits), 'fit')} when read as corners",
+        count=count,
+        example=boxes.where(0),
+        cause="the boxes are x1, y1, x2, y2",
+        fix=boxes.fix("boxes='xyxy'"),
+    )
+
+
+def _readings(
+    box: NDArray[np.float64], limit: NDArray[np.float64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which boxes leave their image as ``x, y, width, height``, and which fit as corners."""
+    known = np.isfinite(limit).all(axis=1)
+    box, limit = box[known], 1.02 * limit[known] + 1
+    at, size = box[:, :2], box[:, 2:]
+    return any_of(at + size > limit), all_of((size > at) & (size <= limit))
+
+
+def _far(boxes: _Boxes, extremes: _Range) -> Iterator[Finding]:
+    if extremes.far == 0:
+        return
+    total = len(boxes.box)
+    centres = extremes.far > 0.01 * total and _fit_as_centres(boxes)
+    yield found(
+        "OS207",
+        Level.WARNING,
+        f"{share(extremes.far, total, boxes.noun)} reach more than a quarter of the side of their "
+        "image beyond it",
+        count=extremes.far,
+        example=boxes.where(extremes.first_far),
+        cause="the boxes are centre x, centre y, width, height" if centres else "",
+        fix=boxes.fix("boxes='cxcywh'") if centres else "",
+    )
+
+
+def _fit_as_centres(boxes: _Boxes) -> bool:
+    box, limit = boxes.box, boxes.limit[boxes.image]
+    at, half = box[:, :2], box[:, 2:] / 2
+    slack = 0.02 * limit + 1
+    fits = all_of((at - half >= -slack) & (at + half <= limit + slack))
+    return bool(fits.mean() > 0.99)
+
+
+def _sample(rows: NDArray[Any]) -> NDArray[Any]:
+    return rows[:: -(-len(rows) // _SAMPLE)]
+
+
+def _areas(truth: Annotations, limit: NDArray[np.float64]) -> Iterator[Finding]:
+    assert truth.area is not None
+    larger = truth.area > 1.01 * limit.prod(axis=1)[truth.image]
+    count = int(np.count_nonzero(larger))
+    if count:
+        yield found(
+            "OS211",
+            Level.WARNING,
+            f"{share(count, len(truth), 'objects')} have an area larger than their image",
+            count=count,
+            example=f"{object_at(truth, first(larger))}, area {truth.area[first(larger)]:g}",
+        )

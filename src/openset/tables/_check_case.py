@@ -1,0 +1,149 @@
+"""What every check needs: the inputs side by side, and how a finding is worded.
+
+`Case` holds what several checks share and computes it once, on first use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.codes import CODES
+from openset.findings import Finding, Level
+from openset.tables.annotations import Annotations
+from openset.tables.detections import Detections
+from openset.tables.join import ABSENT, Joined
+from openset.tables.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Case:
+    """Ground truth and detections of one evaluation, joined."""
+
+    truth: Annotations
+    detections: Detections
+    vocabulary: Vocabulary
+    joined: Joined
+
+    @cached_property
+    def per_class(self) -> NDArray[np.int64]:
+        """Detections by class, shifted so that `ABSENT` is 0 and `IGNORED` is 1."""
+        size = len(self.vocabulary.known) + 1 - ABSENT
+        return np.bincount(self.joined.klass - ABSENT, minlength=size)
+
+    @cached_property
+    def per_image(self) -> NDArray[np.int64]:
+        """Detections by image; the last entry counts those whose image is not there."""
+        size = len(self.truth.images) + 1
+        image = self.joined.image
+        if len(image) == 0:
+            return np.zeros(size, np.int64)
+        # Detections nearly always come image by image: counting runs is far cheaper than rows.
+        start = np.append(0, np.flatnonzero(image[1:] != image[:-1]) + 1)
+        length = np.diff(start, append=len(image))
+        slot = np.where(image[start] < 0, size - 1, image[start])
+        return np.bincount(slot, length, minlength=size).astype(np.int64)
+
+    def where(self, row: int) -> str:
+        """A detection, said so that a person finds it in the file."""
+        image = int(self.joined.image[row])
+        name = str(self.detections.image[row]) if image < 0 else image_name(self.truth, image)
+        return f"image {name}, detection {row}, box {box_text(self.detections.box[row])}"
+
+
+def found(
+    code: str,
+    level: Level,
+    message: str,
+    *,
+    count: int = 1,
+    example: str = "",
+    cause: str = "",
+    fix: str = "",
+) -> Finding:
+    """A finding, with the catalogue's cause and fix where no better one is known."""
+    entry = CODES[code]
+    return Finding(code, level, message, count, example, cause or entry.cause, fix or entry.fix)
+
+
+def number(value: int) -> str:
+    """A count with its thousands apart.
+
+    >>> number(41812)
+    '41 812'
+    """
+    return f"{value:,}".replace(",", " ")
+
+
+def share(count: int, total: int, noun: str) -> str:
+    """How many of how many.
+
+    >>> share(3, 1204, "boxes")
+    '3 of 1 204 boxes'
+    """
+    return f"{number(count)} of {number(total)} {noun}"
+
+
+def some(names: Iterable[str], limit: int = 5) -> str:
+    """The first few names, and how many more there are.
+
+    >>> some(["a", "b", "c"], limit=2)
+    'a, b and 1 more'
+    """
+    listed = list(names)
+    rest = len(listed) - limit
+    return ", ".join(listed[:limit]) + (f" and {number(rest)} more" if rest > 0 else "")
+
+
+def box_text(box: NDArray[np.float64]) -> str:
+    """A box with two to four digits, as short as it can be."""
+    return "[" + ", ".join(f"{value:.6g}" for value in box.tolist()) + "]"
+
+
+def image_name(truth: Annotations, image: int) -> str:
+    """File name of an image if there is one, else its id."""
+    names = truth.images.file_name
+    return str(truth.images.id[image] if names is None else names[image])
+
+
+def object_at(truth: Annotations, row: int) -> str:
+    """A ground-truth object, said so that a person finds it in the file."""
+    assert truth.id is not None
+    name = image_name(truth, int(truth.image[row]))
+    return f"image {name}, annotation id {truth.id[row]}, box {box_text(truth.box[row])}"
+
+
+def first(mask: NDArray[Any]) -> int:
+    """Index of the first true entry."""
+    return int(mask.argmax())
+
+
+def any_of(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Rows in which any entry is true (by column: a reduction over short rows is slow)."""
+    return reduce(np.logical_or, mask.T)
+
+
+def all_of(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Rows in which every entry is true."""
+    return reduce(np.logical_and, mask.T)
+
+
+def tally(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct values, in order, and how often each occurs.
+
+    >>> [column.tolist() for column in tally(np.array([7, -2, 7]))]
+    [[-2, 7], [1, 2]]
+    """
+    if len(values) == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    low, high = int(values.min()), int(values.max())
+    if high - low > 1 << 20:
+        return np.unique(values, return_counts=True)
+    counts = np.bincount(values - low)
+    used = np.flatnonzero(counts)
+    return used + low, counts[used]

@@ -1,0 +1,170 @@
+"""Checks of how ground truth and detections join: images, ids, and what is empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import Finding, Level
+from openset.tables._check_case import (
+    Case,
+    any_of,
+    first,
+    found,
+    image_name,
+    number,
+    object_at,
+    share,
+)
+from openset.tables.annotations import Annotations
+
+COCO_LIMIT = 100
+_EXAMINED = 1_000
+
+
+def truth_records(truth: Annotations) -> Iterator[Finding]:
+    """Findings about the ground truth's images and ids."""
+    total = len(truth.images)
+    if len(truth) == 0:
+        yield found(
+            "OS401",
+            Level.ERROR,
+            f"the ground truth has {number(total)} images and 0 objects",
+            count=total,
+            example=f"image {image_name(truth, 0)}" if total else "no images",
+        )
+        return
+    counts = np.bincount(truth.image, minlength=total)
+    empty = counts == 0
+    if empty.any():
+        count = int(np.count_nonzero(empty))
+        yield found(
+            "OS405",
+            Level.NOTE,
+            f"{share(count, total, 'images')} have no object",
+            count=count,
+            example=f"image {image_name(truth, first(empty))}",
+        )
+    yield from _ids(truth)
+
+
+def _ids(truth: Annotations) -> Iterator[Finding]:
+    assert truth.id is not None
+    total = len(truth)
+    # Ids mostly increase along the file, which spares sorting them.
+    order = truth.id if (truth.id[1:] > truth.id[:-1]).all() else np.sort(truth.id)
+    again = order[1:] == order[:-1]
+    if again.any():
+        count = int(np.count_nonzero(again))
+        row = first(truth.id == order[first(again)])
+        yield found(
+            "OS406",
+            Level.WARNING,
+            f"{share(count, total, 'annotations')} repeat the id of another",
+            count=count,
+            example=object_at(truth, row),
+        )
+    zero = truth.id == 0
+    if zero.any():
+        count = int(np.count_nonzero(zero))
+        example = object_at(truth, first(zero))
+        message = f"{share(count, total, 'annotations')} have the id 0"
+        yield found("OS407", Level.NOTE, message, count=count, example=example)
+
+
+def detected_images(case: Case) -> Iterator[Finding]:
+    """Findings about the images of the detections."""
+    total = len(case.detections)
+    if total == 0:
+        yield found(
+            "OS402",
+            Level.ERROR,
+            f"0 detections for {number(len(case.truth.images))} images",
+            count=0,
+            example="the file of detections is empty",
+        )
+        return
+    elsewhere = int(case.per_image[-1])
+    if elsewhere:
+        yield _elsewhere(case, elsewhere)
+    if elsewhere < total:
+        yield from _without(case)
+        yield from _crowded(case)
+
+
+def _elsewhere(case: Case, count: int) -> Finding:
+    total = len(case.detections)
+    absent = case.joined.image < 0
+    given = ", ".join(map(str, case.truth.images.id[:3].tolist()))
+    return found(
+        "OS403",
+        Level.ERROR if count == total else Level.WARNING,
+        f"{share(count, total, 'detections')} are on images that the ground truth does not have",
+        count=count,
+        example=f"{case.where(first(absent))}; the ground truth has {given or 'no images'}",
+    )
+
+
+def _without(case: Case) -> Iterator[Finding]:
+    empty = case.per_image[:-1] == 0
+    count, total = int(np.count_nonzero(empty)), len(empty)
+    if count:
+        yield found(
+            "OS404",
+            Level.NOTE,
+            f"{share(count, total, 'images')} ({count / total:.1%}) have no detection",
+            count=count,
+            example=f"image {image_name(case.truth, first(empty))}",
+        )
+
+
+def _crowded(case: Case) -> Iterator[Finding]:
+    """More than 100 detections of one class, among the first 1 000 images with more than 100."""
+    images = np.flatnonzero(case.per_image[:-1] > COCO_LIMIT)
+    if len(images) == 0:
+        return
+    examined = images[:_EXAMINED]
+    over = _over_limit(case, examined)
+    count = int(np.count_nonzero(over))
+    if count == 0:
+        return
+    total = len(case.truth.images) if len(examined) == len(images) else len(examined)
+    noun = "images" if len(examined) == len(images) else "images examined"
+    yield found(
+        "OS408",
+        Level.NOTE,
+        f"{share(count, total, noun)} have more than {COCO_LIMIT} detections of one class",
+        count=count,
+        example=f"image {image_name(case.truth, int(examined[first(over)]))}",
+    )
+
+
+def _over_limit(case: Case, examined: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Which of the examined images have more than 100 detections of one class."""
+    slot = np.full(len(case.per_image), -1, np.int64)
+    slot[examined] = np.arange(len(examined))
+    image = case.joined.image
+    # Images are examined in order, so those after the last need not be looked up.
+    near = np.flatnonzero(image <= examined[-1])
+    rows = near[slot[image[near]] >= 0]
+    k = len(case.vocabulary.known) + 3
+    key = slot[image[rows]] * k + (case.joined.klass[rows] + 2)
+    counts = np.bincount(key, minlength=len(examined) * k).reshape(-1, k)
+    return any_of(counts[:, 2:] > COCO_LIMIT)
+
+
+def no_match(count: int) -> Finding:
+    """The finding for an evaluation in which no detection overlaps an object.
+
+    Args:
+        count: Number of detections on images with objects.
+    """
+    return found(
+        "OS410",
+        Level.ERROR,
+        f"0 of {number(count)} detections overlap an object of their image at IoU 0.1",
+        count=count,
+        example="none overlaps",
+    )

@@ -1,0 +1,261 @@
+"""Checks of labels: do they exist, do they have roles, are they numbered the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import Finding, Level
+from openset.tables._check_case import Case, first, found, number, object_at, share, some, tally
+from openset.tables.annotations import Annotations
+from openset.tables.join import ABSENT, IGNORED
+from openset.tables.vocabulary import Vocabulary, is_unknown_spelling
+
+
+def truth_labels(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
+    """Findings about the labels of the ground truth and their roles."""
+    classes = vocabulary.classes(truth.labels)
+    yield from _vocabulary_labels(truth, vocabulary, classes)
+    yield from _spellings(truth.labels, "ground truth")
+    yield from _merged(truth, vocabulary, classes)
+    if len(truth):
+        yield from _roles(truth, vocabulary, classes)
+
+
+def _vocabulary_labels(
+    truth: Annotations, vocabulary: Vocabulary, classes: NDArray[np.int32]
+) -> Iterator[Finding]:
+    present = set(classes.tolist())
+    missing = [name for at, name in enumerate(vocabulary.known) if at not in present]
+    if not missing:
+        return
+    # A file of unknown objects alone has good reason to lack every known label.
+    wild = all(is_unknown_spelling(label) or label in vocabulary.unknown for label in truth.labels)
+    none = len(missing) == len(vocabulary.known) and not wild
+    yield found(
+        "OS310",
+        Level.ERROR if none else Level.NOTE,
+        f"{share(len(missing), len(vocabulary.known), 'known labels')} are absent from the ground "
+        f"truth: {some(missing)}",
+        count=len(missing),
+        example=f"{missing[0]!r}; the ground truth has {some(map(repr, truth.labels), 3)}",
+    )
+
+
+def _spellings(labels: tuple[str, ...], where: str) -> Iterator[Finding]:
+    spelt = sorted({label for label in labels if is_unknown_spelling(label)})
+    if len(spelt) > 1:
+        names = ", ".join(map(repr, spelt))
+        yield found(
+            "OS311",
+            Level.WARNING,
+            f'{len(spelt)} spellings of "unknown" in the {where} were merged: {names}',
+            count=len(spelt),
+            example=names,
+        )
+
+
+def _merged(
+    truth: Annotations, vocabulary: Vocabulary, classes: NDArray[np.int32]
+) -> Iterator[Finding]:
+    known = classes[(classes >= 0) & (classes < len(vocabulary.known))]
+    values, times = np.unique(known, return_counts=True)
+    if len(values) == len(known):
+        return
+    groups = [
+        " = ".join(repr(truth.labels[at]) for at in np.flatnonzero(classes == value))
+        for value in values[times > 1]
+    ]
+    yield found(
+        "OS313",
+        Level.WARNING,
+        f"{len(groups)} known classes have several labels in the ground truth, which were merged: "
+        f"{some(groups)}",
+        count=len(groups),
+        example=groups[0],
+    )
+
+
+def _roles(
+    truth: Annotations, vocabulary: Vocabulary, classes: NDArray[np.int32]
+) -> Iterator[Finding]:
+    k = len(vocabulary.known)
+    assert truth.crowd is not None
+    assert truth.difficult is not None
+    klass = classes[truth.label]
+    counts = np.bincount(klass[~(truth.crowd | truth.difficult)] + 1, minlength=k + 2)
+    known, unknown = int(counts[1:-1].sum()), int(counts[-1])
+    if unknown == 0:
+        yield _no_objects("OS302", Level.WARNING, truth, "unknown")
+    if known == 0:
+        level = Level.WARNING if unknown else Level.ERROR
+        yield _no_objects("OS303", level, truth, "known")
+    present = set(classes.tolist())
+    empty = [
+        name for at, name in enumerate(vocabulary.known) if at in present and not counts[at + 1]
+    ]
+    if empty:
+        yield found(
+            "OS304",
+            Level.NOTE,
+            f"{share(len(empty), k, 'known classes')} have no object: {some(empty)}",
+            count=len(empty),
+            example=empty[0],
+        )
+    ignored = klass == IGNORED
+    if ignored.any():
+        yield _ignored(truth, ignored)
+
+
+def _no_objects(code: str, level: Level, truth: Annotations, role: str) -> Finding:
+    total = len(truth)
+    message = f"none of {number(total)} objects is {role}: metrics that need them are None"
+    example = f"the labels are {some(map(repr, truth.labels))}"
+    return found(code, level, message, count=total, example=example)
+
+
+def _ignored(truth: Annotations, ignored: NDArray[np.bool_]) -> Finding:
+    count = int(np.count_nonzero(ignored))
+    names = some(truth.labels[at] for at in np.unique(truth.label[ignored]))
+    return found(
+        "OS312",
+        Level.NOTE,
+        f"{share(count, len(truth), 'objects')} have an ignored label: {names}",
+        count=count,
+        example=object_at(truth, first(ignored)),
+    )
+
+
+def detected_labels(case: Case) -> Iterator[Finding]:
+    """Findings about the labels of the detections."""
+    if len(case.detections) == 0:
+        return
+    yield from _spellings(case.detections.labels, "detections")
+    numbering = [*_numbering(case)]
+    foreign = [*_foreign_names(case)]
+    yield from numbering or _absent(case)
+    yield from foreign or _leaked(case)
+    yield from _undetected(case)
+
+
+def _absent(case: Case) -> Iterator[Finding]:
+    count, total = int(case.per_class[0]), len(case.detections)
+    if count == 0:
+        return
+    absent = case.joined.klass == ABSENT
+    ids, _ = tally(case.detections.label[absent])
+    yield found(
+        "OS306",
+        Level.ERROR if count == total else Level.WARNING,
+        f"{share(count, total, 'detections')} have a category id that the ground truth does not "
+        f"have: {some(map(str, ids.tolist()))}",
+        count=count,
+        example=f"{case.where(first(absent))}, category id {case.detections.label[first(absent)]}",
+    )
+
+
+def _foreign_names(case: Case) -> Iterator[Finding]:
+    """Names that neither the ground truth nor the vocabulary has, if there are no others."""
+    labels, vocabulary = case.detections.labels, case.vocabulary
+    if not labels or not case.joined.leaked.all():
+        return
+    names = {vocabulary.key(name) for name in (*case.truth.labels, *vocabulary.unknown)}
+    used = [labels[at] for at in tally(case.detections.label)[0]]
+    if any(vocabulary.key(label) in names for label in used):
+        return
+    total = len(case.detections)
+    yield found(
+        "OS306",
+        Level.ERROR,
+        f"{share(total, total, 'detections')} have a label that the ground truth does not have: "
+        f"{some(map(repr, used))}",
+        count=total,
+        example=f"{case.where(0)}, label {labels[case.detections.label[0]]!r}",
+    )
+
+
+def _numbering(case: Case) -> Iterator[Finding]:
+    if case.detections.labels or case.per_class[0] == 0:
+        return
+    assert case.truth.category_id is not None
+    ids, times = tally(case.detections.label)
+    start = _first_number(ids, times, case.truth.category_id)
+    if start is None:
+        return
+    total = len(case.detections)
+    given = some(map(str, np.sort(case.truth.category_id).tolist()))
+    yield found(
+        "OS307",
+        Level.ERROR,
+        f"{share(total, total, 'detections')} have category ids in {ids[0]}..{ids[-1]}, numbered "
+        f"from {start}; the ground truth has {given}",
+        count=total,
+        example=f"{case.where(0)}, category id {case.detections.label[0]}",
+        cause=f"the detector writes the position of the class, counted from {start}",
+    )
+
+
+def _first_number(
+    ids: NDArray[np.int64], times: NDArray[np.int64], given: NDArray[np.int64]
+) -> int | None:
+    """Where the detections' numbering starts, if it is another than that of the ground truth."""
+    k, low, high = len(given), int(ids[0]), int(ids[-1])
+    if 0 not in given and low == 0 and high < k:
+        # A few boxes of class 0 among many are more likely a background class.
+        return 0 if times[0] * 20 * k >= times.sum() else None
+    if low >= 1 and high <= k and (0 in given or given.max() > k):
+        covered = len(ids) >= 0.5 * k
+        return 1 if covered else None
+    return None
+
+
+def _leaked(case: Case) -> Iterator[Finding]:
+    leaked = case.joined.leaked
+    count = int(np.count_nonzero(leaked))
+    if count == 0:
+        return
+    values, times = tally(case.detections.label[leaked])
+    order = np.argsort(-times, kind="stable")
+    names = [f"{_name(case, values[at])} ({number(int(times[at]))})" for at in order]
+    yield found(
+        "OS305",
+        Level.WARNING,
+        f"{share(count, len(leaked), 'detections')} are labelled with {len(names)} classes that "
+        f"are unknown here: {some(names)}",
+        count=count,
+        example=case.where(first(leaked)),
+    )
+
+
+def _name(case: Case, label: np.int64) -> str:
+    if case.detections.labels:
+        return case.detections.labels[label]
+    assert case.truth.category_id is not None
+    return case.truth.labels[first(case.truth.category_id == label)]
+
+
+def _undetected(case: Case) -> Iterator[Finding]:
+    k, total = len(case.vocabulary.known), len(case.detections)
+    detected = case.per_class[-ABSENT:]
+    objects = np.bincount(case.vocabulary.classes(case.truth.labels)[case.truth.label] + 1)
+    wanted = np.pad(objects[1:], (0, k + 2))[:k] > 0
+    missed = [case.vocabulary.known[at] for at in np.flatnonzero(wanted & (detected[:k] == 0))]
+    if missed:
+        yield found(
+            "OS308",
+            Level.NOTE,
+            f"{share(len(missed), k, 'known classes')} have objects but no detection: "
+            f"{some(missed)}",
+            count=len(missed),
+            example=missed[0],
+        )
+    if detected[k] == 0:
+        yield found(
+            "OS309",
+            Level.NOTE,
+            f'0 of {number(total)} detections are labelled "unknown"',
+            count=total,
+            example=case.where(0),
+        )

@@ -1,0 +1,123 @@
+"""Checks of scores, and of detections that occur twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import Finding, Level
+from openset.tables._check_case import Case, first, found, number, share
+
+_MANY = 0.1
+_EXAMINED = 50_000
+
+
+def scores(case: Case) -> Iterator[Finding]:
+    """Findings about scores."""
+    values = case.detections.score
+    if len(values) == 0:
+        return
+    low, high = float(values.min()), float(values.max())
+    yield from _finite(case, "score", values, low, high)
+    unknownness = case.detections.unknownness
+    if unknownness is not None:
+        extremes = float(unknownness.min()), float(unknownness.max())
+        yield from _finite(case, "unknownness", unknownness, *extremes)
+    if not (low >= 0 and high <= 1):
+        yield from _outside(case, values)
+    if low == high and len(values) > 1:
+        yield found(
+            "OS209",
+            Level.WARNING,
+            f"all {number(len(values))} scores are {low:g}",
+            count=len(values),
+            example=case.where(0),
+        )
+
+
+def _finite(
+    case: Case, name: str, values: NDArray[np.float64], low: float, high: float
+) -> Iterator[Finding]:
+    if np.isfinite([low, high]).all():
+        return
+    bad = ~np.isfinite(values)
+    count = int(np.count_nonzero(bad))
+    yield found(
+        "OS202",
+        Level.ERROR,
+        f"{share(count, len(values), 'detections')} have a NaN or infinite {name}",
+        count=count,
+        example=f"{case.where(first(bad))}, {name} {values[first(bad)]}",
+    )
+
+
+def _outside(case: Case, values: NDArray[np.float64]) -> Iterator[Finding]:
+    # Rounding in single precision is no mistake.
+    outside = np.isfinite(values) & ((values < 0) | (values > 1 + 1e-6))
+    count = int(np.count_nonzero(outside))
+    if count == 0:
+        return
+    kind, fix = _scale(values[np.isfinite(values)], count)
+    yield found(
+        "OS208",
+        Level.ERROR if kind else Level.WARNING,
+        f"{share(count, len(values), 'scores')} are outside 0..1" + (f": {kind}" if kind else ""),
+        count=count,
+        example=f"{case.where(first(outside))}, score {values[first(outside)]:g}",
+        cause=kind,
+        fix=fix,
+    )
+
+
+def _scale(values: NDArray[np.float64], outside: int) -> tuple[str, str]:
+    if outside <= _MANY * len(values):
+        return "", ""
+    otherwise = "; force=True ranks by the scores as they are"
+    if values.min() < 0:
+        return "these look like logits", "apply the sigmoid or softmax" + otherwise
+    if values.max() <= 100:
+        return "these look like percentages", "divide the scores by 100" + otherwise
+    return "", ""
+
+
+def duplicates(case: Case) -> Iterator[Finding]:
+    """Findings about detections that occur twice, among the first 50 000 by image.
+
+    A hash of image, label and box is sorted, which is not free: larger files are examined up to
+    the last image that ends within the limit. A file written twice shows there as well.
+    """
+    rows = _examined(case)
+    key = _hashes(case, rows)
+    order = np.sort(key)
+    count = int(np.count_nonzero(order[1:] == order[:-1]))
+    if count == 0:
+        return
+    _, index, times = np.unique(key, return_index=True, return_counts=True)
+    again = int(rows[index[times > 1].min()])
+    whole = len(rows) == np.count_nonzero(case.joined.image >= 0)
+    noun = "detections" if whole else "detections examined"
+    yield found(
+        "OS210",
+        Level.WARNING,
+        f"{share(count, len(rows), noun)} repeat the image, label and box of another",
+        count=count,
+        example=case.where(again),
+    )
+
+
+def _examined(case: Case) -> NDArray[np.intp]:
+    until = int(np.searchsorted(case.per_image[:-1].cumsum(), _EXAMINED, side="right"))
+    image = case.joined.image
+    return np.flatnonzero((image >= 0) & (image < max(until, 1)))[:_EXAMINED]
+
+
+def _hashes(case: Case, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
+    odd = np.uint64(0x9E3779B97F4A7C15)
+    bits = case.detections.box[rows].view(np.uint64)
+    key = case.joined.image[rows].astype(np.uint64) * odd
+    for values in (case.detections.label[rows].view(np.uint64), *bits.T):
+        key = (key ^ values) * odd
+        key ^= key >> np.uint64(29)
+    return key

@@ -1,0 +1,76 @@
+"""Check: everything that is wrong with an input, before any number is computed.
+
+A wrong but plausible number costs more than an exception, so an evaluation starts here. Errors
+stop it unless it is forced; warnings and notes travel with the result. Every finding says how many
+records it concerns, shows the first, and names the likely cause and the fix.
+
+The cost is one pass over the columns: cheap reductions first, masks only once something is wrong.
+Two checks look at a part of very large files only: duplicates (the first 50 000 detections by
+image) and more than 100 detections per class (the first 1 000 images with so many).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from openset.findings import Finding, Level
+from openset.tables._check_boxes import detected_boxes, truth_boxes
+from openset.tables._check_case import Case
+from openset.tables._check_join import detected_images, no_match, truth_records
+from openset.tables._check_labels import detected_labels, truth_labels
+from openset.tables._check_scores import duplicates, scores
+from openset.tables.annotations import Annotations
+from openset.tables.detections import Detections
+from openset.tables.join import Joined, join
+from openset.tables.vocabulary import Vocabulary
+
+__all__ = ["check", "no_match"]
+
+_ORDER = (Level.ERROR, Level.WARNING, Level.NOTE)
+
+
+def check(
+    truth: Annotations,
+    detections: Detections | None,
+    vocabulary: Vocabulary,
+    *,
+    joined: Joined | None = None,
+) -> list[Finding]:
+    """Find what is wrong with a ground truth and detections.
+
+    Args:
+        truth: The ground truth.
+        detections: What a detector said, or None to check the ground truth alone.
+        vocabulary: Which labels are known.
+        joined: The two joined, if that is done already.
+
+    Returns:
+        Errors first, then warnings, then notes; by code within each.
+
+    >>> from openset.tables import Annotations, Images, Vocabulary
+    >>> truth = Annotations(Images([1]), ("dog", "unknown"), [0], [0], [[0, 0, 9, 0]])
+    >>> [finding.code for finding in check(truth, None, Vocabulary.of(["dog"]))]
+    ['OS206', 'OS302']
+    """
+    with np.errstate(all="ignore"):
+        findings = [*_of_truth(truth, vocabulary)]
+        if detections is not None:
+            joined = join(truth, detections, vocabulary) if joined is None else joined
+            findings += _of_detections(Case(truth, detections, vocabulary, joined))
+    return sorted(findings, key=lambda finding: (_ORDER.index(finding.level), finding.code))
+
+
+def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
+    yield from truth_boxes(truth)
+    yield from truth_labels(truth, vocabulary)
+    yield from truth_records(truth)
+
+
+def _of_detections(case: Case) -> Iterator[Finding]:
+    yield from detected_boxes(case)
+    yield from scores(case)
+    yield from duplicates(case)
+    yield from detected_labels(case)
+    yield from detected_images(case)

@@ -1,0 +1,20 @@
+"""Every test of a kernel runs on both backends."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from openset import kernels
+from openset.kernels import _library
+
+sys.path.insert(0, str(Path(__file__).parent))  # for kernel_scenes
+
+
+@pytest.fixture(params=["native", "numpy"])
+def backend(request, monkeypatch):
+    if request.param == "native" and _library._load() is None:
+        pytest.skip("the compiled kernels are not built")
+    monkeypatch.setenv("OPENSET_KERNELS", request.param)
+    assert kernels.backend() == request.param
+    return request.param

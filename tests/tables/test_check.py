@@ -1,0 +1,311 @@
+"""One row per code, clean input, odd input, and the catalogue in step with its uses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openset.codes import CODES, GROUPS, markdown
+from openset.findings import Level
+from openset.tables import Annotations, Detections, Images, Vocabulary
+from openset.tables.check import check, no_match
+from openset.tables.join import join
+
+ROOT = Path(__file__).parents[2]
+KNOWN = Vocabulary.of(["dog", "cat"])
+ERROR, WARNING, NOTE = Level.ERROR, Level.WARNING, Level.NOTE
+BOXES = np.array(
+    [[10, 10, 50, 40], [300, 200, 80, 60], [500, 300, 100, 150], [400, 20, 120, 90]], float
+)
+
+
+def truth(**changes):
+    images = Images([11, 12], ["a.jpg", "b.jpg"], np.full(2, 640.0), np.full(2, 480.0))
+    table = Annotations(
+        images, ("dog", "cat", "zebra", "unknown"), [0, 0, 1, 1], [0, 1, 2, 3], BOXES
+    )
+    return replace(table, **changes)
+
+
+def detections(**changes):
+    table = Detections([11, 11, 12, 12], [1, 2, 4, 4], BOXES + 1, [0.9, 0.8, 0.3, 0.2])
+    return replace(table, **changes)
+
+
+def column(base, row, at, value):
+    changed = np.array(base, float)
+    changed[row, at] = value
+    return changed
+
+
+def corners(boxes):
+    return np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]])
+
+
+NORMAL = BOXES / [640, 480, 640, 480]
+NO_SIZES = Images([11, 12])
+CENTRES = np.array([[320, 240, 600, 400], [320, 240, 640, 480], [400, 240, 300, 400]], float)
+MANY = Detections(np.full(101, 11), np.ones(101), np.arange(404).reshape(-1, 4) + 1, np.arange(101))
+
+# code, level, count, total, ground truth, detections, vocabulary
+ROWS = [
+    ("OS201", ERROR, 1, 4, truth(), detections(box=column(BOXES, 2, 1, np.nan)), KNOWN),
+    ("OS201", ERROR, 1, 4, truth(box=column(BOXES, 2, 3, np.inf)), detections(), KNOWN),
+    ("OS202", ERROR, 1, 4, truth(), detections(score=[0.1, np.nan, 0.2, 0.3]), KNOWN),
+    ("OS202", ERROR, 2, 4, truth(), detections(unknownness=[0, np.nan, np.inf, 1]), KNOWN),
+    ("OS203", ERROR, 4, 4, truth(), detections(box=NORMAL), KNOWN),
+    ("OS203", ERROR, 4, 4, truth(images=NO_SIZES), detections(box=NORMAL), KNOWN),
+    ("OS203", ERROR, 4, 4, truth(box=NORMAL), detections(), KNOWN),
+    ("OS204", ERROR, 3, 4, truth(), detections(box=corners(BOXES)), KNOWN),
+    ("OS204", ERROR, 3, 4, truth(images=NO_SIZES), detections(box=corners(BOXES)), KNOWN),
+    ("OS204", ERROR, 3, 4, truth(box=corners(BOXES)), detections(), KNOWN),
+    ("OS205", ERROR, 1, 4, truth(), detections(box=column(BOXES, 1, 2, -5)), KNOWN),
+    ("OS205", ERROR, 4, 4, truth(), detections(box=BOXES * [1, 1, -1, -1]), KNOWN),
+    ("OS206", WARNING, 1, 4, truth(), detections(box=column(BOXES, 1, 3, 0)), KNOWN),
+    ("OS207", WARNING, 1, 4, truth(), detections(box=column(BOXES, 1, 2, 900)), KNOWN),
+    ("OS207", WARNING, 1, 4, truth(), detections(box=column(BOXES, 1, 0, -400)), KNOWN),
+    ("OS208", WARNING, 1, 101, truth(), replace(MANY, score=np.linspace(0, 1.01, 101)), KNOWN),
+    ("OS208", ERROR, 4, 4, truth(), detections(score=[90, 80, 3, 20]), KNOWN),
+    ("OS208", ERROR, 2, 4, truth(), detections(score=[-3, 0.8, 0.3, 4]), KNOWN),
+    ("OS209", WARNING, 4, 4, truth(), detections(score=np.ones(4)), KNOWN),
+    ("OS210", WARNING, 1, 5, truth(), detections().select(np.array([0, 1, 2, 3, 1])), KNOWN),
+    ("OS211", WARNING, 1, 4, truth(area=[4e5, 1, 1, 1]), detections(), KNOWN),
+    ("OS302", WARNING, 4, 4, truth(label=[0, 0, 1, 1]), detections(), KNOWN),
+    ("OS303", WARNING, 4, 4, truth(label=[2, 2, 3, 3]), detections(), KNOWN),
+    ("OS303", ERROR, 4, 4, truth(crowd=np.ones(4)), detections(), KNOWN),
+    ("OS304", NOTE, 1, 2, truth(label=[0, 0, 2, 3]), detections(), KNOWN),
+    ("OS305", WARNING, 2, 4, truth(), detections(label=[1, 2, 3, 3]), KNOWN),
+    ("OS306", WARNING, 1, 4, truth(), detections(label=[1, 2, 4, 99]), KNOWN),
+    ("OS306", ERROR, 4, 4, truth(), detections(label=[77, 77, 78, 99]), KNOWN),
+    ("OS306", ERROR, 4, 4, truth(), detections(label=[0, 0, 1, 1], labels=("c0", "c1")), KNOWN),
+    ("OS307", ERROR, 4, 4, truth(), detections(label=[0, 1, 3, 3]), KNOWN),
+    ("OS307", ERROR, 4, 4, truth(category_id=[1, 3, 7, 90]), detections(), KNOWN),
+    ("OS307", ERROR, 4, 4, truth(category_id=[0, 1, 2, 3]), detections(), KNOWN),
+    ("OS308", NOTE, 1, 2, truth(), detections(label=[1, 1, 4, 4]), KNOWN),
+    ("OS309", NOTE, 4, 4, truth(), detections(label=[1, 2, 1, 2]), KNOWN),
+    ("OS310", NOTE, 1, 3, truth(), detections(), Vocabulary.of(["dog", "cat", "yak"])),
+    ("OS310", ERROR, 2, 2, truth(), detections(), Vocabulary.of(["ox", "yak"])),
+    ("OS311", WARNING, 2, 2, truth(labels=("dog", "cat", "Unk", "unknown")), detections(), KNOWN),
+    ("OS312", NOTE, 1, 4, truth(), detections(), replace(KNOWN, ignored=frozenset({"zebra"}))),
+    ("OS313", WARNING, 1, 1, truth(labels=("tv", "cat", "tvmonitor", "unknown")), detections(),
+     Vocabulary.of(["tv", "cat"])),
+    ("OS401", ERROR, 2, 2, truth().select(np.zeros(4, bool)), detections(), KNOWN),
+    ("OS402", ERROR, 0, 0, truth(), detections().select(np.zeros(4, bool)), KNOWN),
+    ("OS403", WARNING, 1, 4, truth(), detections(image=[11, 11, 12, 99]), KNOWN),
+    ("OS403", ERROR, 4, 4, truth(), detections(image=[7, 8, 9, 9]), KNOWN),
+    ("OS404", NOTE, 1, 2, truth(), detections(image=[11, 11, 11, 11]), KNOWN),
+    ("OS405", NOTE, 1, 2, truth(image=[0, 0, 0, 0]), detections(), KNOWN),
+    ("OS406", WARNING, 1, 4, truth(id=[3, 1, 2, 3]), detections(), KNOWN),
+    ("OS407", NOTE, 1, 4, truth(id=[0, 1, 2, 3]), detections(), KNOWN),
+    ("OS408", NOTE, 1, 2, truth(), MANY, KNOWN),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("code", "level", "count", "total", "gt", "dt", "vocabulary"),
+    ROWS,
+    ids=[f"{row[0]}-{row[1]}-{at}" for at, row in enumerate(ROWS)],
+)
+def test_code(code, level, count, total, gt, dt, vocabulary):
+    hits = [finding for finding in check(gt, dt, vocabulary) if finding.code == code]
+    assert len(hits) == 1
+    (hit,) = hits
+    assert (hit.level, hit.count) == (level, count)
+    assert hit.example
+    assert hit.cause
+    assert hit.fix
+    assert str(total) in hit.message
+    if code != "OS309":  # counts those that are not there
+        assert str(count) in hit.message
+
+
+def test_every_code_of_check_has_a_row():
+    tested = {row[0] for row in ROWS} | {"OS301", "OS410"}
+    assert {code for code in CODES if code[2] in "234"} == tested
+
+
+def test_no_match():
+    finding = no_match(41812)
+    assert (finding.code, finding.level, finding.count) == ("OS410", ERROR, 41812)
+    assert "41 812" in finding.message
+    assert "boxes='xyxy'" in finding.fix
+
+
+def test_clean_input_has_no_findings():
+    assert check(truth(), detections(), KNOWN) == []
+    assert check(truth(), None, KNOWN) == []
+
+
+def test_given_join_is_used():
+    gt, dt = truth(), detections(label=[1, 2, 3, 99])
+    assert check(gt, dt, KNOWN, joined=join(gt, dt, KNOWN)) == check(gt, dt, KNOWN)
+
+
+def test_errors_come_first_and_order_is_stable():
+    gt = truth(id=[0, 0, 1, 2], label=[0, 0, 1, 1])
+    findings = check(gt, detections(score=np.full(4, np.nan), image=[11, 99, 99, 99]), KNOWN)
+    levels = [finding.level for finding in findings]
+    assert levels == sorted(levels, key=[ERROR, WARNING, NOTE].index)
+    assert set(levels) == {ERROR, WARNING, NOTE}
+    codes = [finding.code for finding in findings if finding.level == WARNING]
+    assert codes == sorted(codes)
+
+
+def codes_of(findings, *levels):
+    return {finding.code for finding in findings if finding.level in (levels or Level)}
+
+
+def test_one_mistake_is_one_error():
+    for box in (NORMAL, corners(BOXES)):
+        assert len(codes_of(check(truth(), detections(box=box), KNOWN), ERROR, WARNING)) == 1
+
+
+@pytest.mark.parametrize(
+    ("layout", "box"),
+    [
+        ("xyxy-norm", corners(BOXES)),
+        ("xywh-norm", BOXES),
+        ("cxcywh-norm", np.hstack([BOXES[:, :2] + BOXES[:, 2:] / 2, BOXES[:, 2:]])),
+    ],
+)
+def test_normalised_boxes_name_the_layout(layout, box):
+    (finding,) = check(truth(), detections(box=box / [640, 480, 640, 480]), KNOWN)
+    assert f"boxes={layout!r}" in finding.fix
+
+
+def test_centres_are_named():
+    dt = Detections([11, 11, 11], [1, 2, 4], CENTRES, [0.1, 0.2, 0.3])
+    finding = next(f for f in check(truth(), dt, KNOWN) if f.code == "OS207")
+    assert "boxes='cxcywh'" in finding.fix
+
+
+def test_ground_truth_in_another_layout_is_not_offered_an_option():
+    finding = next(f for f in check(truth(box=NORMAL), None, KNOWN) if f.code == "OS203")
+    assert "converts detections only" in finding.fix
+
+
+def test_sizes_that_are_partly_unknown():
+    images = Images([11, 12], width=[640, np.nan], height=[480, np.nan])
+    assert check(truth(images=images), detections(), KNOWN) == []
+
+
+def test_leak_names_classes_by_count():
+    dt = detections(label=[0, 2, 2, 1], labels=("dog", "giraffe", "zebra"))
+    finding = next(f for f in check(truth(), dt, KNOWN) if f.code == "OS305")
+    assert "zebra (2), giraffe (1)" in finding.message
+    assert "leaked='drop'" in finding.fix
+    assert "trained on them" in finding.cause
+
+
+def test_rare_background_class_is_not_another_numbering():
+    dt = Detections(
+        np.tile([11, 12], 500), np.r_[0, np.tile([1, 2, 3], 333)], np.tile(BOXES, (250, 1)),
+        np.linspace(0, 1, 1000),
+    )  # fmt: skip
+    codes = codes_of(check(truth(), dt, KNOWN))
+    assert "OS307" not in codes
+    assert "OS306" in codes
+
+
+def test_wild_ground_truth_may_lack_every_known_label():
+    gt = truth(labels=("unknown",), label=[0] * 4, category_id=[4], role=(), supercategory=())
+    findings = check(gt, detections(label=[4] * 4), KNOWN)
+    assert codes_of(findings, ERROR) == set()
+    assert codes_of(findings, WARNING) == {"OS303"}
+
+
+def test_duplicates_on_other_images_do_not_count():
+    dt = detections(image=["x", "y", "z", "w"], box=BOXES[[0, 0, 0, 0]], label=[1] * 4)
+    assert "OS210" not in codes_of(check(truth(), dt, KNOWN))
+
+
+def test_large_files_are_examined_in_part():
+    rows = np.arange(120_000)
+    box = np.stack([rows % 300, rows // 300, rows % 7 + 1, rows % 5 + 1], 1).astype(float)
+    dt = Detections(np.repeat([11, 12], 60_000), rows % 2 + 1, box, rows / len(rows))
+    finding = next(f for f in check(truth(), dt.select(np.r_[0, rows]), KNOWN) if f.code == "OS210")
+    assert "1 of 50 000 detections examined" in finding.message
+
+
+values = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 640.0, 1e308, -1e308, np.nan, np.inf, -np.inf])
+image_ids = st.one_of(st.integers(-3, 12), st.sampled_from([2**62, -(2**62)]), st.text(max_size=2))
+
+
+@st.composite
+def tables(draw):
+    n_images, n_labels = draw(st.integers(0, 3)), draw(st.integers(0, 3))
+    n = draw(st.integers(0, 4)) if n_images and n_labels else 0
+    m = draw(st.integers(0, 5))
+    many = lambda size, what: draw(st.lists(what, min_size=size, max_size=size))  # noqa: E731
+    boxes = lambda size: np.array(many(4 * size, values), float).reshape(size, 4)  # noqa: E731
+    names = many(n_labels, st.sampled_from(["dog", "cat", "unknown", "Unk", "", "x"]))
+    kind = draw(st.sampled_from([st.integers(-3, 9), st.text(max_size=2)]))
+    unique = draw(st.lists(kind, min_size=n_images, max_size=n_images, unique=True))
+    gt = Annotations(
+        Images(unique, None, many(n_images, values), many(n_images, values)),
+        tuple(names),
+        many(n, st.integers(0, max(n_images - 1, 0))),
+        many(n, st.integers(0, max(n_labels - 1, 0))),
+        boxes(n),
+        area=many(n, values),
+        id=many(n, st.integers(-1, 3)),
+        category_id=draw(
+            st.lists(st.integers(-1, 99), min_size=n_labels, max_size=n_labels, unique=True)
+        ),
+    )
+    labelled = draw(st.sampled_from([(), ("dog",), ("unk", "unknown", "y")]))
+    label = st.integers(0, len(labelled) - 1) if labelled else st.integers(-2, 99)
+    dt = Detections(
+        many(m, image_ids), many(m, label), boxes(m), many(m, values), labels=labelled,
+        unknownness=draw(st.sampled_from([None, np.zeros(m)])),
+    )  # fmt: skip
+    known = draw(st.sampled_from([(), ("dog",), ("dog", "cat"), ("ox",)]))
+    ignored = draw(st.sampled_from([frozenset(), frozenset({"x"})]))
+    return gt, dt, Vocabulary(tasks=(known,), ignored=ignored)
+
+
+@settings(max_examples=200, deadline=None)
+@given(tables())
+def test_never_raises(case):
+    gt, dt, vocabulary = case
+    for given_dt in (dt, None):
+        findings = check(gt, given_dt, vocabulary)
+        assert all(f.code in CODES and f.example and f.fix and f.cause for f in findings)
+        assert findings == check(gt, given_dt, vocabulary)
+
+
+def used_codes():
+    texts = {p: p.read_text() for p in (ROOT / "src").rglob("*.py") if p.name != "codes.py"}
+    calls = "\n".join(texts.values())
+    return set(re.findall(r'"(OS\d{3})"', calls))
+
+
+def test_every_code_used_is_in_the_catalogue():
+    assert used_codes() <= CODES.keys()
+
+
+def test_every_code_in_the_catalogue_is_used():
+    unused = CODES.keys() - used_codes()
+    readers = any((ROOT / "src/openset/formats").glob("[a-z]*.py"))
+    assert {code for code in unused if readers or code[2] != "1"} == set()
+
+
+def test_catalogue_is_complete():
+    for code, entry in CODES.items():
+        assert code == entry.code
+        assert entry.group in GROUPS.values()
+        assert all([entry.title, entry.meaning, entry.cause, entry.fix])
+        assert "|" not in "".join([entry.title, entry.meaning, entry.cause, entry.fix])
+
+
+def test_docs_list_the_catalogue():
+    page = (ROOT / "docs/checks.md").read_text()
+    head, _, body = page.partition("<!-- codes -->\n")
+    assert head
+    assert body.strip() == markdown().strip(), "write openset.codes.markdown() into docs/checks.md"
