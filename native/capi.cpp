@@ -1,5 +1,6 @@
 // The C interface of the kernels. Structures mirror those of openset/kernels/_structures.py;
 // raise kAbi in both places when one of them changes.
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <new>
@@ -8,21 +9,28 @@
 #include "accumulate.hpp"
 #include "match.hpp"
 #include "order.hpp"
+#include "results.hpp"
+#include "truth.hpp"
 
 #define OPENSET_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 
-constexpr int32_t kAbi = 1;
+constexpr int32_t kAbi = 2;
 
 thread_local std::string last_error;
+thread_local openset::ReadFailure last_refusal;
 
-// Runs a kernel; no exception may cross the C interface. Returns 0, or 1 with last_error set.
+// Runs a kernel; no exception may cross the C interface. Returns 0, 1 with
+// last_error set, or 2 with last_refusal set.
 template <class Kernel>
 int32_t guarded(const Kernel& kernel) {
   try {
     kernel();
     return 0;
+  } catch (const openset::ReadFailure& refusal) {
+    last_refusal = refusal;
+    return 2;
   } catch (const std::bad_alloc&) {
     last_error = "out of memory";
   } catch (const std::exception& error) {
@@ -31,6 +39,11 @@ int32_t guarded(const Kernel& kernel) {
     last_error = "unknown failure";
   }
   return 1;
+}
+
+template <class Container, class Value>
+void copy(const Container& values, Value* out) {
+  std::copy(values.begin(), values.end(), out);
 }
 
 }  // namespace
@@ -64,4 +77,71 @@ OPENSET_EXPORT int32_t openset_match_take(openset::MatchResult* result, int32_t*
 OPENSET_EXPORT int32_t openset_accumulate(const openset::AccumulateInput* in,
                                           const openset::AccumulateOutput* out) {
   return guarded([&] { openset::accumulate(*in, *out); });
+}
+
+// Why the input of the last read was refused: kind and message, with a byte and a record.
+OPENSET_EXPORT void openset_refusal(const char** kind, const char** message, int64_t* place) {
+  *kind = last_refusal.kind.c_str();
+  *message = last_refusal.message.c_str();
+  place[0] = last_refusal.offset;
+  place[1] = last_refusal.record;
+}
+
+OPENSET_EXPORT int32_t openset_read_results(const openset::Source* source, int32_t threads,
+                                            openset::Results** result, int64_t* count) {
+  return guarded([&] {
+    *result = new openset::Results(*source, threads);
+    count[0] = (*result)->count();
+    count[1] = static_cast<int64_t>((*result)->extra_keys().size());
+  });
+}
+
+// Copies what was read, and frees it.
+OPENSET_EXPORT int32_t openset_results_take(openset::Results* result, int32_t threads,
+                                            int64_t* image_id, int64_t* category_id, double* box,
+                                            double* score, char* extra_keys) {
+  const int32_t status = guarded([&] {
+    copy(result->extra_keys(), extra_keys);
+    result->take(threads, image_id, category_id, box, score);
+  });
+  delete result;
+  return status;
+}
+
+OPENSET_EXPORT int32_t openset_read_truth(const openset::Source* source, openset::Truth** result,
+                                          int64_t* count) {
+  return guarded([&] {
+    *result = new openset::Truth(*source);
+    const openset::ImageColumns& images = (*result)->images;
+    const openset::AnnotationColumns& annotations = (*result)->annotations;
+    const size_t sizes[] = {images.id.size(),
+                            annotations.id.size(),
+                            (*result)->head.size(),
+                            images.file_names.size(),
+                            images.extra_keys.text().size(),
+                            annotations.extra_keys.text().size()};
+    std::copy(std::begin(sizes), std::end(sizes), count);
+  });
+}
+
+OPENSET_EXPORT int32_t openset_truth_take(openset::Truth* result, const openset::TruthOutput* out) {
+  const int32_t status = guarded([&] {
+    const openset::ImageColumns& images = result->images;
+    const openset::AnnotationColumns& annotations = result->annotations;
+    copy(images.id, out->image_ids);
+    copy(images.width, out->width);
+    copy(images.height, out->height);
+    copy(annotations.id, out->id);
+    copy(annotations.image_id, out->image_id);
+    copy(annotations.category_id, out->category_id);
+    copy(annotations.box, out->box);
+    copy(annotations.area, out->area);
+    copy(annotations.crowd, out->crowd);
+    copy(result->head, out->head);
+    copy(images.file_names, out->file_names);
+    copy(images.extra_keys.text(), out->image_extra_keys);
+    copy(annotations.extra_keys.text(), out->annotation_extra_keys);
+  });
+  delete result;
+  return status;
 }

@@ -168,8 +168,7 @@ class Cursor {
       if (skip_opening(open, depth)) continue;
       while (depth > 0 && close_or_next(open, depth)) {
       }
-      if (depth == 0) return;
-    } while (true);
+    } while (depth > 0);
   }
 
  private:
@@ -297,7 +296,7 @@ class Cursor {
   }
 
   const char* p_;
-  const char* const end_;
+  const char* end_;
 };
 
 }  // namespace json

@@ -90,7 +90,7 @@ class Layout {
 
 // Any key order, any extra keys; learns the layout.
 inline void read_record(json::Cursor& cursor, Record& record, Layout& layout, KeyList& extra) {
-  if (cursor.peek() != '{') cursor.fail("not_an_object", "a result must be an object");
+  expect_object(cursor, "a result");
   const char* const record_at = cursor.at();
   unsigned seen = 0;
   layout.begin(record_at);
@@ -110,16 +110,8 @@ inline void read_record(json::Cursor& cursor, Record& record, Layout& layout, Ke
       layout.number(kScore, begin, cursor.at());
     } else if (key == "bbox") {
       see_once(seen, 8, cursor);
-      read_box(cursor, record.value + kBox);
-      json::Cursor again(begin + 1, cursor.end());
-      for (int i = 0; i < 4; ++i) {
-        again.space();
-        const char* const number = again.at();
-        again.number();
-        layout.number(kBox + i, number, again.at());
-        again.space();
-        again.take(',');
-      }
+      const BoxText text = read_box(cursor, record.value + kBox);
+      for (int i = 0; i < 4; ++i) layout.number(kBox + i, text.begin[i], text.end[i]);
     } else {
       cursor.skip_value();
       layout.refuse();
@@ -287,29 +279,15 @@ class Results {
  public:
   Results(const Source& source, int threads) {
     results::PartReader reader(source);
-    results::Part opening;
-    const results::Part* current = &opening;
     try {
+      results::Part opening;
       reader.open(opening);
-      const int64_t count = 1 + std::max<int64_t>(0, source.size - 1) / results::kBlock;
-      if (!opening.ended && opening.first < results::kBlock) {
-        parts_.resize(static_cast<size_t>(count));
-        parts_[0].first = opening.first;
-      }
-      if (opening.ended || parts_.empty() || !results::read_parts(source, threads, parts_)) {
-        parts_.clear();
-        parts_.resize(1);
-        parts_[0].first = parts_[0].next = opening.first;
-        parts_[0].ended = opening.ended;
-        current = &parts_[0];
-        if (!opening.ended) reader.read(source.size, parts_[0]);
-      }
+      if (opening.ended || !read_in_parallel(source, threads, opening))
+        read_in_order(source, reader, opening);
       reader.close(end_of_list());
     } catch (const json::Failure& failure) {
-      const auto record = static_cast<int64_t>(current->columns.score.size());
-      const bool in_list = current->first >= 0 && !current->ended;
       throw ReadFailure{failure.kind, failure.message, reader.offset_of(failure.at),
-                        in_list ? record : -1};
+                        unfinished_record()};
     }
     KeyList extra;
     for (const results::Part& part : parts_) {
@@ -342,6 +320,30 @@ class Results {
   }
 
  private:
+  bool read_in_parallel(const Source& source, int threads, const results::Part& opening) {
+    if (opening.first >= results::kBlock) return false;  // a lot of space before the list
+    parts_.resize(static_cast<size_t>(1 + (source.size - 1) / results::kBlock));
+    parts_[0].first = opening.first;
+    return results::read_parts(source, threads, parts_);
+  }
+
+  // Whatever stopped the parallel reading is found again here, and located.
+  void read_in_order(const Source& source, results::PartReader& reader,
+                     const results::Part& opening) {
+    parts_.clear();
+    parts_.resize(1);
+    parts_[0].first = parts_[0].next = opening.first;
+    parts_[0].ended = opening.ended;
+    if (!opening.ended) reader.read(source.size, parts_[0]);
+  }
+
+  // The record at which reading stopped, or -1 outside of the list.
+  int64_t unfinished_record() const {
+    for (const results::Part& part : parts_)
+      if (part.ended) return -1;
+    return parts_.empty() ? -1 : static_cast<int64_t>(parts_[0].columns.score.size());
+  }
+
   int64_t end_of_list() const {
     int64_t end = 0;
     for (const results::Part& part : parts_)

@@ -58,6 +58,8 @@ class Window {
     buffer_[static_cast<size_t>(length_)] = '\0';
   }
 
+  void free() { std::vector<char>().swap(buffer_); }
+
   json::Cursor cursor() const { return {buffer_.data(), buffer_.data() + length_}; }
   int64_t offset_of(const char* p) const { return offset_ + (p - buffer_.data()); }
   int64_t length() const { return length_; }
@@ -133,19 +135,35 @@ inline void see_once(unsigned& seen, unsigned bit, const json::Cursor& cursor) {
   seen |= bit;
 }
 
-inline void read_box(json::Cursor& cursor, double* box) {
+// Where the four numbers of a box are written.
+struct BoxText {
+  const char *begin[4], *end[4];
+};
+
+inline BoxText read_box(json::Cursor& cursor, double* box) {
   if (cursor.peek() == 'n') cursor.fail("null", "null, where a box is expected");
   if (cursor.peek() != '[') cursor.fail("bad_type", "a box must be a list of 4 numbers");
   cursor.expect('[');
+  BoxText text;
   for (int i = 0; i < 4; ++i) {
     cursor.space();
     if (cursor.peek() == ']') cursor.fail("bad_box", "a box must have 4 numbers");
+    text.begin[i] = cursor.at();
     box[i] = cursor.number();
+    text.end[i] = cursor.at();
     cursor.space();
-    if (i < 3 && cursor.peek() == ']') cursor.fail("bad_box", "a box must have 4 numbers");
-    if (i == 3 && cursor.peek() == ',') cursor.fail("bad_box", "a box must have 4 numbers");
+    if (cursor.peek() == (i < 3 ? ']' : ',')) cursor.fail("bad_box", "a box must have 4 numbers");
     cursor.expect(i < 3 ? ',' : ']');
   }
+  return text;
+}
+
+// Refuses an element that is not an object.
+inline void expect_object(const json::Cursor& cursor, const char* what) {
+  const char c = cursor.peek();
+  if (c == '{') return;
+  if (c == ']' || c == ',' || c == '}') cursor.fail("bad_syntax", "expected a value");
+  cursor.fail("not_an_object", std::string(what) + " must be an object");
 }
 
 }  // namespace openset

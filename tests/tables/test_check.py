@@ -85,6 +85,8 @@ ROWS = [
     ("OS306", ERROR, 4, 4, truth(), detections(label=[77, 77, 78, 99]), KNOWN),
     ("OS306", ERROR, 4, 4, truth(), detections(label=[0, 0, 1, 1], labels=("c0", "c1")), KNOWN),
     ("OS307", ERROR, 4, 4, truth(), detections(label=[0, 1, 3, 3]), KNOWN),
+    ("OS307", ERROR, 4, 4, truth(category_id=[1, 2, 3, 21]), detections(label=[0, 1, 20, 20]),
+     KNOWN),
     ("OS307", ERROR, 4, 4, truth(category_id=[1, 3, 7, 90]), detections(), KNOWN),
     ("OS307", ERROR, 4, 4, truth(category_id=[0, 1, 2, 3]), detections(), KNOWN),
     ("OS308", NOTE, 1, 2, truth(), detections(label=[1, 1, 4, 4]), KNOWN),
@@ -231,6 +233,15 @@ def test_large_files_are_examined_in_part():
     dt = Detections(np.repeat([11, 12], 60_000), rows % 2 + 1, box, rows / len(rows))
     finding = next(f for f in check(truth(), dt.select(np.r_[0, rows]), KNOWN) if f.code == "OS210")
     assert "1 of 50 000 detections examined" in finding.message
+
+
+def test_crowded_images_are_examined_in_part():
+    gt = replace(truth(), images=Images(np.arange(600)))
+    rows = np.arange(600 * 101)
+    box = np.stack([rows % 97, rows % 89, rows % 7 + 1, rows % 5 + 1], 1)
+    dt = Detections(rows // 101, np.ones(len(rows)), box, rows / len(rows))
+    finding = next(f for f in check(gt, dt, KNOWN) if f.code == "OS408")
+    assert "500 of 500 images examined" in finding.message
 
 
 values = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 640.0, 1e308, -1e308, np.nan, np.inf, -np.inf])

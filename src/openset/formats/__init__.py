@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openset.findings import InputError, UsageError
+from openset.formats._anything import Anything
 from openset.formats._errors import problem, shown, wrong_kind
 from openset.formats._files import HEAD, head, replacing
 from openset.formats._spec import Format, Kind
@@ -34,8 +35,8 @@ def read(
     path: str | os.PathLike[str],
     *,
     as_: Kind | None = None,
-    format: str | None = None,  # noqa: A002 - the word users know
-    **options: Any,
+    format: str | None = None,
+    **options: Anything,
 ) -> Annotations | Detections:
     """Read a file or folder.
 
@@ -74,14 +75,17 @@ def _chosen(path: Path, start: bytes, name: str, as_: Kind | None) -> tuple[Form
 
 
 def _recognised(path: Path, start: bytes) -> tuple[Format, Kind]:
-    if start.lstrip()[:1] in (b"[", b"{"):
+    folder = path.is_dir()
+    if not folder and start.lstrip()[:1] in (b"[", b"{"):
         from openset.formats.coco import Coco
 
         kind = Coco().sniff(path, start)
         if kind is not None:
             return Coco(), kind
+    from openset.plugins import record_of
+
     for cls in formats().values():
-        kind = cls().sniff(path, start)
+        kind = cls().sniff(path, start) if record_of(cls).folder or not folder else None
         if kind is not None:
             return cls(), kind
     raise _unrecognised(path, start, list(formats()))
@@ -111,7 +115,7 @@ def _refuse_bad_json(path: Path, start: bytes) -> None:
             raise
 
 
-def _check_options(method: Any, options: Mapping[str, Any]) -> None:
+def _check_options(method: Anything, options: Mapping[str, Any]) -> None:
     from inspect import Parameter, signature
 
     from openset.plugins import lookup
@@ -121,7 +125,7 @@ def _check_options(method: Any, options: Mapping[str, Any]) -> None:
         lookup({parameter.name: None for parameter in keyword}, name, "option")
 
 
-def read_annotations(source: Any, **options: Any) -> Annotations:
+def read_annotations(source: Anything, **options: Anything) -> Annotations:
     """Ground truth from a path, a table, or in-memory objects (see `openset.formats.memory`)."""
     from openset.tables import Annotations, Detections
 
@@ -135,10 +139,10 @@ def read_annotations(source: Any, **options: Any) -> Annotations:
         return table
     from openset.formats import memory
 
-    return memory.annotations(source, **options)
+    return memory.to_annotations(source, **options)
 
 
-def read_detections(source: Any, **options: Any) -> Detections:
+def read_detections(source: Anything, **options: Anything) -> Detections:
     """Detections from a path, a table, or in-memory objects (see `openset.formats.memory`)."""
     from openset.tables import Annotations, Detections
 
@@ -152,14 +156,14 @@ def read_detections(source: Any, **options: Any) -> Detections:
         return table
     from openset.formats import memory
 
-    return memory.detections(source, **options)
+    return memory.to_detections(source, **options)
 
 
 def write(
     table: Annotations | Detections,
     path: str | os.PathLike[str],
     *,
-    format: str | None = None,  # noqa: A002
+    format: str | None = None,
     truth: Annotations | None = None,
 ) -> None:
     """Write a table so that an error leaves nothing half written.

@@ -7,7 +7,7 @@ images and results become attributes, and other top-level keys and keys of categ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.formats._anything import Anything
 from openset.formats._columns import (
     attribute,
     flags,
@@ -26,6 +27,7 @@ from openset.formats._columns import (
     texts,
 )
 from openset.formats._errors import dangling, missing_key, problem, repeated, wrong_kind, wrong_type
+from openset.kernels.read import BULK_KEYS
 from openset.tables import Annotations, Detections, Images, LogitLayout
 from openset.tables.columns import positions
 
@@ -55,7 +57,7 @@ class Columns:
     extras: Extras = field(default_factory=dict)
 
 
-def detections_of(records: Any, where: str, layout: str | None = None) -> Detections:
+def detections_of(records: Anything, where: str, layout: str | None = None) -> Detections:
     """Detections from a decoded list of results."""
     if not isinstance(records, list):
         held = isinstance(records, dict) and {"images", "annotations"} & records.keys()
@@ -66,13 +68,13 @@ def detections_of(records: Any, where: str, layout: str | None = None) -> Detect
         integers(category_id, "category_id", where),
         matrix(bbox, "bbox", where, 4),
         numbers(score, "score", where),
-        extra_values(records, RESULT_KEYS),
+        extra_values(records, {*RESULT_KEYS, *BULK_KEYS}),
         where=where,
         layout=layout,
     )
 
 
-def extra_values(records: Sequence[Mapping[str, Any]], known: Sequence[str]) -> Extras:
+def extra_values(records: Sequence[Mapping[str, Any]], known: Set[str]) -> Extras:
     """Values of all other keys, None where absent."""
     keys = dict.fromkeys(chain.from_iterable(records))
     return {key: [record.get(key) for record in records] for key in keys if key not in known}
@@ -130,8 +132,9 @@ def _layout(values: Sequence[Any], given: str | None, where: str) -> LogitLayout
     raise wrong_type(where, "layout", expected, [], sorted(map(str, stated)), len(values))
 
 
-def annotations_of(document: Any, where: str) -> Annotations:
+def annotations_of(document: Anything, where: str, *, everything: bool = True) -> Annotations:
     """Annotations from a decoded document."""
+    skipped = frozenset() if everything else BULK_KEYS
     if isinstance(document, list):
         results = document and isinstance(document[0], dict) and "score" in document[0]
         raise wrong_kind(where, "annotations") if results else _not_coco(where, document)
@@ -156,13 +159,13 @@ def annotations_of(document: Any, where: str) -> Annotations:
         area=_or_nan([record.get("area") for record in objects], "area", here),
         crowd=flags([record.get("iscrowd") for record in objects], "iscrowd", here),
         head={k: v for k, v in document.items() if k not in ("images", "annotations")},
-        image_extras=extra_values(images, IMAGE_KEYS),
-        extras={**extra_values(objects, OBJECT_KEYS), **extra_id},
+        image_extras=extra_values(images, {*IMAGE_KEYS, *skipped}),
+        extras={**extra_values(objects, {*OBJECT_KEYS, *skipped}), **extra_id},
     )
     return build_annotations(columns, where)
 
 
-def _not_coco(where: str, value: Any) -> Exception:
+def _not_coco(where: str, value: Anything) -> Exception:
     kind = {list: "a list", dict: "an object"}.get(type(value), "a single value")
     return problem(
         "OS104",
@@ -250,7 +253,9 @@ def _refuse_repeated(values: NDArray[Any], where: str, what: str) -> None:
 
 
 def _difficult(extras: dict[str, Sequence[Any]], where: str) -> NDArray[np.bool_] | None:
-    stated = [flags(extras.pop(key), key, where) for key in ("difficult", "ignore") if key in extras]
+    stated = [
+        flags(extras.pop(key), key, where) for key in ("difficult", "ignore") if key in extras
+    ]
     return np.logical_or.reduce(stated) if stated else None
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.formats._anything import Anything
 from openset.formats._errors import missing_key, wrong_type
 from openset.formats._json import compact
 from openset.tables.columns import ids
@@ -46,7 +47,7 @@ def integers(values: Sequence[Any], key: str, where: str) -> NDArray[np.int64]:
     raise wrong_type(where, key, "integers", rows, values[rows[0]])
 
 
-def _is_integer(value: Any) -> bool:
+def _is_integer(value: Anything) -> bool:
     if type(value) is float:
         return value.is_integer() and abs(value) < 1 << 63
     return type(value) is int and -(1 << 63) <= value < 1 << 63
@@ -132,7 +133,7 @@ def _exact(value: float | None) -> bool:
     return type(value) is not int or abs(value) <= _EXACT
 
 
-def _text(value: Any) -> str:
+def _text(value: Anything) -> str:
     if value is None:
         return ""
     return value if type(value) is str else compact(value)
@@ -156,7 +157,7 @@ def cells(column: NDArray[Any]) -> list[Any]:
     return values
 
 
-def _nested(text: str) -> Any:
+def _nested(text: str) -> Anything:
     if text[0] not in "[{":
         return text
     import msgspec

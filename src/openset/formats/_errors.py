@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from openset.findings import Finding, InputError, Level
+from openset.formats._anything import Anything
 
 _SHORT = 80
 
@@ -20,7 +21,7 @@ def problem(
     return InputError([Finding(code, Level.ERROR, message, count, example, cause, fix)])
 
 
-def shown(value: Any) -> str:
+def shown(value: Anything) -> str:
     """A value as text that fits on a line."""
     text = repr(value)
     return text if len(text) <= _SHORT else text[: _SHORT - 3] + "..."
@@ -60,7 +61,12 @@ def missing_key(where: str, key: str, rows: Sequence[int], total: int, fix: str 
 
 
 def wrong_type(
-    where: str, key: str, expected: str, rows: Sequence[int], value: Any, count: int | None = None
+    where: str,
+    key: str,
+    expected: str,
+    rows: Sequence[int],
+    value: Anything,
+    count: int | None = None,
 ) -> InputError:
     """OS108: `key` of records `rows` is not what was expected; `value` is the first."""
     number = len(rows) if count is None else count
@@ -83,7 +89,7 @@ def repeated(where: str, what: str, values: Sequence[Any], count: int) -> InputE
     )
 
 
-def dangling(where: str, what: str, value: Any, row: int, count: int) -> InputError:
+def dangling(where: str, what: str, value: Anything, row: int, count: int) -> InputError:
     """OS112: records refer to an image or a label that is not listed."""
     return problem(
         "OS112",
@@ -94,7 +100,7 @@ def dangling(where: str, what: str, value: Any, row: int, count: int) -> InputEr
     )
 
 
-def needs_sizes(where: str, count: int, example: Any) -> InputError:
+def needs_sizes(where: str, count: int, example: Anything) -> InputError:
     """OS110: normalised boxes and unknown image sizes."""
     return problem(
         "OS110",

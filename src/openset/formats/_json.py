@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from openset.formats._anything import Anything
 from openset.formats._errors import undecodable
 
 
-def decode(data: bytes, where: str, type_: Any = Any) -> Any:
+def decode(data: bytes, where: str, type_: Anything = Any) -> Anything:
     """The value that `data` holds; `type_` is a msgspec type and must allow any JSON value."""
     import msgspec
 
@@ -30,7 +31,7 @@ def decode(data: bytes, where: str, type_: Any = Any) -> Any:
         return value if type_ is Any else msgspec.convert(value, type_)
 
 
-def _decode_leniently(data: bytes, where: str) -> Any:
+def _decode_leniently(data: bytes, where: str) -> Anything:
     try:
         text = data.decode("utf-8-sig")
         with collector_paused():
@@ -48,7 +49,7 @@ def _decode_leniently(data: bytes, where: str) -> Any:
         raise undecodable(where, error) from error
 
 
-def encode(value: Any, *, finite: bool = True) -> bytes:
+def encode(value: Anything, *, finite: bool = True) -> bytes:
     """JSON bytes; ``finite=False`` writes NaN and Infinity as Python does."""
     import msgspec
 
@@ -57,7 +58,7 @@ def encode(value: Any, *, finite: bool = True) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def compact(value: Any) -> str:
+def compact(value: Anything) -> str:
     """A nested value as compact JSON text."""
     return encode(value, finite=False).decode()
 

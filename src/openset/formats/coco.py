@@ -7,7 +7,8 @@ ids may be sparse, image ids are integers or text. Beyond the original format:
 - ``unknownness``, ``logits`` with ``layout``, and ``embedding`` of a result;
 - any other key is kept as a column (see `_coco`); ``NaN`` and ``Infinity`` are read.
 
-Not COCO panoptic or keypoint evaluation: masks and keypoints are carried, never interpreted.
+Masks, keypoints, licences and URLs are skipped, because they are most of the bytes and no metric
+reads them; ``everything=True`` keeps them. Not COCO panoptic or keypoint evaluation.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from openset.formats import _coco, _coco_write
+from openset.formats._anything import Anything
 from openset.formats._files import HEAD, is_gzip, load, save
 from openset.formats._json import decode, encode
 from openset.formats._spec import FileFormat, Format, Kind, file_format
@@ -54,16 +54,20 @@ class Coco(Format):
             return "annotations"
         return None
 
-    def read_annotations(self, path: Path, **options: Any) -> Annotations:
-        """Read ground truth; there are no options."""
+    def read_annotations(
+        self, path: Path, *, everything: bool = False, **_: Anything
+    ) -> Annotations:
+        """Read ground truth; `everything` also keeps masks, keypoints, licences and URLs."""
         source = load(path) if is_gzip(path) else path
-        columns = _fast_truth(source)
+        columns = None if everything else _fast_truth(source, str(path))
         if columns is not None:
             return _coco.build_annotations(columns, str(path))
         data = load(source) if isinstance(source, Path) else source
-        return _coco.annotations_of(decode(data, str(path)), str(path))
+        return _coco.annotations_of(decode(data, str(path)), str(path), everything=everything)
 
-    def read_detections(self, path: Path, *, layout: str | None = None, **_: Any) -> Detections:
+    def read_detections(
+        self, path: Path, *, layout: str | None = None, **_: Anything
+    ) -> Detections:
         """Read results; `layout` says what the columns of logits are, if the file does not."""
         source = load(path) if is_gzip(path) else path
         fast = _fast_results(source, str(path), layout)
@@ -92,18 +96,17 @@ def _long_header(start: bytes, length: int) -> bool:
 
 def _fast_results(source: Path | bytes, where: str, layout: str | None) -> Detections | None:
     """Results through the compiled reader, or None for the general one (also for its errors)."""
-    try:
-        from openset.kernels import ReadError, read_results
-    except ImportError:
-        return None
+    from openset.kernels import ReadError, read_results
+
     try:
         columns = read_results(source)
     except (ReadError, OSError):
         return None
     extras: _coco.Extras = {}
     if columns.extra_keys:
-        keys = tuple(columns.extra_keys)
-        extras = _extra_lists(_bytes(source), where, {"": keys})[""]
+        record = _extra_record(columns.extra_keys)
+        records = decode(_bytes(source), where, list[record])  # type: ignore[valid-type]
+        extras = _extra_lists(records, columns.extra_keys)
     return _coco.build_detections(
         columns.image_id,
         columns.category_id,
@@ -115,19 +118,21 @@ def _fast_results(source: Path | bytes, where: str, layout: str | None) -> Detec
     )
 
 
-def _fast_truth(source: Path | bytes) -> _coco.Columns | None:
-    try:
-        from openset.kernels import ReadError, read_truth
-    except ImportError:
-        return None
+def _fast_truth(source: Path | bytes, where: str) -> _coco.Columns | None:
+    """Ground truth through the compiled reader, or None for the general one."""
+    from openset.kernels import ReadError, read_truth
+
     try:
         columns = read_truth(source)
     except (ReadError, OSError):
         return None
-    extras: dict[str, _coco.Extras] = {"images": {}, "annotations": {}}
-    if columns.image_extra_keys or columns.annotation_extra_keys:
-        keys = {"images": columns.image_extra_keys, "annotations": columns.annotation_extra_keys}
-        extras = _extra_lists(_bytes(source), "", keys)
+    image_keys, object_keys = columns.image_extra_keys, columns.annotation_extra_keys
+    image_extras: _coco.Extras = {}
+    extras: _coco.Extras = {}
+    if image_keys or object_keys:
+        document = _extra_document(_bytes(source), where, image_keys, object_keys)
+        image_extras = _extra_lists(document.images, image_keys)
+        extras = _extra_lists(document.annotations, object_keys)
     return _coco.Columns(
         image_ids=columns.image_ids,
         file_names=columns.file_names,
@@ -138,10 +143,10 @@ def _fast_truth(source: Path | bytes) -> _coco.Columns | None:
         category_id=columns.category_id,
         box=columns.box,
         area=columns.area,
-        crowd=np.asarray(columns.crowd, np.bool_),
+        crowd=columns.crowd,
         head=columns.head,
-        image_extras=extras["images"],
-        extras=extras["annotations"],
+        image_extras=image_extras,
+        extras=extras,
     )
 
 
@@ -149,34 +154,29 @@ def _bytes(source: Path | bytes) -> bytes:
     return load(source) if isinstance(source, Path) else source
 
 
-def _extra_lists(
-    data: bytes, where: str, keys: dict[str, Sequence[str]]
-) -> dict[str, _coco.Extras]:
-    """Values of the given keys only, by the top-level key of their records ("" for a bare list).
-
-    The rest of every record is skipped by the decoder, never built.
-    """
+def _extra_document(
+    data: bytes, where: str, image_keys: Sequence[str], object_keys: Sequence[str]
+) -> Anything:
+    """Images and annotations with the given keys only; the decoder skips the rest."""
     import msgspec
 
-    kinds = {
-        part: msgspec.defstruct(
-            "Extras",
-            [(f"f{i}", Any, None) for i in range(len(names))],
-            rename={f"f{i}": name for i, name in enumerate(names)},
-            gc=False,
-        )
-        for part, names in keys.items()
-    }
-    if "" in kinds:
-        parts = {"": decode(data, where, list[kinds[""]])}  # type: ignore[misc]
-    else:
-        fields = [(part, list[kind]) for part, kind in kinds.items()]  # type: ignore[valid-type]
-        top = decode(data, where, msgspec.defstruct("Top", fields))
-        parts = {part: getattr(top, part) for part in kinds}
+    images, objects = _extra_record(image_keys), _extra_record(object_keys)
+    fields = [
+        ("images", list[images]),  # type: ignore[valid-type]
+        ("annotations", list[objects]),  # type: ignore[valid-type]
+    ]
+    return decode(data, where, msgspec.defstruct("Document", fields))
+
+
+def _extra_record(keys: Sequence[str]) -> type[Anything]:
+    import msgspec
+
+    fields = [(f"f{index}", Any, None) for index in range(len(keys))]
+    rename = {f"f{index}": key for index, key in enumerate(keys)}
+    return msgspec.defstruct("Extras", fields, rename=rename, gc=False)
+
+
+def _extra_lists(records: Sequence[Anything], keys: Sequence[str]) -> _coco.Extras:
     return {
-        part: {
-            name: [getattr(record, f"f{i}") for record in parts[part]]
-            for i, name in enumerate(names)
-        }
-        for part, names in keys.items()
+        key: [getattr(record, f"f{index}") for record in records] for index, key in enumerate(keys)
     }

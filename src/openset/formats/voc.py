@@ -1,13 +1,13 @@
-"""Pascal VOC: a folder of XML annotations, or a folder of ``comp4_det_<split>_<class>.txt`` results.
+"""Pascal VOC: a folder of XML annotations, or of ``comp4_det_<split>_<class>.txt`` results.
 
 VOC counts pixels from 1 and includes the last one. The tables are 0-based and continuous, so in
 both directions and for both kinds ``x = xmin - 1``, ``y = ymin - 1``, ``x + width = xmax`` and
 ``y + height = ymax``: a box of one pixel has width 1. That is also how detectron2 writes results
 (it adds 1 to the top left corner only). Numbers need not be integers.
 
-Ground truth is the folder ``Annotations`` of a VOC tree, or any folder of XML files; ``split`` picks
-the images of ``ImageSets/Main/<split>.txt``. The image id is the name of the XML file without its
-suffix. A line of results is ``image score xmin ymin xmax ymax``.
+Ground truth is the folder ``Annotations`` of a VOC tree, or any folder of XML files; ``split``
+picks the images of ``ImageSets/Main/<split>.txt``. The image id is the name of the XML file without
+its suffix. A line of results is ``image score xmin ymin xmax ymax``.
 
 Not the VOC segmentation or action tasks, and parts of objects (``<part>``) are left out.
 """
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.formats._anything import Anything
 from openset.formats._columns import text_column
 from openset.formats._errors import missing_key, problem, wrong_type
 from openset.formats._files import listing, load, load_text, safe_name
@@ -43,8 +44,24 @@ _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
         suffixes=(),
         summary="Pascal VOC XML annotations, and comp4 result files by class (folders)",
         loses=frozenset(
-            "order/image ids/image attributes/labels/category ids/supercategory/role/ids/area/crowd/"
-            "attributes/info/unknownness/logits/embedding/provenance".split("/")
+            {
+                "order",
+                "image ids",
+                "image attributes",
+                "labels",
+                "category ids",
+                "supercategory",
+                "role",
+                "ids",
+                "area",
+                "crowd",
+                "attributes",
+                "info",
+                "unknownness",
+                "logits",
+                "embedding",
+                "provenance",
+            }
         ),
         precision=1e-9,
         folder=True,
@@ -64,7 +81,7 @@ class Voc(Format):
         return "annotations" if xml or (path / "Annotations").is_dir() else None
 
     def read_annotations(
-        self, path: Path, *, split: str | None = None, **_: Any
+        self, path: Path, *, split: str | None = None, **_: Anything
     ) -> Annotations:
         """Read XML files, all or those of a split."""
         folder = path / "Annotations" if (path / "Annotations").is_dir() else path
@@ -74,21 +91,19 @@ class Voc(Format):
             raise problem("OS103", f"{folder} holds no XML file")
         return _table([_Image.read(file) for file in files])
 
-    def read_detections(self, path: Path, *, split: str | None = None, **_: Any) -> Detections:
+    def read_detections(self, path: Path, *, split: str | None = None, **_: Anything) -> Detections:
         """Read result files, all or those of a split."""
         found = [(_RESULT.fullmatch(file.name), file) for file in sorted(path.glob("comp*.txt"))]
-        files = [
-            (match[2], file) for match, file in found if match and split in (None, match[1])
-        ]
+        files = [(match[2], file) for match, file in found if match and split in (None, match[1])]
         if not files:
             raise problem("OS103", f"{path} holds no result file comp4_det_<split>_<class>.txt")
         labels = tuple(dict.fromkeys(name for name, _ in files))
         rows = [
-            (labels.index(name), image, *values)
+            (labels.index(name), image, values)
             for name, file in files
             for image, values in _result_lines(file)
         ]
-        numbers = np.array([row[2:] for row in rows], np.float64).reshape(-1, 5)
+        numbers = np.array([row[2] for row in rows], np.float64).reshape(-1, 5)
         return Detections(
             image=text_column([row[1] for row in rows]),
             label=np.array([row[0] for row in rows], np.int64),
@@ -148,7 +163,7 @@ class _Image:
         )
 
 
-def _parsed(file: Path) -> Any:
+def _parsed(file: Path) -> Anything:
     from xml.etree.ElementTree import ParseError
 
     from defusedxml import DefusedXmlException
@@ -161,12 +176,12 @@ def _parsed(file: Path) -> Any:
         raise problem("OS109", f"invalid XML in {file}: {error}", cause=cause) from error
 
 
-def _size(node: Any, key: str, where: str) -> float:
+def _size(node: Anything, key: str, where: str) -> float:
     text = None if node is None else node.findtext(key)
     return np.nan if not text else _float(text, key, 0, where)
 
 
-def _object(node: Any, row: int, where: str) -> tuple[str, list[float], dict[str, bool]]:
+def _object(node: Anything, row: int, where: str) -> tuple[str, list[float], dict[str, bool]]:
     name, box = node.findtext("name"), node.find("bndbox")
     if name is None or box is None:
         raise missing_key(where, "bndbox" if name else "name", [row], row + 1)
@@ -194,7 +209,9 @@ def _float(text: str, key: str, row: int, where: str) -> float:
 def _split_files(path: Path, folder: Path, split: str) -> list[Path]:
     """The XML files of the images that ``ImageSets/Main/<split>.txt`` lists."""
     text = load_text(path / "ImageSets" / "Main" / f"{safe_name(split)}.txt")
-    return [folder / f"{safe_name(line.split()[0])}.xml" for line in text.splitlines() if line.strip()]
+    return [
+        folder / f"{safe_name(line.split()[0])}.xml" for line in text.splitlines() if line.strip()
+    ]
 
 
 def _table(images: list[_Image]) -> Annotations:

@@ -20,18 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.formats._anything import Anything
 from openset.formats._columns import text_column
 from openset.formats._errors import dangling, missing_key, needs_sizes, undecodable, wrong_type
 from openset.formats._files import load_text, safe_name
 from openset.formats._imagesize import SUFFIXES, image_size
-from openset.formats._names import (
-    detection_images,
-    file_names,
-    named,
-    sizes_for,
-    sizes_of,
-    stems,
-)
+from openset.formats._names import detection_images, named, sizes_for, sizes_of, stems
 from openset.formats._spec import FileFormat, Format, Kind, file_format
 from openset.tables import Annotations, Detections, Images
 
@@ -46,8 +40,25 @@ _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
         suffixes=(),
         summary="YOLO text files with data.yaml, normalised boxes (folder)",
         loses=frozenset(
-            "order/image ids/image attributes/category ids/supercategory/role/ids/area/crowd/"
-            "difficult/attributes/info/unknownness/logits/embedding/provenance".split("/")
+            {
+                "order",
+                "image ids",
+                "file names",
+                "image attributes",
+                "category ids",
+                "supercategory",
+                "role",
+                "ids",
+                "area",
+                "crowd",
+                "difficult",
+                "attributes",
+                "info",
+                "unknownness",
+                "logits",
+                "embedding",
+                "provenance",
+            }
         ),
         precision=1e-9,
         folder=True,
@@ -72,10 +83,10 @@ class Yolo(Format):
         self,
         path: Path,
         *,
-        names: Any = None,
-        sizes: Any = None,
+        names: Anything = None,
+        sizes: Anything = None,
         split: str | None = None,
-        **_: Any,
+        **_: Anything,
     ) -> Annotations:
         """Read labels; images without a label file have no objects."""
         data = _Rows.read(_Folder.of(path, split), names, sizes, columns=5)
@@ -91,10 +102,10 @@ class Yolo(Format):
         self,
         path: Path,
         *,
-        names: Any = None,
-        sizes: Any = None,
+        names: Anything = None,
+        sizes: Anything = None,
         split: str | None = None,
-        **_: Any,
+        **_: Anything,
     ) -> Detections:
         """Read predictions with confidences."""
         data = _Rows.read(_Folder.of(path, split), names, sizes, columns=6)
@@ -221,7 +232,7 @@ class _Rows:
     score: NDArray[np.float64]
 
     @classmethod
-    def read(cls, folder: _Folder, names: Any, sizes: Any, columns: int) -> _Rows:
+    def read(cls, folder: _Folder, names: Anything, sizes: Anything, columns: int) -> _Rows:
         labels = _label_names(folder, names)
         members = folder.members()
         numbers, image = [], []
@@ -230,21 +241,20 @@ class _Rows:
             numbers.append(rows)
             image.append(np.full(len(rows), index, np.int32))
         table = np.concatenate([np.empty((0, columns)), *numbers])
-        index = np.concatenate([np.empty(0, np.int32), *image])
+        at = np.concatenate([np.empty(0, np.int32), *image])
         size = _sizes(folder, members, sizes)
         label = _indices(table[:, 0], labels, folder)
-        size_of_row = np.tile(size[index], 2)
-        box = table[:, 1:5] * size_of_row
+        box = table[:, 1:5] * np.tile(size[at], 2)
         box[:, :2] -= box[:, 2:] / 2
         score = table[:, 5] if columns == 6 else np.empty(0)
         files = [name for _, name in members]
         stem_column = text_column([stem for stem, _ in members])
         names_column = text_column(files) if any(files) else None
         images = Images(stem_column, names_column, size[:, 0], size[:, 1])
-        return cls(images, labels, index, label, box, score)
+        return cls(images, labels, at, label, box, score)
 
 
-def _label_names(folder: _Folder, names: Any) -> tuple[str, ...]:
+def _label_names(folder: _Folder, names: Anything) -> tuple[str, ...]:
     if isinstance(names, (str, Path)):
         names = _load_yaml(Path(names)).get("names")
     if names is None and folder.config is not None:
@@ -280,7 +290,7 @@ def _indices(values: NDArray[np.float64], labels: Sequence[str], folder: _Folder
     return values.astype(np.int64)
 
 
-def _sizes(folder: _Folder, members: list[tuple[str, str]], given: Any) -> NDArray[np.float64]:
+def _sizes(folder: _Folder, members: list[tuple[str, str]], given: Anything) -> NDArray[np.float64]:
     if given is None and (folder.root / "sizes.csv").is_file():
         given = folder.root / "sizes.csv"
     known = read_sizes(given) if isinstance(given, (str, Path)) else dict(given or {})
@@ -339,8 +349,6 @@ def _write_sizes(file: Path, images: Images, sizes: NDArray[np.float64]) -> None
 
     with file.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["image", "width", "height", "file_name"])
-        for stem, (width, height), name in zip(
-            stems(images), sizes.tolist(), file_names(images), strict=True
-        ):
-            writer.writerow([stem, repr(width), repr(height), name])
+        writer.writerow(["image", "width", "height"])
+        for stem, size in zip(stems(images), sizes.tolist(), strict=True):
+            writer.writerow([stem, *map(repr, size)])

@@ -10,14 +10,20 @@ from openset.kernels._library import backend
 from openset.kernels.accumulate import PrecisionRecall, accumulate
 from openset.kernels.match import Boxes, MatchColumns, Objects, match
 from openset.kernels.order import class_order
+from openset.kernels.read import ReadError, ResultColumns, TruthColumns, read_results, read_truth
 
 __all__ = [
     "Boxes",
     "MatchColumns",
     "Objects",
     "PrecisionRecall",
+    "ReadError",
+    "ResultColumns",
+    "TruthColumns",
     "accumulate",
     "backend",
     "class_order",
     "match",
+    "read_results",
+    "read_truth",
 ]

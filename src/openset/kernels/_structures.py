@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_bool, c_double, c_float, c_int32, c_int64, c_uint16, c_void_p
+from ctypes import (
+    POINTER,
+    c_bool,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint16,
+    c_void_p,
+)
 
-ABI = 1
+ABI = 2
 
-_bools, _masks = POINTER(c_bool), POINTER(c_uint16)
+_bools, _bytes, _masks = POINTER(c_bool), POINTER(c_uint8), POINTER(c_uint16)
 _ints, _longs = POINTER(c_int32), POINTER(c_int64)
 _floats, _doubles = POINTER(c_float), POINTER(c_double)
 
@@ -84,3 +95,25 @@ class AccumulateOutput(ctypes.Structure):
     """Precision and recall arrays."""
 
     _fields_ = (("precision", _doubles), ("scores", _doubles), ("recall", _doubles))
+
+
+class Source(ctypes.Structure):
+    """Bytes to read, in memory or in a file."""
+
+    _fields_ = (("data", c_char_p), ("size", c_int64), ("fd", c_int32))
+
+
+class TruthOutput(ctypes.Structure):
+    """Columns and texts of a ground-truth file."""
+
+    _fields_ = (
+        ("image_ids", _longs),
+        ("width", _doubles),
+        ("height", _doubles),
+        *((name, _longs) for name in ("id", "image_id", "category_id")),
+        ("box", _doubles),
+        ("area", _doubles),
+        ("crowd", _bools),
+        *((name, _bytes) for name in ("head", "file_names")),
+        *((name, _bytes) for name in ("image_extra_keys", "annotation_extra_keys")),
+    )

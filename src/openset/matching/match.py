@@ -14,6 +14,7 @@ from openset.matching import geometry
 from openset.matching.matches import SIZE_RANGES, Matches, Objects
 from openset.matching.protocol import Protocol
 from openset.tables import Annotations, Detections, Vocabulary
+from openset.tables.columns import ranks
 from openset.tables.join import Joined, join
 
 Leaked = Literal["unknown", "drop"]
@@ -53,7 +54,7 @@ def match(
     score = geometry.detection_scores(_take(detections.score, keep), rules)
     if not np.isfinite(score).all():
         raise refuse("OS202", "detections with NaN or infinite scores cannot be ordered")
-    tie = _image_rank(truth.images.id)[image] if rules.ties == "image" else None
+    tie = ranks(truth.images.id)[image] if rules.ties == "image" else None
     n_classes = len(vocabulary.known) + 1
     order, class_start = kernels.class_order(klass, score, tie, n_classes)
     columns = _run(truth, objects, image, klass, boxes, order, class_start, vocabulary, rules)
@@ -107,12 +108,6 @@ def _taking_part(
 
 def _take(values: NDArray[Any], keep: NDArray[np.intp] | None) -> NDArray[Any]:
     return values if keep is None else values[keep]
-
-
-def _image_rank(ids: NDArray[Any]) -> NDArray[np.int32]:
-    rank = np.empty(len(ids), np.int32)
-    rank[np.argsort(ids, kind="stable")] = np.arange(len(ids), dtype=np.int32)
-    return rank
 
 
 def _wild(objects: Objects, n_images: int, n_known: int, rules: Protocol) -> NDArray[np.bool_]:

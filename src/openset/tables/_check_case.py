@@ -37,6 +37,11 @@ class Case:
         return np.bincount(self.joined.klass - ABSENT, minlength=size)
 
     @cached_property
+    def per_label(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The labels that occur among the detections, as in the file, and how often."""
+        return tally(self.detections.label)
+
+    @cached_property
     def per_image(self) -> NDArray[np.int64]:
         """Detections by image; the last entry counts those whose image is not there."""
         size = len(self.truth.images) + 1

@@ -21,7 +21,7 @@ from openset.tables._check_case import (
 from openset.tables.annotations import Annotations
 
 COCO_LIMIT = 100
-_EXAMINED = 1_000
+_EXAMINED = 500
 
 
 def truth_records(truth: Annotations) -> Iterator[Finding]:
@@ -121,7 +121,7 @@ def _without(case: Case) -> Iterator[Finding]:
 
 
 def _crowded(case: Case) -> Iterator[Finding]:
-    """More than 100 detections of one class, among the first 1 000 images with more than 100."""
+    """More than 100 detections of one class, among the first 500 images with more than 100."""
     images = np.flatnonzero(case.per_image[:-1] > COCO_LIMIT)
     if len(images) == 0:
         return

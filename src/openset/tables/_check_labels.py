@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, first, found, number, object_at, share, some, tally
 from openset.tables.annotations import Annotations
+from openset.tables.columns import positions
 from openset.tables.join import ABSENT, IGNORED
 from openset.tables.vocabulary import Vocabulary, is_unknown_spelling
 
@@ -162,7 +163,7 @@ def _foreign_names(case: Case) -> Iterator[Finding]:
     if not labels or not case.joined.leaked.all():
         return
     names = {vocabulary.key(name) for name in (*case.truth.labels, *vocabulary.unknown)}
-    used = [labels[at] for at in tally(case.detections.label)[0]]
+    used = [labels[at] for at in case.per_label[0]]
     if any(vocabulary.key(label) in names for label in used):
         return
     total = len(case.detections)
@@ -180,7 +181,7 @@ def _numbering(case: Case) -> Iterator[Finding]:
     if case.detections.labels or case.per_class[0] == 0:
         return
     assert case.truth.category_id is not None
-    ids, times = tally(case.detections.label)
+    ids, times = case.per_label
     start = _first_number(ids, times, case.truth.category_id)
     if start is None:
         return
@@ -201,39 +202,45 @@ def _first_number(
     ids: NDArray[np.int64], times: NDArray[np.int64], given: NDArray[np.int64]
 ) -> int | None:
     """Where the detections' numbering starts, if it is another than that of the ground truth."""
+    if len(given) == 0:
+        return None
     k, low, high = len(given), int(ids[0]), int(ids[-1])
-    if 0 not in given and low == 0 and high < k:
+    if 0 not in given and low == 0 and (high < k or np.isin(ids + 1, given).all()):
         # A few boxes of class 0 among many are more likely a background class.
         return 0 if times[0] * 20 * k >= times.sum() else None
-    if low >= 1 and high <= k and (0 in given or given.max() > k):
-        covered = len(ids) >= 0.5 * k
-        return 1 if covered else None
-    return None
+    sparse = high <= k < given.max()
+    shifted = 0 in given and np.isin(ids - 1, given).all()
+    return 1 if low >= 1 and (sparse or shifted) and len(ids) >= 0.5 * k else None
 
 
 def _leaked(case: Case) -> Iterator[Finding]:
-    leaked = case.joined.leaked
-    count = int(np.count_nonzero(leaked))
-    if count == 0:
+    if not case.joined.leaked.any():
         return
-    values, times = tally(case.detections.label[leaked])
-    order = np.argsort(-times, kind="stable")
-    names = [f"{_name(case, values[at])} ({number(int(times[at]))})" for at in order]
+    k = len(case.vocabulary.known)
+    values, times = case.per_label
+    labels = [_name(case, value) for value in values]
+    named = np.array([label != "" and not is_unknown_spelling(label) for label in labels])
+    leaks = np.flatnonzero(named & (case.vocabulary.classes(labels) == k))
+    order = leaks[np.argsort(-times[leaks], kind="stable")]
+    names = [f"{labels[at]} ({number(int(times[at]))})" for at in order]
+    count = int(times[leaks].sum())
     yield found(
         "OS305",
         Level.WARNING,
-        f"{share(count, len(leaked), 'detections')} are labelled with {len(names)} classes that "
-        f"are unknown here: {some(names)}",
+        f"{share(count, len(case.detections), 'detections')} are labelled with {len(names)} "
+        f"classes that are unknown here: {some(names)}",
         count=count,
-        example=case.where(first(leaked)),
+        example=case.where(first(case.joined.leaked)),
     )
 
 
 def _name(case: Case, label: np.int64) -> str:
+    """Name of a detection's label, empty when the ground truth does not have its id."""
     if case.detections.labels:
         return case.detections.labels[label]
     assert case.truth.category_id is not None
-    return case.truth.labels[first(case.truth.category_id == label)]
+    at = positions(case.truth.category_id, np.array([label]))[0]
+    return case.truth.labels[at] if at >= 0 else ""
 
 
 def _undetected(case: Case) -> Iterator[Finding]:

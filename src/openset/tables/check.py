@@ -6,7 +6,7 @@ records it concerns, shows the first, and names the likely cause and the fix.
 
 The cost is one pass over the columns: cheap reductions first, masks only once something is wrong.
 Two checks look at a part of very large files only: duplicates (the first 50 000 detections by
-image) and more than 100 detections per class (the first 1 000 images with so many).
+image) and more than 100 detections per class (the first 500 images with so many).
 """
 
 from __future__ import annotations

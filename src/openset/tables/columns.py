@@ -53,6 +53,17 @@ def take(attributes: Attributes, index: NDArray[Any]) -> dict[str, NDArray[Any]]
     return {name: values[index] for name, values in attributes.items()}
 
 
+def ranks(ids: NDArray[Any]) -> NDArray[np.int32]:
+    """Place of each id when ids are sorted.
+
+    >>> ranks(np.array([30, 10, 20])).tolist()
+    [2, 0, 1]
+    """
+    rank = np.empty(len(ids), np.int32)
+    rank[np.argsort(ids, kind="stable")] = np.arange(len(ids), dtype=np.int32)
+    return rank
+
+
 def positions(table: NDArray[Any], values: NDArray[Any]) -> NDArray[np.int32]:
     """Index of each value in `table` (any order, distinct), -1 where it is absent.
 

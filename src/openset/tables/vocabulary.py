@@ -18,7 +18,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ class Role(StrEnum):
     IGNORED = "ignored"
 
 
+@lru_cache(maxsize=1 << 14)
 def normal(name: str) -> str:
     """A label's spelling reduced to what matters: ``Dining_Table`` and ``diningtable`` are one."""
     return re.sub(r"[\s_\-]+", "", name).lower()

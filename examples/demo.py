@@ -1,0 +1,18 @@
+"""The main job on the embedded example: evaluate, look at one number, ask what unknowns become."""
+
+import openset
+from openset.diagnosis.confusion import absorption
+from openset.examples import DETECTIONS, TRUTH
+
+result = openset.evaluate(TRUTH, DETECTIONS)
+for finding in result.findings:
+    print(finding)
+print(result)
+
+impact = result.value("wilderness_impact", recall=0.5, ratio=1.0)
+print(f"\nWilderness Impact at recall 0.5, one wild image per closed-set image: {impact.value:.3f}")
+print("\nThe same detections under the protocols of published evaluators:")
+for name in ("owod", "opendet", "osod3-voc", "elephant"):
+    other = openset.evaluate(TRUTH, DETECTIONS, protocol=name, intervals=False)
+    numbers = [other.value(metric) for metric in ("wilderness_impact", "a_ose", "unknown_recall")]
+    print(f"  {name:10} WI {numbers[0]}  A-OSE {numbers[1]}  unknown recall {numbers[2]}")

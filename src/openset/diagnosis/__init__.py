@@ -1,0 +1,1 @@
+"""Diagnosis: from matches to explanations. One question a file."""

@@ -1,0 +1,77 @@
+"""Resample: how far would a number move, had other images of the same kind been drawn?
+
+The paired image bootstrap: images are drawn with replacement, as often as there are images; every
+metric is recomputed from the matches with the images' multiplicities as weights. Nothing is
+matched or sorted again, and all metrics and all detectors see the same draws of one seed, so that
+differences between detectors are paired.
+
+Not an interval over training runs or data sets: it says how much the test images alone decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.matching import Matches
+from openset.metrics import Metric
+
+RESAMPLES = 1000
+CONFIDENCE = 0.95
+
+
+def draw(n_images: int, seed: int, resamples: int = RESAMPLES) -> NDArray[np.uint8]:
+    """How often each image is drawn: one row per image, one column per resample.
+
+    >>> draw(4, seed=0, resamples=3).sum(axis=0).tolist()
+    [4, 4, 4]
+    """
+    generator = np.random.default_rng(seed)
+    weights = np.empty((n_images, resamples), np.uint8)
+    for column in range(resamples):
+        picked = generator.integers(0, n_images, n_images)
+        weights[:, column] = np.bincount(picked, minlength=n_images)
+    return weights
+
+
+def replicates(
+    matches: Matches, metrics: Iterable[Metric], seed: int, resamples: int = RESAMPLES
+) -> dict[str, NDArray[np.float64]]:
+    """Every metric that can be resampled, in every resample; NaN where it does not exist."""
+    drawn = matches.resampled(draw(matches.n_images, seed, resamples))
+    found = {}
+    for metric in metrics:
+        if metric.resampled:
+            numbers = metric.compute(drawn).value
+            if isinstance(numbers, np.ndarray) and numbers.shape == (resamples,):
+                found[metric.name] = numbers.astype(np.float64)
+    return found
+
+
+def interval(
+    numbers: NDArray[np.float64], confidence: float = CONFIDENCE
+) -> tuple[float, float] | None:
+    """The percentile interval, or None if the metric exists in fewer than half of the resamples."""
+    kept = numbers[np.isfinite(numbers)]
+    if len(kept) * 2 < len(numbers) or not len(kept):
+        return None
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(kept, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def p_value(difference: NDArray[np.float64]) -> float | None:
+    """Two-sided bootstrap p-value of "no difference" from paired differences."""
+    kept = difference[np.isfinite(difference)]
+    if len(kept) * 2 < len(difference) or not len(kept):
+        return None
+    below, above = np.mean(kept <= 0), np.mean(kept >= 0)
+    return float(min(1.0, 2 * min(below, above) + 1 / len(kept)))
+
+
+def intervals(found: Mapping[str, NDArray[Any]]) -> dict[str, tuple[float, float] | None]:
+    """The interval of every resampled metric."""
+    return {name: interval(numbers) for name, numbers in found.items()}

@@ -1,0 +1,108 @@
+"""compare: do two detectors differ, beyond what the choice of test images explains?
+
+Both results must come from the same ground truth and vocabulary, and from resamples of one seed:
+then every resample drew the same images for both, and the differences are paired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from openset.diagnosis.resample import interval, p_value
+from openset.evaluation.result import Evaluation, number
+from openset.findings import UsageError
+from openset.metrics import table
+from openset.render import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How one metric differs between two results.
+
+    Attributes:
+        first: Value of the first result.
+        second: Value of the second result.
+        difference: Second minus first.
+        interval: Its 95 % interval, if both results have resamples.
+        p: Two-sided p-value of no difference.
+        better: Whether the second is better (True), worse (False), or neither can be said (None).
+    """
+
+    first: float | None
+    second: float | None
+    difference: float | None
+    interval: tuple[float, float] | None
+    p: float | None
+    better: bool | None
+
+    @property
+    def significant(self) -> bool:
+        """Whether the interval of the difference leaves out 0."""
+        return self.interval is not None and not self.interval[0] <= 0 <= self.interval[1]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two results side by side, with paired intervals of their differences."""
+
+    differences: Mapping[str, Difference]
+
+    def __getitem__(self, name: str) -> Difference:
+        return self.differences[name]
+
+    def table(self) -> Table:
+        """Metric, both values, difference with its interval, a star where it is significant."""
+        metrics, rows = table(), []
+        for name, d in self.differences.items():
+            metric = metrics.get(name)
+            shown = [number(x, metric) for x in (d.first, d.second, d.difference)]
+            ends = "" if d.interval is None else " … ".join(number(x, metric) for x in d.interval)
+            title = metric.title if metric else name
+            rows.append((title, *shown, ends, "*" if d.significant else ""))
+        header = ("metric", "first", "second", "difference", "95% interval", "")
+        return Table(header, tuple(rows), ("* paired image bootstrap, 95 %",))
+
+    def __repr__(self) -> str:
+        return self.table().text()
+
+
+def compare(first: Evaluation, second: Evaluation, *, force: bool = False) -> Comparison:
+    """Compare two results on one benchmark, metric by metric.
+
+    Args:
+        first: The reference.
+        second: What is compared with it.
+        force: Compare in spite of different ground truth, vocabulary or protocol.
+    """
+    if not force:
+        _refuse_unlike(first, second)
+    paired = first.provenance.seed == second.provenance.seed
+    names = [name for name in first.values if name in second.values]
+    return Comparison({name: _difference(first, second, name, paired) for name in names})
+
+
+def _refuse_unlike(first: Evaluation, second: Evaluation) -> None:
+    a, b = first.provenance, second.provenance
+    pairs = {
+        "vocabularies": (a.vocabulary_hash, b.vocabulary_hash),
+        "ground truths": (a.truth_hash, b.truth_hash),
+        "protocols": ((a.protocol, a.deviations), (b.protocol, b.deviations)),
+    }
+    for what, (x, y) in pairs.items():
+        if x != y:
+            raise UsageError(f"the results have different {what} ({x} and {y}); force=True compares")
+
+
+def _difference(first: Evaluation, second: Evaluation, name: str, paired: bool) -> Difference:
+    a, b = first.values[name].value, second.values[name].value
+    if a is None or b is None:
+        return Difference(a, b, None, None, None, None)
+    ends, p = None, None
+    if paired and name in first.replicates and name in second.replicates:
+        drawn = second.replicates[name] - first.replicates[name]
+        ends, p = interval(drawn), p_value(drawn)
+    metric = table().get(name)
+    sign = {"higher": 1, "lower": -1}.get(str(metric.better) if metric else "", 0)
+    better = None if not sign or a == b else (b - a) * sign > 0
+    return Difference(a, b, b - a, ends, p, better)

@@ -1,0 +1,210 @@
+"""evaluate: read, check, match once, measure everything."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from openset import __version__
+from openset.diagnosis.resample import RESAMPLES, interval, replicates
+from openset.evaluation.result import Evaluation, Provenance
+from openset.findings import Finding, InputError, Level
+from openset.formats import read_annotations, read_detections
+from openset.matching import Matches, Protocol, match
+from openset.matching.match import Leaked
+from openset.metrics import Metric, table
+from openset.plugins import lookup
+from openset.tables import Annotations, Detections, Vocabulary
+from openset.tables.boxes import in_pixels
+from openset.tables.check import check, no_match
+from openset.tables.join import join
+
+Source = Any  # a path, a table, or lists of torchvision dictionaries
+TOUCHES = 0.1  # an overlap below this is background in every published error diagnosis
+
+
+def evaluate(
+    gt: Source,
+    dt: Source,
+    *,
+    known: Vocabulary | str | Path | Sequence[str] | None = None,
+    protocol: Protocol | str = "default",
+    metrics: Sequence[str] | None = None,
+    intervals: bool = True,
+    seed: int = 0,
+    force: bool = False,
+    boxes: str = "xywh",
+    leaked: Leaked = "unknown",
+) -> Evaluation:
+    """Evaluate detections against ground truth.
+
+    Args:
+        gt: Ground truth: a file or folder in any known format, a table, or torchvision targets.
+        dt: Detections, likewise.
+        known: Which labels are known: a built-in (``voc20``, ``coco80``, ``owod-t1`` ...), labels,
+            a vocabulary file, or None if the ground truth says so itself.
+        protocol: Name of a preset, or a `Protocol`.
+        metrics: Names of metrics; all of them by default.
+        intervals: Whether to compute 95 % intervals from 1,000 image resamples.
+        seed: Seed of the resamples; results of one seed are paired.
+        force: Go on in spite of errors in the inputs, which become warnings.
+        boxes: How the detections' boxes are written, if not ``xywh``: ``xyxy``, ``cxcywh``, or one
+            of the three with ``-norm``.
+        leaked: Detections labelled with a class that is unknown here (the detector was taught it)
+            count as ``unknown``, or ``drop`` them.
+
+    Returns:
+        The numbers, with protocol, provenance and findings.
+
+    Raises:
+        InputError: When an input cannot be used; the findings say why.
+    """
+    rules, chosen = Protocol.of(protocol), choose(metrics)
+    truth, detections = read_both(gt, dt)
+    names = {"truth": source_name(gt), "detections": source_name(dt)}
+    matches, findings = prepare(
+        truth, detections, Vocabulary.of(known, truth), rules, force=force, boxes=boxes, leaked=leaked
+    )
+    hashes = truth_hash(truth), detections_hash(detections)
+    del truth, detections
+    return measure(
+        matches, chosen, findings, hashes, names, seed=seed, resamples=RESAMPLES if intervals else 0
+    )
+
+
+def choose(names: Sequence[str] | None) -> list[Metric]:
+    """The metrics of these names, or all."""
+    metrics = table()
+    if names is None:
+        return list(metrics.values())
+    return [lookup(metrics, name, "metric") for name in names]
+
+
+def read_both(gt: Source, dt: Source) -> tuple[Annotations, Detections]:
+    """Read both inputs, at the same time if both are files."""
+    if not all(isinstance(source, (str, Path)) for source in (gt, dt)):
+        return read_annotations(gt), read_detections(dt)
+    with ThreadPoolExecutor(1) as pool:
+        truth = pool.submit(read_annotations, gt)
+        try:
+            detections = read_detections(dt)
+        except InputError as error:
+            # Both files may be wrong: say everything at once.
+            failure = truth.exception()
+            if isinstance(failure, InputError):
+                raise InputError([*failure.findings, *error.findings]) from None
+            raise
+        return truth.result(), detections
+
+
+def prepare(
+    truth: Annotations,
+    detections: Detections,
+    vocabulary: Vocabulary,
+    rules: Protocol,
+    *,
+    force: bool = False,
+    boxes: str = "xywh",
+    leaked: Leaked = "unknown",
+) -> tuple[Matches, list[Finding]]:
+    """Check the inputs and match them; errors are raised unless forced."""
+    joined = join(truth, detections, vocabulary)
+    detections = in_pixels(detections, joined.image, truth, boxes)
+    findings = _settle(check(truth, detections, vocabulary, joined=joined), force)
+    matches = match(truth, detections, vocabulary, rules, joined=joined, leaked=leaked)
+    if len(matches) and len(matches.objects) and not _any_contact(matches):
+        findings += _settle([no_match(len(matches))], force)
+    return matches, findings
+
+
+def _any_contact(matches: Matches) -> bool:
+    columns = matches.columns
+    overlaps = (columns.iou_same, columns.iou_known, columns.iou_unknown)
+    return len(columns.position) > 0 or any(iou.max() >= TOUCHES for iou in overlaps)
+
+
+def _settle(findings: list[Finding], force: bool) -> list[Finding]:
+    if not any(finding.level is Level.ERROR for finding in findings):
+        return findings
+    if not force:
+        raise InputError([f for f in findings if f.level is Level.ERROR])
+    return [replace(f, level=Level.WARNING) if f.level is Level.ERROR else f for f in findings]
+
+
+def measure(
+    matches: Matches,
+    metrics: Sequence[Metric],
+    findings: Sequence[Finding],
+    hashes: tuple[str, str],
+    inputs: Mapping[str, str],
+    *,
+    seed: int,
+    resamples: int,
+) -> Evaluation:
+    """Compute metrics, and their intervals if resamples are wanted."""
+    values = {metric.name: metric.compute(matches) for metric in metrics}
+    drawn = replicates(matches, metrics, seed, resamples) if resamples else {}
+    for name, numbers in drawn.items():
+        if values[name].value is not None:
+            values[name] = replace(values[name], interval=interval(numbers))
+    protocol, vocabulary = matches.protocol, matches.vocabulary
+    provenance = Provenance(
+        version=__version__,
+        protocol=protocol.name,
+        deviations={name: list(pair) for name, pair in protocol.deviations().items()},
+        vocabulary=vocabulary.name,
+        vocabulary_hash=vocabulary.hash,
+        truth_hash=hashes[0],
+        detections_hash=hashes[1],
+        counts=counts(matches),
+        seed=seed,
+        resamples=resamples,
+        inputs=inputs,
+    )
+    return Evaluation(values, provenance, tuple(findings), drawn, matches)
+
+
+def counts(matches: Matches) -> dict[str, int]:
+    """Images, objects and detections by role."""
+    objects = matches.objects
+    unknown = objects.klass == matches.n_known
+    return {
+        "images": matches.n_images,
+        "wild_images": int(matches.wild.sum()),
+        "known_classes": matches.n_known,
+        "known_objects": int((~unknown & ~objects.ignored).sum()),
+        "unknown_objects": int((unknown & ~objects.ignored).sum()),
+        "ignored_objects": int(objects.ignored.sum()),
+        "detections": len(matches),
+        "known_detections": matches.known_end,
+        "unknown_detections": len(matches) - matches.known_end,
+    }
+
+
+def source_name(source: Source) -> str:
+    """How an input is called in a result: its file name, or what it is."""
+    return Path(source).name if isinstance(source, (str, Path)) else type(source).__name__
+
+
+def truth_hash(truth: Annotations) -> str:
+    """Changes when the images, objects or labels of a ground truth change."""
+    columns = (truth.images.id, truth.image, truth.label, truth.box, truth.crowd, truth.difficult)
+    return _hash(columns, "\n".join(truth.labels))
+
+
+def detections_hash(detections: Detections) -> str:
+    """Changes when the images, labels or scores of detections change."""
+    return _hash((detections.image, detections.label, detections.score), "")
+
+
+def _hash(columns: Sequence[Any], text: str) -> str:
+    digest = hashlib.blake2b(text.encode(), digest_size=8)
+    for column in columns:
+        digest.update(np.ascontiguousarray(column).data if column.size else b"")
+    return digest.hexdigest()

@@ -1,0 +1,259 @@
+"""Evaluation: the numbers of one detector on one benchmark, and where they come from.
+
+Immutable. Holds the matches it was computed from, so that a metric can be asked for with other
+parameters; a result read back from JSON has the stored numbers only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import Finding, InputError, Level, UsageError, refuse
+from openset.matching import Matches
+from openset.metrics import Metric, Value, table
+from openset.plugins import lookup
+from openset.render import Table
+
+if TYPE_CHECKING:
+    import polars
+
+SCHEMA = "openset.evaluation/1"
+_ARROW = {"higher": "↑", "lower": "↓", None: ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where numbers come from.
+
+    Attributes:
+        version: Version of openset.
+        protocol: Name of the protocol.
+        deviations: Fields in which it departs from the preset of that name: preset, used.
+        vocabulary: Name of the vocabulary, if it has one.
+        vocabulary_hash: Changes when any role changes.
+        truth_hash: Changes when images or objects change.
+        detections_hash: Changes when detections change.
+        counts: Images, objects and detections by role.
+        seed: Seed of the resamples.
+        resamples: Number of resamples, 0 without intervals.
+        inputs: Names of the inputs.
+    """
+
+    version: str
+    protocol: str
+    deviations: Mapping[str, Any]
+    vocabulary: str
+    vocabulary_hash: str
+    truth_hash: str
+    detections_hash: str
+    counts: Mapping[str, int]
+    seed: int
+    resamples: int
+    inputs: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """All numbers of one detector on one benchmark.
+
+    Attributes:
+        values: Metric name → value.
+        provenance: Where they come from.
+        findings: Warnings and notes about the inputs.
+        replicates: Metric name → its number in every resample (empty without intervals).
+        matches: What they were computed from; None for a result read from a file.
+    """
+
+    values: Mapping[str, Value]
+    provenance: Provenance
+    findings: tuple[Finding, ...] = ()
+    replicates: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    matches: Matches | None = field(default=None, repr=False, compare=False)
+
+    def value(self, name: str, **params: Any) -> Value:
+        """The value of a metric, at the protocol's parameters or at given ones.
+
+        Args:
+            name: Name of the metric; a misspelt one gets a suggestion.
+            params: Parameters of the metric, such as ``recall=0.5``; see its documentation.
+        """
+        if not params and name in self.values:
+            return self.values[name]
+        metric = lookup(table(), name, "metric")
+        if self.matches is None:
+            asked = ", ".join(f"{key}={value!r}" for key, value in params.items())
+            raise UsageError(f"this result was read from a file and does not hold {name}({asked})")
+        try:
+            return metric.compute(self.matches, **params)
+        except TypeError as error:
+            if "keyword argument" not in str(error):
+                raise
+            raise UsageError(f"metric {name!r}: {error}") from error
+
+    def flat(self, prefix: str = "") -> dict[str, float]:
+        """Numbers only, for experiment trackers; metrics without a number are left out."""
+        pairs = self.values.items()
+        return {prefix + name: float(v.value) for name, v in pairs if v.value is not None}
+
+    def table(self, *, headline: bool = False) -> Table:
+        """The numbers as a table: metric, value, interval, direction."""
+        metrics, rows, notes = table(), [], []
+        for name, value in self.values.items():
+            metric = metrics.get(name)
+            if headline and not (metric and metric.headline):
+                continue
+            mark = ""
+            if value.value is None:
+                notes.append(f"{len(notes) + 1}) {name}: {value.reason}")
+                mark = f" {len(notes)})"
+            direction = _ARROW[metric.better] if metric else ""
+            title = metric.title if metric else name
+            rows.append((title, number(value.value, metric) + mark, ends(value, metric), direction))
+        return Table(("metric", "value", "95% interval", "better"), tuple(rows), tuple(notes))
+
+    def __repr__(self) -> str:
+        return f"{self.headline()}\n\n{self.table(headline=True).text()}"
+
+    def headline(self) -> str:
+        """One line: the protocol and what was evaluated."""
+        p, n = self.provenance, self.provenance.counts
+        deviates = f" with {len(p.deviations)} deviations" if p.deviations else ""
+        parts = [
+            f"protocol {p.protocol}{deviates}",
+            f"{n['images']} images",
+            f"{n['known_objects']} known and {n['unknown_objects']} unknown objects",
+            f"{n['detections']} detections",
+        ]
+        if p.resamples:
+            parts.append(f"{p.resamples} image resamples")
+        return " · ".join(parts)
+
+    def to_markdown(self, *, headline: bool = False) -> str:
+        """The numbers as a Markdown table."""
+        return self.table(headline=headline).markdown()
+
+    def to_latex(self, *, headline: bool = True) -> str:
+        """The numbers as a LaTeX tabular (booktabs)."""
+        return self.table(headline=headline).latex()
+
+    def to_csv(self) -> str:
+        """The numbers as comma-separated values, unrounded."""
+        header = ("metric", "value", "low", "high", "count", "params", "reason")
+        return Table(header, tuple(tuple(map(_cell, row)) for row in self._rows())).csv()
+
+    def to_frame(self) -> polars.DataFrame:
+        """The numbers as a polars data frame, one row per metric."""
+        import polars
+
+        names = ["metric", "value", "low", "high", "count", "params", "reason"]
+        kinds = [polars.String, *[polars.Float64] * 3, polars.Int64, polars.String, polars.String]
+        return polars.DataFrame(self._rows(), dict(zip(names, kinds, strict=True)), orient="row")
+
+    def _rows(self) -> list[tuple[Any, ...]]:
+        rows = []
+        for name, v in self.values.items():
+            low, high = v.interval or (None, None)
+            rows.append((name, v.value, low, high, v.count, json.dumps(plain(v.params)), v.reason))
+        return rows
+
+    def to_json(self, path: str | Path | None = None, *, replicates: bool = False) -> str:
+        """The result as JSON of a versioned schema; written to `path` if one is given.
+
+        Args:
+            path: Where to write; the file appears whole or not at all.
+            replicates: Also keep every resample, which `compare` needs.
+        """
+        document = {
+            "schema": SCHEMA,
+            "provenance": plain(asdict(self.provenance)),
+            "values": {name: plain(_value_fields(value)) for name, value in self.values.items()},
+            "findings": [plain(asdict(finding)) for finding in self.findings],
+        }
+        if replicates:
+            document["replicates"] = {n: plain(v.tolist()) for n, v in self.replicates.items()}
+        text = json.dumps(document, indent=1, allow_nan=False)
+        if path is not None:
+            from openset.formats import write_text
+
+            write_text(Path(path), text + "\n")
+        return text
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> Evaluation:
+        """Read a result back: from a file, or from the text itself."""
+        text = source if isinstance(source, str) and source.lstrip().startswith("{") else None
+        try:
+            document = json.loads(Path(source).read_text("utf-8") if text is None else text)
+            if document.get("schema") != SCHEMA:
+                raise refuse("OS114", f"not a result of schema {SCHEMA}: {document.get('schema')!r}")
+            return cls._from_document(document)
+        except InputError:
+            raise
+        except FileNotFoundError as error:
+            raise refuse("OS101", f"no such file: {source}") from error
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise refuse("OS114", f"cannot read the result {str(source)[:80]!r}: {error}") from error
+
+    @classmethod
+    def _from_document(cls, document: dict[str, Any]) -> Evaluation:
+        values = {}
+        for name, stored in document["values"].items():
+            ends_ = stored.pop("interval")
+            values[name] = Value(**stored, interval=tuple(ends_) if ends_ else None)
+        findings = [
+            Finding(**(one | {"level": Level(one["level"])})) for one in document["findings"]
+        ]
+        replicates = {
+            name: np.array([np.nan if x is None else x for x in numbers])
+            for name, numbers in document.get("replicates", {}).items()
+        }
+        provenance = Provenance(**document["provenance"])
+        return cls(values, provenance, tuple(findings), replicates)
+
+
+def number(value: float | None, metric: Metric | None) -> str:
+    """A number as tables show it: fractions in percent, counts whole, a dash for none."""
+    if value is None:
+        return "–"
+    if metric is None or metric.unit == "score":
+        return f"{value:.3g}"
+    if metric.unit == "count":
+        return f"{value:,.0f}".replace(",", " ")
+    return f"{100 * value:.2f} %"
+
+
+def ends(value: Value, metric: Metric | None) -> str:
+    """An interval as tables show it."""
+    if value.interval is None:
+        return ""
+    low, high = (number(end, metric).removesuffix(" %") for end in value.interval)
+    return f"[{low}, {high}]"
+
+
+def plain(value: Any) -> Any:
+    """Only what JSON has: mappings, lists, strings, finite numbers, None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+def _value_fields(value: Value) -> dict[str, Any]:
+    names = ("value", "reason", "count", "params", "parts", "interval")
+    return {name: getattr(value, name) for name in names}
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,150 @@
+"""Polars at the edge: CSV files as frames of text, and frames as typed NumPy columns.
+
+CSV has no types. Every field is read as text and converted here, so that ``000139`` stays a name
+and a bad number is reported with its row.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.formats._columns import text_column
+from openset.formats._errors import missing_key, undecodable, wrong_type
+from openset.formats._files import load
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_CANONICAL_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+_TRUE = ("1", "true", "True", "TRUE", "1.0")
+_FALSE = ("0", "false", "False", "FALSE", "0.0")
+
+
+def read_csv(path: Path, separator: str = ",") -> pl.DataFrame:
+    """A CSV file, every column as text, empty fields as null."""
+    import polars as pl
+
+    try:
+        return pl.read_csv(load(path), separator=separator, infer_schema=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        why = str(error).strip().partition("\n")[0]
+        raise undecodable(str(path), why, cause="not a CSV file with a header") from error
+
+
+def text(series: pl.Series, where: str) -> NDArray[Any]:
+    """Text, without gaps."""
+    _refuse_null(series, where)
+    import polars as pl
+
+    return text_column(series.cast(pl.String).to_list())
+
+
+def identifiers(series: pl.Series, where: str) -> NDArray[Any]:
+    """Integers if all are written as integers are, else text.
+
+    ``000139`` is text: as a number it would no longer name its image.
+    """
+    import polars as pl
+
+    _refuse_null(series, where)
+    if series.dtype == pl.String and series.str.contains(_CANONICAL_INTEGER).all():
+        return series.cast(pl.Int64).to_numpy()
+    if series.dtype.is_integer():
+        return series.cast(pl.Int64).to_numpy()
+    return text_column(series.cast(pl.String).to_list())
+
+
+def numbers(series: pl.Series, where: str, *, gaps: bool = False) -> NDArray[np.float64]:
+    """Floats; with ``gaps`` an absent value is NaN."""
+    import polars as pl
+
+    if not gaps:
+        _refuse_null(series, where)
+    if not (series.dtype.is_numeric() or series.dtype in (pl.String, pl.Boolean, pl.Null)):
+        raise wrong_type(where, series.name, "numbers", [0], series[0], len(series))
+    stripped = series.str.strip_chars() if series.dtype == pl.String else series
+    values = stripped.cast(pl.Float64, strict=False)
+    bad = (values.is_null() & series.is_not_null()).arg_true()
+    if len(bad):
+        raise wrong_type(where, series.name, "numbers", bad.to_list(), series[bad[0]])
+    return values.fill_null(np.nan).to_numpy()
+
+
+def integers(series: pl.Series, where: str) -> NDArray[np.int64]:
+    """Integers."""
+    values = identifiers(series, where)
+    if values.dtype.kind == "i":
+        return values
+    floats = numbers(series, where)
+    rows = np.flatnonzero(~(np.abs(floats) < 1 << 53) | (floats % 1 != 0))
+    if len(rows):
+        row = int(rows[0])
+        raise wrong_type(where, series.name, "integers", rows.tolist(), series[row])
+    return floats.astype(np.int64)
+
+
+def flags(series: pl.Series, where: str) -> NDArray[np.bool_]:
+    """Booleans written as 0/1 or true/false; an absent value is False."""
+    import polars as pl
+
+    values = series.cast(pl.String).fill_null("0").str.strip_chars()
+    true = values.is_in(_TRUE)
+    bad = (~(true | values.is_in(_FALSE))).arg_true()
+    if len(bad):
+        raise wrong_type(where, series.name, "0, 1, true or false", bad.to_list(), series[bad[0]])
+    return true.to_numpy()
+
+
+def attribute(series: pl.Series) -> NDArray[Any]:
+    """A column of whatever type its values have: booleans, integers, floats, else text."""
+    import polars as pl
+
+    if series.dtype in (pl.List, pl.Struct, pl.Array):
+        from openset.formats._json import compact
+
+        return text_column(["" if v is None else compact(v) for v in series.to_list()])
+    whole = series.null_count() == 0
+    if series.dtype == pl.String:
+        if whole and series.is_in(["true", "false"]).all():
+            return (series == "true").to_numpy()
+        if whole and series.str.contains(_CANONICAL_INTEGER).all():
+            return series.cast(pl.Int64).to_numpy()
+        floats = series.cast(pl.Float64, strict=False)
+        if floats.null_count() == series.null_count():
+            return floats.fill_null(np.nan).to_numpy()
+        return text_column(series.fill_null("").to_list())
+    if whole or series.dtype.is_float():
+        return series.to_numpy()
+    return series.cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def _refuse_null(series: pl.Series, where: str) -> None:
+    if series.null_count():
+        rows = series.is_null().arg_true().to_list()
+        raise missing_key(where, series.name, rows, len(series))
+
+
+def write_csv(columns: dict[str, NDArray[Any] | list[Any]], path: Path) -> None:
+    """A CSV file with the given columns; None and NaN are written as empty fields."""
+    from openset.formats._files import save
+
+    save(path, frame(columns).fill_nan(None).write_csv().encode())
+
+
+def frame(columns: dict[str, NDArray[Any] | list[Any]]) -> pl.DataFrame:
+    """A frame of NumPy columns."""
+    import polars as pl
+
+    return pl.DataFrame(
+        {name: values.tolist() if _is_text(values) else values for name, values in columns.items()},
+        schema_overrides={name: pl.String for name, v in columns.items() if _is_text(v)},
+        strict=False,
+    )
+
+
+def _is_text(values: NDArray[Any] | list[Any]) -> bool:
+    return isinstance(values, np.ndarray) and values.dtype.kind in "UT"

@@ -1,0 +1,224 @@
+"""Parquet: our own lossless format, one row per object or detection.
+
+Every column keeps its type to the last bit; logits and embeddings are fixed-size lists of float32.
+What is not a row (labels, category ids, layout, images, info, provenance) is one JSON object under
+the key ``openset`` of the file's metadata, with ``schema_version`` and ``kind``. Boxes are the
+columns ``x, y, width, height``; attributes are prefixed by ``attribute:``.
+
+Not a reader for any Parquet file: one without that metadata is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset import __version__
+from openset.findings import UsageError
+from openset.formats._anything import Anything
+from openset.formats._errors import problem, undecodable, wrong_kind
+from openset.formats._spec import FileFormat, Format, Kind, file_format
+from openset.tables import Annotations, Detections, Images, LogitLayout
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SCHEMA_VERSION = 1
+_KEY = "openset"
+_PREFIX = "attribute:"
+_BOX = ("x", "y", "width", "height")
+_OBJECT = ("image", "label", "area", "crowd", "difficult", "id")
+_DETECTION = ("image", "label", "score", "unknownness", "logits", "embedding")
+_BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
+
+
+@file_format(
+    FileFormat(
+        name="parquet",
+        holds=_BOTH,
+        suffixes=(".parquet",),
+        summary="Lossless: logits, embeddings, every column, provenance (Parquet)",
+    )
+)
+class Parquet(Format):
+    """Lossless tables."""
+
+    def sniff(self, path: Path, head: bytes) -> Kind | None:
+        """The magic number, then the file's own statement."""
+        if head[:4] != b"PAR1":
+            return None
+        kind: Kind = _metadata(path)["kind"]
+        return kind
+
+    def read_annotations(self, path: Path, **options: Anything) -> Annotations:
+        """Read ground truth; there are no options."""
+        meta, columns = _read(path, "annotations")
+        images = meta["images"]
+        arrays = {name: _array(value) for name, value in images["columns"].items()}
+        return Annotations(
+            images=Images(
+                **arrays,
+                attributes={name: _array(v) for name, v in images["attributes"].items()},
+            ),
+            labels=tuple(meta["labels"]),
+            category_id=np.array(meta["category_id"], np.int64),
+            supercategory=tuple(meta["supercategory"]),
+            role=tuple(meta["role"]),
+            info=meta["info"],
+            **columns,
+        )
+
+    def read_detections(self, path: Path, **options: Anything) -> Detections:
+        """Read detections; there are no options."""
+        meta, columns = _read(path, "detections")
+        return Detections(
+            labels=tuple(meta["labels"]),
+            layout=None if meta["layout"] is None else LogitLayout(meta["layout"]),
+            provenance=meta["provenance"],
+            **columns,
+        )
+
+    def write_annotations(self, table: Annotations, path: Path) -> None:
+        """Write ground truth."""
+        images, category_id = table.images, table.category_id
+        assert category_id is not None
+        held = {name: getattr(images, name) for name in ("id", "file_name", "width", "height")}
+        meta = {
+            "labels": table.labels,
+            "category_id": category_id.tolist(),
+            "supercategory": table.supercategory,
+            "role": table.role,
+            "info": table.info,
+            "images": {
+                "columns": {k: _listed(v) for k, v in held.items() if v is not None},
+                "attributes": {k: _listed(v) for k, v in images.attributes.items()},
+            },
+        }
+        _write(path, "annotations", {name: getattr(table, name) for name in _OBJECT}, table, meta)
+
+    def write_detections(
+        self, table: Detections, path: Path, truth: Annotations | None = None
+    ) -> None:
+        """Write detections."""
+        meta = {
+            "labels": table.labels,
+            "layout": table.layout,
+            "provenance": table.provenance,
+        }
+        columns = {name: getattr(table, name) for name in _DETECTION}
+        _write(path, "detections", columns, table, meta)
+
+
+def _metadata(path: Path) -> dict[str, Any]:
+    """The file's statement about itself, refused if it is not ours."""
+    import polars as pl
+
+    try:
+        held = pl.read_parquet_metadata(path)
+        meta: dict[str, Any] = json.loads(held.get(_KEY, "null"))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
+        raise undecodable(str(path), error, cause="a damaged or truncated file") from error
+    if not isinstance(meta, dict) or meta.get("kind") not in _BOTH:
+        raise problem(
+            "OS104",
+            f"{path} is Parquet, but not a table written by openset",
+            cause=f"its metadata has no key {_KEY!r}",
+            fix="write the table as CSV with a header, or with openset.write",
+        )
+    if meta.get("schema_version") != SCHEMA_VERSION:
+        version = meta.get("schema_version")
+        raise problem("OS102", f"{path} has schema version {version}, not {SCHEMA_VERSION}")
+    return meta
+
+
+def _read(path: Path, kind: Kind) -> tuple[dict[str, Any], dict[str, Any]]:
+    import polars as pl
+
+    meta = _metadata(path)
+    if meta["kind"] != kind:
+        raise wrong_kind(str(path), kind)
+    try:
+        frame = pl.read_parquet(path, glob=False)
+        columns = _columns(frame, meta["dtypes"])
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, KeyError) as error:
+        raise undecodable(str(path), error, cause="a damaged or truncated file") from error
+    return meta, columns
+
+
+def _columns(frame: pl.DataFrame, dtypes: Mapping[str, str]) -> dict[str, Any]:
+    arrays = {name: _numpy(frame[name], dtypes[name]) for name in frame.columns}
+    box = np.stack([arrays.pop(name) for name in _BOX], axis=1)
+    attributes = {n.removeprefix(_PREFIX): v for n, v in arrays.items() if n.startswith(_PREFIX)}
+    core = {name: values for name, values in arrays.items() if not name.startswith(_PREFIX)}
+    return {**core, "box": box, "attributes": attributes}
+
+
+def _numpy(series: pl.Series, dtype: str) -> NDArray[Any]:
+    if dtype[0] in "UT":
+        return _text(series.to_list(), dtype)
+    return np.asarray(series.to_numpy()).astype(dtype, copy=False)
+
+
+def _text(values: list[str], dtype: str) -> NDArray[Any]:
+    return np.array(values, np.dtypes.StringDType() if dtype == "T" else dtype)
+
+
+def _name_of(dtype: np.dtype[Any]) -> str:
+    if dtype.kind not in "biufUT":
+        raise UsageError(f"a column of type {dtype} cannot be written to Parquet")
+    return "T" if dtype.kind == "T" else dtype.str.lstrip("<>=|")
+
+
+def _listed(values: NDArray[Any]) -> dict[str, Any]:
+    return {"dtype": _name_of(values.dtype), "values": values.tolist()}
+
+
+def _array(held: Mapping[str, Any]) -> NDArray[Any]:
+    if held["dtype"][0] in "UT":
+        return _text(held["values"], held["dtype"])
+    return np.array(held["values"], held["dtype"])
+
+
+def _write(
+    path: Path,
+    kind: Kind,
+    columns: Mapping[str, NDArray[Any] | None],
+    table: Annotations | Detections,
+    meta: Mapping[str, Any],
+) -> None:
+    held = {name: values for name, values in columns.items() if values is not None}
+    held |= dict(zip(_BOX, table.box.T, strict=True))
+    held |= {f"{_PREFIX}{name}": values for name, values in table.attributes.items()}
+    statement = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": kind,
+        "written_by": f"openset {__version__}",
+        "dtypes": {name: _name_of(values.dtype) for name, values in held.items()},
+        **meta,
+    }
+    try:
+        text = json.dumps(statement, ensure_ascii=False)
+    except TypeError as error:
+        raise UsageError(f"info and provenance must hold JSON values: {error}") from error
+    import polars as pl
+
+    frame = pl.DataFrame([_series(name, values) for name, values in held.items()])
+    frame.write_parquet(path, metadata={_KEY: text})
+
+
+def _series(name: str, values: NDArray[Any]) -> pl.Series:
+    import polars as pl
+
+    if values.dtype.kind in "UT":
+        return pl.Series(name, values.tolist(), pl.String)
+    if values.dtype == np.float16:
+        values = values.astype(np.float32)
+    if values.ndim == 2:
+        inner = pl.Series(values[:0, 0] if values.shape[1] else values.ravel()[:0]).dtype
+        return pl.Series(name, np.ascontiguousarray(values), pl.Array(inner, values.shape[1]))
+    return pl.Series(name, np.ascontiguousarray(values))

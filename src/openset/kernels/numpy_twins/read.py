@@ -1,0 +1,173 @@
+"""Reading with msgspec: typed decoding of the common shape.
+
+What msgspec refuses, or what it might read differently from the rest of us (it keeps the last of
+two equal keys), goes to `strict_json`, which is slow and says exactly what is wrong.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.kernels.numpy_twins import strict_json
+from openset.kernels.read import BULK_KEYS, ResultColumns, TruthColumns
+
+MAX_INTEGER = 1 << 53
+
+
+class _Doubtful(Exception):
+    """The strict reader shall decide."""
+
+
+def read_results(text: bytes) -> ResultColumns:
+    """See ``openset.kernels.read_results``."""
+    try:
+        return _typed_results(text)
+    except _Doubtful:
+        return strict_json.read_results(text)
+
+
+def read_truth(text: bytes) -> TruthColumns:
+    """See ``openset.kernels.read_truth``."""
+    try:
+        return _typed_truth(text)
+    except _Doubtful:
+        return strict_json.read_truth(text)
+
+
+@functools.cache
+def _types() -> dict[str, Any]:
+    """Build the record types; an unknown key is an error, hence doubtful."""
+    import msgspec
+
+    box = tuple[float, float, float, float]
+    bulk = [(key, msgspec.Raw, msgspec.Raw()) for key in sorted(BULK_KEYS)]
+    optional = [(key, float, float("nan")) for key in ("width", "height")]
+    options = {"forbid_unknown_fields": True, "gc": False}
+    return {
+        "result": msgspec.defstruct(
+            "Result",
+            [("image_id", int), ("category_id", int), ("bbox", box), ("score", float), *bulk],
+            **options,
+        ),
+        "image": msgspec.defstruct(
+            "Image", [("id", int), *optional, ("file_name", str, ""), *bulk], **options
+        ),
+        "annotation": msgspec.defstruct(
+            "Annotation",
+            [("id", int), ("image_id", int), ("category_id", int), ("bbox", box)]
+            + [("area", float, float("nan")), ("iscrowd", int, 0), *bulk],
+            **options,
+        ),
+    }
+
+
+def _decode(text: bytes | memoryview, kind: Any) -> Any:  # noqa: ANN401
+    import msgspec
+
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise _Doubtful from error
+
+
+def _check_text(text: bytes) -> None:
+    """Refuse what is not UTF-8: msgspec does not look at strings that it skips."""
+    if not text.isascii():
+        try:
+            text.decode()
+        except UnicodeDecodeError as error:
+            raise _Doubtful from error
+
+
+def _check_keys(text: bytes, counts: dict[str, int]) -> None:
+    """Doubt a text in which a key is written more, or fewer, times than records have it."""
+    for key, count in counts.items():
+        if text.count(b'"%s"' % key.encode()) != count:
+            raise _Doubtful
+
+
+def _integers(values: Sequence[int]) -> NDArray[np.int64]:
+    try:
+        column = np.array(values, np.int64)
+    except OverflowError as error:
+        raise _Doubtful from error
+    if (np.abs(column) > MAX_INTEGER).any():
+        raise _Doubtful
+    return column
+
+
+def _boxes(records: Sequence[Any]) -> NDArray[np.float64]:
+    return np.array([record.bbox for record in records], np.float64).reshape(-1, 4)
+
+
+def _typed_results(text: bytes) -> ResultColumns:
+    _check_text(text)
+    records = _decode(text, list[_types()["result"]])
+    keys = ("image_id", "category_id", "bbox", "score")
+    _check_keys(text, dict.fromkeys(keys, len(records)))
+    return ResultColumns(
+        image_id=_integers([record.image_id for record in records]),
+        category_id=_integers([record.category_id for record in records]),
+        box=_boxes(records),
+        score=np.array([record.score for record in records], np.float64),
+        extra_keys=(),
+    )
+
+
+def _typed_truth(text: bytes) -> TruthColumns:
+    import msgspec
+
+    _check_text(text)
+    parts = _decode(text, dict[str, msgspec.Raw])
+    _check_keys(text, {"images": 1, "annotations": 1})
+    if not parts.keys() >= {"images", "annotations"}:
+        raise _Doubtful
+    image_text, text = bytes(parts.pop("images")), bytes(parts.pop("annotations"))
+    images = _decode(image_text, list[_types()["image"]])
+    records = _decode(text, list[_types()["annotation"]])
+    width = np.array([image.width for image in images], np.float64)
+    height = np.array([image.height for image in images], np.float64)
+    area = np.array([record.area for record in records], np.float64)
+    crowd = np.array([record.iscrowd for record in records], np.int64)
+    _check_optional(image_text, len(images), "id", width=width, height=height)
+    _check_optional(text, len(records), "id", "image_id", "category_id", "bbox", area=area)
+    if crowd.any() or text.count(b'"iscrowd"') > len(records):
+        _check_keys(text, {"iscrowd": len(records)})
+    return TruthColumns(
+        image_ids=_integers([image.id for image in images]),
+        width=width,
+        height=height,
+        file_names=_file_names(image_text, images),
+        image_extra_keys=(),
+        id=_integers([record.id for record in records]),
+        image_id=_integers([record.image_id for record in records]),
+        category_id=_integers([record.category_id for record in records]),
+        box=_boxes(records),
+        area=area,
+        crowd=crowd != 0,
+        annotation_extra_keys=(),
+        head={key: json.loads(bytes(value)) for key, value in parts.items()},
+    )
+
+
+def _check_optional(
+    text: bytes, n: int, *required: str, **optional: NDArray[np.float64]
+) -> None:
+    present = {key: int((~np.isnan(column)).sum()) for key, column in optional.items()}
+    _check_keys(text, dict.fromkeys(required, n) | present)
+
+
+def _file_names(text: bytes, images: Sequence[Any]) -> list[str] | None:
+    """All images have a file name, or none has."""
+    n = text.count(b'"file_name"')
+    if n not in (0, len(images)):
+        raise _Doubtful
+    return [image.file_name for image in images] if n and images else None
+
+

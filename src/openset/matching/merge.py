@@ -1,0 +1,148 @@
+"""merge: matches of disjoint shards of images, as if they had been matched together.
+
+Matching is per image, so a shard's matches are final; what is global is the order of detections.
+Shards are concatenated and ordered again. The numbers are identical to those of one pass over the
+concatenated tables, ties included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import UsageError
+from openset.kernels import MatchColumns, class_order
+from openset.matching.matches import Matches, Objects
+from openset.tables.columns import ranks
+
+
+def merge(parts: Sequence[Matches]) -> Matches:
+    """Join the matches of shards that hold different images.
+
+    Args:
+        parts: Matches under one protocol and vocabulary; the order decides ties in protocols that
+            break them by input order.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    _check(parts)
+    first = parts[0]
+    ids = _concatenate_ids([part.image_ids for part in parts])
+    if len(np.unique(ids)) < len(ids):
+        raise UsageError("an image is in two shards")
+    images = _offsets([part.n_images for part in parts])
+    objects, object_offset = _objects(parts, images)
+    klass = np.concatenate([part.klass for part in parts])
+    score = np.concatenate([part.score for part in parts])
+    image = _shifted(parts, "image", images)
+    row = _shifted(parts, "row", _offsets([_rows(part) for part in parts]))
+    tie = ranks(ids)[image] if first.protocol.ties == "image" else row
+    order, class_start = class_order(klass, score, tie, first.n_known + 1)
+    return replace(
+        first,
+        labels=_labels(parts)[0],
+        image_ids=ids,
+        wild=np.concatenate([part.wild for part in parts]),
+        objects=objects,
+        image=image[order],
+        score=score[order],
+        area=np.concatenate([part.area for part in parts])[order],
+        row=row[order],
+        tie=tie[order] if first.protocol.ties == "image" else None,
+        class_start=class_start,
+        columns=_columns(parts, order, object_offset),
+        unknownness=_unknownness(parts, order),
+        _outcomes={},
+    )
+
+
+def _check(parts: Sequence[Matches]) -> None:
+    first = parts[0]
+    for part in parts[1:]:
+        if part.protocol != first.protocol:
+            raise UsageError("shards were matched under different protocols")
+        if part.vocabulary.hash != first.vocabulary.hash:
+            raise UsageError("shards were matched with different vocabularies")
+
+
+def _offsets(sizes: Sequence[int]) -> list[int]:
+    return [0, *np.cumsum(sizes)[:-1].tolist()]
+
+
+def _rows(part: Matches) -> int:
+    return int(part.row.max(initial=-1)) + 1
+
+
+def _shifted(parts: Sequence[Matches], name: str, offsets: Sequence[int]) -> NDArray[np.int32]:
+    columns = [getattr(part, name) + at for part, at in zip(parts, offsets, strict=True)]
+    return np.concatenate(columns).astype(np.int32)
+
+
+def _concatenate_ids(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    if len({column.dtype.kind for column in columns}) > 1:
+        columns = [column.astype(str) for column in columns]
+    return np.concatenate(columns)
+
+
+def _labels(parts: Sequence[Matches]) -> tuple[tuple[str, ...], list[NDArray[np.int32]]]:
+    """The union of the shards' labels, and where each shard's labels stand in it."""
+    union = tuple(dict.fromkeys(label for part in parts for label in part.labels))
+    index = {label: at for at, label in enumerate(union)}
+    return union, [np.array([index[x] for x in part.labels], np.int32) for part in parts]
+
+
+def _objects(parts: Sequence[Matches], images: Sequence[int]) -> tuple[Objects, list[int]]:
+    _, places = _labels(parts)
+    each = [part.objects for part in parts]
+    label = [place[one.label] for place, one in zip(places, each, strict=True)]
+    image = [one.image + at for one, at in zip(each, images, strict=True)]
+    rows = _offsets([int(one.row.max(initial=-1)) + 1 for one in each])
+    row = [one.row + at for one, at in zip(each, rows, strict=True)]
+    merged = Objects(
+        np.concatenate(image).astype(np.int32),
+        np.concatenate([one.klass for one in each]),
+        np.concatenate(label),
+        np.concatenate([one.ignored for one in each]),
+        np.concatenate([one.area for one in each]),
+        np.concatenate(row).astype(np.int32),
+    )
+    return merged, _offsets([len(one) for one in each])
+
+
+def _columns(
+    parts: Sequence[Matches], order: NDArray[np.int32], offsets: Sequence[int]
+) -> MatchColumns:
+    each = [part.columns for part in parts]
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    starts = _offsets([len(part) for part in parts])
+    position = np.concatenate([place[c.position + at] for c, at in zip(each, starts, strict=True)])
+    rising = np.argsort(position, kind="stable")
+
+    def joined(name: str, rows: NDArray[Any]) -> NDArray[Any]:
+        columns = [getattr(one, name) for one in each]
+        if name.startswith("object"):
+            pairs = zip(columns, offsets, strict=True)
+            columns = [np.where(one >= 0, one + at, -1).astype(np.int32) for one, at in pairs]
+        return np.concatenate(columns)[rows]
+
+    similar = None if each[0].iou_similar is None else joined("iou_similar", order)
+    overlaps = [f"{kind}_{who}" for who in ("same", "known", "unknown") for kind in ("iou", "object")]
+    return MatchColumns(
+        rank=joined("rank", order),
+        **{name: joined(name, order) for name in overlaps},
+        iou_similar=similar,
+        position=position[rising],
+        **{name: joined(name, rising) for name in ("matched", "ignored", "object")},
+    )
+
+
+def _unknownness(parts: Sequence[Matches], order: NDArray[np.int32]) -> NDArray[np.float64] | None:
+    columns = [part.unknownness for part in parts]
+    if any(column is None for column in columns):
+        return None
+    return np.concatenate(columns)[order]  # type: ignore[arg-type]

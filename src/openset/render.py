@@ -1,0 +1,75 @@
+"""Render: one table of cells, as text, Markdown, LaTeX or CSV.
+
+Knows nothing of metrics. Cells are strings already; numbers are aligned right.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}"}
+_LATEX |= {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+_LATEX |= {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "–": "--"}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Header, rows and footnotes.
+
+    >>> print(Table(("metric", "value"), (("a", "1"), ("long name", "20"))).text())
+    metric     value
+    a              1
+    long name     20
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """For a terminal: columns aligned, the first left, the others right."""
+        cells = [self.header, *self.rows]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.header))]
+        lines = [_aligned(row, widths) for row in cells]
+        return "\n".join([*lines, *self.notes])
+
+    def markdown(self) -> str:
+        """A Markdown table."""
+        rule = ["---", *["---:"] * (len(self.header) - 1)]
+        lines = [_piped(self.header), _piped(rule), *(_piped(row) for row in self.rows)]
+        notes = ["", *(f"- {note}" for note in self.notes)] if self.notes else []
+        return "\n".join([*lines, *notes])
+
+    def latex(self) -> str:
+        """A LaTeX tabular (booktabs)."""
+        columns = "l" + "r" * (len(self.header) - 1)
+        body = [_ampersands(row) for row in self.rows]
+        lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _ampersands(self.header)]
+        notes = [f"% {note}" for note in self.notes]
+        return "\n".join([*lines, r"\midrule", *body, r"\bottomrule", r"\end{tabular}", *notes])
+
+    def csv(self) -> str:
+        """Comma-separated values, notes left out."""
+        stream = io.StringIO()
+        csv.writer(stream, lineterminator="\n").writerows([self.header, *self.rows])
+        return stream.getvalue()
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    first = row[0].ljust(widths[0])
+    rest = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+    return "  ".join([first, *rest]).rstrip()
+
+
+def _piped(row: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", r"\|").replace("\n", " ") for cell in row) + " |"
+
+
+def _ampersands(row: Sequence[str]) -> str:
+    pattern = re.compile("|".join(map(re.escape, _LATEX)))
+    cells = (pattern.sub(lambda found: _LATEX[found.group()], cell) for cell in row)
+    return " & ".join(cells) + r" \\"
