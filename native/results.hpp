@@ -125,7 +125,12 @@ inline void read_record(json::Cursor& cursor, Record& record, Layout& layout, Ke
       throw json::Failure{"missing_key", record_at, std::string("no \"") + names[i] + "\""};
 }
 
-constexpr int64_t kBlock = 2 << 20, kSlack = 1 << 16;
+#ifndef OPENSET_BLOCK  // the fuzzer sets small ones to meet every boundary
+#define OPENSET_BLOCK (2 << 20)
+#define OPENSET_SLACK (1 << 16)
+#endif
+constexpr int64_t kBlock = OPENSET_BLOCK;  // bytes that a task reads
+constexpr int64_t kSlack = OPENSET_SLACK;  // bytes beyond, for the last record to end in
 
 // A stretch of the list, parsed on its own: the bytes [first, next) of whole records.
 struct Part {
@@ -143,7 +148,7 @@ class PartReader {
   // Reads from the record at part.first, until one has ended at or behind `stop`.
   void read(int64_t stop, Part& part) {
     part.next = part.first;
-    load(part.next, std::min(stop - part.next, kBlock) + kSlack);
+    load(part.next, std::clamp<int64_t>(stop - part.next, 0, kBlock) + kSlack);
     json::Cursor cursor = window_.cursor();
     while (!part.ended) {
       Record record;
@@ -252,7 +257,7 @@ inline bool read_parts(const Source& source, int threads, std::vector<Part>& par
       try {
         if (t > 0) reader.find(begin, stop, part);
         if (part.first < 0) continue;
-        part.columns.reserve(static_cast<size_t>(stop - part.first) / 64);
+        part.columns.reserve(static_cast<size_t>(std::max<int64_t>(0, stop - part.first)) / 64);
         reader.read(stop, part);
       } catch (const json::Failure&) {
         part.failed = true;

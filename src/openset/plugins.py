@@ -9,8 +9,10 @@ to edit: adding a file is all it takes.
 from __future__ import annotations
 
 import difflib
+import glob
 import importlib
 import pkgutil
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from types import ModuleType
@@ -69,10 +71,29 @@ def _modules(package: str) -> Iterable[ModuleType]:
 
 
 def _entry_points(group: str) -> Iterable[ModuleType]:
+    if not _advertised(group):
+        return
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=group):
         yield importlib.import_module(entry.module)
+
+
+def _advertised(group: str) -> bool:
+    """Whether any installed package offers entry points of a group.
+
+    A look at the files is ten times faster than `importlib.metadata`, whose import alone would
+    show in the start-up time of every evaluation.
+    """
+    if "importlib.metadata" in sys.modules:
+        return True
+    section = f"[{group}]".encode()
+    for folder in sys.path:
+        for path in glob.iglob(f"{glob.escape(folder or '.')}/*.*-info/entry_points.txt"):
+            with open(path, "rb") as file:  # noqa: PTH123
+                if section in file.read():
+                    return True
+    return False
 
 
 def lookup(table: Mapping[str, T], name: str, what: str) -> T:

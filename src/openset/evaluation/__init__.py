@@ -4,7 +4,7 @@
 """
 
 from openset.evaluation.comparison import Comparison, compare
-from openset.evaluation.evaluate import evaluate
+from openset.evaluation.one_shot import evaluate
 from openset.evaluation.result import Evaluation, Provenance
 from openset.evaluation.streaming import Evaluator
 

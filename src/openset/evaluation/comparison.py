@@ -91,7 +91,9 @@ def _refuse_unlike(first: Evaluation, second: Evaluation) -> None:
     }
     for what, (x, y) in pairs.items():
         if x != y:
-            raise UsageError(f"the results have different {what} ({x} and {y}); force=True compares")
+            raise UsageError(
+                f"the results have different {what} ({x} and {y}); force=True compares"
+            )
 
 
 def _difference(first: Evaluation, second: Evaluation, name: str, paired: bool) -> Difference:

@@ -104,7 +104,8 @@ class Evaluation:
 
     def table(self, *, headline: bool = False) -> Table:
         """The numbers as a table: metric, value, interval, direction."""
-        metrics, rows, notes = table(), [], []
+        metrics, rows = table(), []
+        notes: list[str] = []
         for name, value in self.values.items():
             metric = metrics.get(name)
             if headline and not (metric and metric.headline):
@@ -180,9 +181,10 @@ class Evaluation:
             document["replicates"] = {n: plain(v.tolist()) for n, v in self.replicates.items()}
         text = json.dumps(document, indent=1, allow_nan=False)
         if path is not None:
-            from openset.formats import write_text
+            from openset.formats._files import replacing
 
-            write_text(Path(path), text + "\n")
+            with replacing(Path(path), folder=False) as target:
+                target.write_text(text + "\n", "utf-8")
         return text
 
     @classmethod
@@ -192,14 +194,18 @@ class Evaluation:
         try:
             document = json.loads(Path(source).read_text("utf-8") if text is None else text)
             if document.get("schema") != SCHEMA:
-                raise refuse("OS114", f"not a result of schema {SCHEMA}: {document.get('schema')!r}")
+                raise refuse(
+                    "OS114", f"not a result of schema {SCHEMA}: {document.get('schema')!r}"
+                )
             return cls._from_document(document)
         except InputError:
             raise
         except FileNotFoundError as error:
             raise refuse("OS101", f"no such file: {source}") from error
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise refuse("OS114", f"cannot read the result {str(source)[:80]!r}: {error}") from error
+            raise refuse(
+                "OS114", f"cannot read the result {str(source)[:80]!r}: {error}"
+            ) from error
 
     @classmethod
     def _from_document(cls, document: dict[str, Any]) -> Evaluation:

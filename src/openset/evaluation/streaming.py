@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from openset.diagnosis.resample import RESAMPLES
-from openset.evaluation.evaluate import (
+from openset.evaluation.one_shot import (
     Source,
     choose,
     detections_hash,

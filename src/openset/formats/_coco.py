@@ -93,7 +93,7 @@ def build_detections(
     """Detections from columns and the values of further keys."""
     rest = dict(extras)
     unknownness = _all_or_none(rest, "unknownness", where)
-    vectors = {key: _all_or_none(rest, key, where) for key in ("logits", "embedding")}
+    vectors = {key: _vectors(rest, key, where) for key in ("logits", "embedding")}
     stated = _layout(rest.pop("layout", ()), layout, where)
     if vectors["logits"] is not None and stated is None:
         raise missing_key(where, "layout", range(len(image)), len(image), "pass layout='softmax'")
@@ -105,10 +105,8 @@ def build_detections(
         unknownness=None if unknownness is None else numbers(unknownness, "unknownness", where),
         layout=stated,
         attributes={key: attribute(values) for key, values in rest.items()},
-        **{
-            key: None if values is None else matrix(values, key, where).astype(np.float32)
-            for key, values in vectors.items()
-        },
+        logits=vectors["logits"],
+        embedding=vectors["embedding"],
     )
 
 
@@ -122,8 +120,13 @@ def _all_or_none(rest: dict[str, Sequence[Any]], key: str, where: str) -> Sequen
     return values
 
 
+def _vectors(rest: dict[str, Sequence[Any]], key: str, where: str) -> NDArray[np.float32] | None:
+    values = _all_or_none(rest, key, where)
+    return None if values is None else matrix(values, key, where).astype(np.float32)
+
+
 def _layout(values: Sequence[Any], given: str | None, where: str) -> LogitLayout | None:
-    stated = {value for value in map(str, values) if value != "None"} | ({given} - {None})
+    stated = {str(value) for value in (*values, given) if value is not None}
     if not stated:
         return None
     if len(stated) == 1 and stated <= set(LogitLayout):
@@ -166,7 +169,7 @@ def annotations_of(document: Anything, where: str, *, everything: bool = True) -
 
 
 def _not_coco(where: str, value: Anything) -> Exception:
-    kind = {list: "a list", dict: "an object"}.get(type(value), "a single value")
+    kind = "a list" if isinstance(value, list) else "a value"
     return problem(
         "OS104",
         f"{where} is JSON, but {kind} that is neither COCO ground truth nor COCO results",

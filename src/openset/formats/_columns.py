@@ -129,8 +129,8 @@ def attribute(values: Sequence[Any]) -> NDArray[Any]:
     return text_column([_text(value) for value in values])
 
 
-def _exact(value: float | None) -> bool:
-    return type(value) is not int or abs(value) <= _EXACT
+def _exact(value: Anything) -> bool:
+    return not isinstance(value, int) or abs(value) <= _EXACT
 
 
 def _text(value: Anything) -> str:

@@ -129,22 +129,24 @@ def _refuse_null(series: pl.Series, where: str) -> None:
 
 
 def write_csv(columns: dict[str, NDArray[Any] | list[Any]], path: Path) -> None:
-    """A CSV file with the given columns; None and NaN are written as empty fields."""
+    """A CSV file with the given columns; None is written as an empty field."""
     from openset.formats._files import save
 
-    save(path, frame(columns).fill_nan(None).write_csv().encode())
+    save(path, frame(columns).write_csv().encode())
 
 
 def frame(columns: dict[str, NDArray[Any] | list[Any]]) -> pl.DataFrame:
-    """A frame of NumPy columns."""
+    """A frame of NumPy columns and lists."""
     import polars as pl
 
-    return pl.DataFrame(
-        {name: values.tolist() if _is_text(values) else values for name, values in columns.items()},
-        schema_overrides={name: pl.String for name, v in columns.items() if _is_text(v)},
-        strict=False,
-    )
+    return pl.DataFrame([_series(name, values) for name, values in columns.items()])
 
 
-def _is_text(values: NDArray[Any] | list[Any]) -> bool:
-    return isinstance(values, np.ndarray) and values.dtype.kind in "UT"
+def _series(name: str, values: NDArray[Any] | list[Any]) -> pl.Series:
+    import polars as pl
+
+    if isinstance(values, np.ndarray) and values.dtype.kind in "UT":
+        return pl.Series(name, values.tolist(), pl.String)
+    if isinstance(values, np.ndarray):
+        return pl.Series(name, np.ascontiguousarray(values))
+    return pl.Series(name, values, strict=False)

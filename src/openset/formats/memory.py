@@ -24,12 +24,14 @@ from openset.findings import UsageError
 from openset.formats import _coco
 from openset.formats._anything import Anything
 from openset.formats._errors import dangling, missing_key, problem, wrong_kind, wrong_type
+from openset.plugins import lookup
 from openset.tables import Annotations, Detections, Images, LogitLayout
 from openset.tables.columns import ids, positions
 
 BoxFormat = Literal["xyxy", "xywh", "cxcywh"]
 Names = Sequence[str] | Mapping[int, str] | None
 _WHERE = "the input"
+_LAYOUTS = {str(layout): layout for layout in LogitLayout}
 _OBJECT_COLUMNS = ("area", "crowd", "difficult", "id")
 _COLUMN_ALIASES = {
     "image_id": "image",
@@ -56,7 +58,7 @@ def to_annotations(
     >>> table.labels, table.box.tolist()
     (('cat',), [[0.0, 0.0, 4.0, 2.0]])
     """
-    if isinstance(source, Mapping) and {"images", "annotations"} & source.keys():
+    if isinstance(source, Mapping) and "annotations" in source:
         return _coco.annotations_of(dict(source), _WHERE)
     columns = _columns(source, box_format, "annotations")
     image, images = _indexed(columns, columns.pop("images", None))
@@ -92,7 +94,7 @@ def to_detections(
     """
     if isinstance(source, list) and source and isinstance(source[0], dict) and "bbox" in source[0]:
         return _coco.detections_of(source, _WHERE, layout)
-    if isinstance(source, Mapping) and {"images", "annotations"} & source.keys():
+    if isinstance(source, Mapping) and "annotations" in source:
         raise wrong_kind(_WHERE, "detections")
     columns = _columns(source, box_format, "detections")
     columns.pop("images", None)
@@ -109,7 +111,7 @@ def to_detections(
     return Detections(
         label=label,
         labels=labels,
-        layout=None if stated is None else LogitLayout(str(stated)),
+        layout=None if stated is None else lookup(_LAYOUTS, str(stated), "layout"),
         attributes=columns,
         **core,
     )
@@ -159,7 +161,7 @@ def _from_images(source: Sequence[Any], kind: str) -> dict[str, Any]:
     counts = [len(array(item["labels"]).ravel()) for item in source]
     columns: dict[str, Any] = {"images": ids(image_id)}
     columns["image"] = np.repeat(columns["images"], counts)
-    keys = dict.fromkeys(key for item in source for key in item if key != "image_id")
+    keys = dict.fromkeys((*needed, *(key for item in source for key in item if key != "image_id")))
     for key in keys:
         parts = [array(item[key]) for item in source if key in item]
         columns[_COLUMN_ALIASES.get(key, key)] = _joined(parts, counts, key)
@@ -200,6 +202,8 @@ def _scalar(value: Anything) -> Anything:
 
 
 def _boxes(values: NDArray[Any], box_format: str) -> NDArray[np.float64]:
+    if values.dtype.kind not in "biuf" or (values.size and values.shape[1:] != (4,)):
+        raise wrong_type(_WHERE, "box", "rows of 4 numbers", [0], values.tolist())
     box: NDArray[np.float64] = np.array(values, np.float64).reshape(-1, 4)
     if box_format == "xyxy":
         box[:, 2:] -= box[:, :2]

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.findings import UsageError
 from openset.formats import _frames
 from openset.formats._anything import Anything
 from openset.formats._columns import matrix
@@ -338,10 +339,11 @@ def _object_columns(table: Annotations) -> dict[str, Any]:
 
 def _save(columns: dict[str, Any], path: Path) -> None:
     if path.suffix in _LINES:
-        # Not polars: it writes NaN as null, which then is a missing number.
         from openset.formats._json import encode
 
         lists = {k: v if isinstance(v, list) else v.tolist() for k, v in columns.items()}
+        if not lists["image_id"]:
+            raise UsageError("JSON lines cannot hold an empty table: write .csv instead")
         rows = (dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True))
         save(path, b"".join(encode(row) + b"\n" for row in rows))
     else:

@@ -77,7 +77,9 @@ class Yolo(Format):
             if first is not None:
                 width = len(first) if _all_numbers(first) else 0
                 return {5: "annotations", 6: "detections"}.get(width)  # type: ignore[return-value]
-        return "annotations" if folder.config is not None and folder.labels.is_dir() else None
+        if folder.config is None or not folder.labels.is_dir():
+            return None
+        return "detections" if folder.config.get("holds") == "detections" else "annotations"
 
     def read_annotations(
         self,
@@ -333,7 +335,9 @@ def _write(
     import yaml
 
     (path / "labels").mkdir(parents=True)
-    config = {"path": ".", "val": "images", "names": dict(enumerate(labels))}
+    # Without a single line only `holds` can tell predictions from ground truth.
+    held = "detections" if rows.shape[1] == 5 else "annotations"
+    config = {"path": ".", "val": "images", "names": dict(enumerate(labels)), "holds": held}
     text = yaml.safe_dump(config, allow_unicode=True, sort_keys=False)
     (path / "data.yaml").write_text(text, "utf-8")
     lines: list[list[str]] = [[] for _ in images]

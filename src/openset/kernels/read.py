@@ -116,9 +116,7 @@ def read_results(source: Path | bytes) -> ResultColumns:
     Traceback (most recent call last):
     openset.kernels.read.ReadError: record 0, byte 40: the text ends here
     """
-    from openset.kernels.numpy_twins import read as twin
-
-    return _dispatch(source, _native_results, twin.read_results)
+    return _dispatch(source, _native_results, _twin_results)
 
 
 def read_truth(source: Path | bytes) -> TruthColumns:
@@ -135,9 +133,7 @@ def read_truth(source: Path | bytes) -> TruthColumns:
     >>> columns.image_ids.tolist(), columns.head
     ([7], {'info': {'year': 2026}})
     """
-    from openset.kernels.numpy_twins import read as twin
-
-    return _dispatch(source, _native_truth, twin.read_truth)
+    return _dispatch(source, _native_truth, _twin_truth)
 
 
 def _dispatch(
@@ -155,6 +151,18 @@ def _dispatch(
             if error.kind != "escaped_key":
                 raise
     return twin(source if isinstance(source, bytes) else Path(source).read_bytes())
+
+
+def _twin_results(text: bytes) -> ResultColumns:
+    from openset.kernels.numpy_twins import read as twin
+
+    return twin.read_results(text)
+
+
+def _twin_truth(text: bytes) -> TruthColumns:
+    from openset.kernels.numpy_twins import read as twin
+
+    return twin.read_truth(text)
 
 
 @contextlib.contextmanager

@@ -48,7 +48,7 @@ def match(
         vocabulary, joined = replace(vocabulary, synonyms=()), None
     objects = _objects(truth, vocabulary, rules)
     joined = join(truth, detections, vocabulary) if joined is None else joined
-    keep = _taking_part(truth, joined, rules, leaked)
+    keep = _taking_part(joined, leaked)
     image, klass = _take(joined.image, keep), _take(joined.klass, keep)
     boxes = geometry.detection_boxes(_take(detections.box, keep), rules)
     score = geometry.detection_scores(_take(detections.score, keep), rules)
@@ -92,17 +92,11 @@ def _objects(truth: Annotations, vocabulary: Vocabulary, rules: Protocol) -> Obj
     )
 
 
-def _taking_part(
-    truth: Annotations, joined: Joined, rules: Protocol, leaked: Leaked
-) -> NDArray[np.intp] | None:
+def _taking_part(joined: Joined, leaked: Leaked) -> NDArray[np.intp] | None:
     """Rows of the detections that take part, or None for all of them."""
     keep = (joined.image >= 0) & (joined.klass >= 0)
     if leaked == "drop":
         keep &= ~joined.leaked
-    if rules.empty_images == "skip":
-        annotated = np.zeros(len(truth.images) + 1, np.bool_)
-        annotated[truth.image] = True
-        keep &= annotated[joined.image]
     return None if keep.all() else np.flatnonzero(keep)
 
 

@@ -11,13 +11,14 @@ return one number per resample, so that a metric written once gives its bootstra
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from openset import kernels
 from openset.findings import UsageError
 from openset.kernels import MatchColumns, PrecisionRecall, accumulate
 from openset.matching.protocol import Protocol
@@ -161,10 +162,22 @@ class Matches:
 
     def _outcome_at(self, threshold: float) -> Outcome:
         if self.protocol.rule == "coco":
-            return self._greedy(self.threshold_index(threshold))
-        if self.protocol.rule == "voc":
-            return self._best_or_nothing(threshold)
-        return self._best_of_any_class(threshold)
+            outcome = self._greedy(self.threshold_index(threshold))
+        elif self.protocol.rule == "voc":
+            outcome = self._best_or_nothing(threshold)
+        else:
+            outcome = self._best_of_any_class(threshold)
+        if self.protocol.empty_images == "skip":
+            # Not dropped: published code keeps their place in the order, and they are predictions.
+            return replace(outcome, ignored=outcome.ignored | self.on_empty_image)
+        return outcome
+
+    @cached_property
+    def on_empty_image(self) -> Mask:
+        """Detections on images without any object."""
+        annotated = np.zeros(self.n_images, np.bool_)
+        annotated[self.objects.image] = True
+        return np.asarray(~annotated[self.image])
 
     def threshold_index(self, iou: float) -> int:
         """Position of a threshold among the protocol's, which greedy matching was done for."""
@@ -261,18 +274,42 @@ class Matches:
     def _count(self, image: NDArray[Any], mask: Mask) -> Count:
         if self.weights is None:
             return int(np.count_nonzero(mask))
-        per_image = np.bincount(image[mask], minlength=self.n_images)
-        return per_image @ self.weights
+        per_image = np.bincount(image[mask], minlength=self.n_images).astype(np.float32)
+        return np.rint(per_image @ self._weights32).astype(np.int64)
 
     @cached_property
     def positives(self) -> NDArray[np.int64]:
         """Objects that count, per class [K + 1], and per resample if there are weights."""
         keep = ~self.objects.ignored
-        if self.weights is None:
-            return np.bincount(self.objects.klass[keep], minlength=self.n_known + 1)
-        table = np.zeros((self.n_known + 1, self.n_images), np.float32)
-        np.add.at(table, (self.objects.klass[keep], self.objects.image[keep]), 1)
-        return np.rint(table @ self.weights.astype(np.float32)).astype(np.int64)
+        return self._by_class(self.objects.klass[keep], self.objects.image[keep], None)
+
+    def count_by_class(
+        self, mask: Mask, times: NDArray[np.integer] | None = None
+    ) -> NDArray[np.int64]:
+        """Detections in a mask, per class [K + 1], and per resample if there are weights.
+
+        Args:
+            mask: Which detections.
+            times: How often each of those in the mask counts.
+        """
+        return self._by_class(self.klass[mask], self.image[mask], times)
+
+    def _by_class(
+        self,
+        klass: NDArray[np.int32],
+        image: NDArray[np.int32],
+        times: NDArray[np.integer] | None,
+    ) -> NDArray[np.int64]:
+        n = self.n_known + 1
+        if self._weights32 is None:
+            return np.bincount(klass, times, minlength=n).astype(np.int64)
+        cell = klass.astype(np.int64) * self.n_images + image
+        table = np.bincount(cell, times, minlength=n * self.n_images).astype(np.float32)
+        return np.rint(table.reshape(n, -1) @ self._weights32).astype(np.int64)
+
+    @cached_property
+    def _weights32(self) -> NDArray[np.float32] | None:
+        return None if self.weights is None else self.weights.astype(np.float32)
 
     def positives_by_size(self) -> NDArray[np.int64]:
         """Objects that count, per class and size range."""
@@ -305,6 +342,53 @@ class Matches:
             n_thresholds=len(self.protocol.iou),
         )
 
+    def on(self, images: Mask) -> Matches:
+        """Only the detections on some images; every object stays, and with it recall's base."""
+        keep = images[self.image]
+        before = np.concatenate([[0], np.cumsum(keep)])
+        taken = {name: getattr(self, name)[keep] for name in ("image", "score", "area", "row")}
+        return replace(
+            self,
+            tie=None if self.tie is None else self.tie[keep],
+            class_start=before[self.class_start].astype(np.int64),
+            columns=_take_columns(self.columns, keep, before),
+            unknownness=None if self.unknownness is None else self.unknownness[keep],
+            _outcomes={},
+            **taken,
+        )
+
+    @cached_property
+    def resampled_precision(self) -> NDArray[np.float64]:
+        """101-point average precision per class, threshold and resample [K + 1, T, B]."""
+        assert self.weights is not None
+        limit = self.protocol.max_detections
+        return kernels.weighted_average_precision(
+            self.class_start,
+            self.image,
+            None if limit is None else self.columns.rank < limit,
+            self.columns.position,
+            self.columns.matched[:, 0],
+            self.columns.ignored[:, 0],
+            self.weights,
+            self.positives,
+            n_thresholds=len(self.protocol.iou),
+            recall_grid=RECALL_GRID,
+        )
+
     def resampled(self, weights: NDArray[np.uint8]) -> Matches:
         """The same matches, counted with image weights (one column per resample)."""
+        # Outcomes do not depend on weights and are shared; counts do and are not.
         return replace(self, weights=weights)
+
+
+def _take_columns(columns: MatchColumns, keep: Mask, before: NDArray[np.intp]) -> MatchColumns:
+    """The columns of the detections kept; `before` counts those kept before each position."""
+    candidate = keep[columns.position]
+    at_candidates = {
+        name: getattr(columns, name)[candidate] for name in ("matched", "ignored", "object")
+    }
+    position = before[columns.position[candidate]].astype(np.int32)
+    names = (item.name for item in fields(columns) if item.name not in at_candidates)
+    rest = {name: getattr(columns, name) for name in names if name != "position"}
+    taken = {name: None if value is None else value[keep] for name, value in rest.items()}
+    return MatchColumns(position=position, **at_candidates, **taken)

@@ -131,7 +131,9 @@ def _columns(
         return np.concatenate(columns)[rows]
 
     similar = None if each[0].iou_similar is None else joined("iou_similar", order)
-    overlaps = [f"{kind}_{who}" for who in ("same", "known", "unknown") for kind in ("iou", "object")]
+    overlaps = [
+        f"{kind}_{who}" for who in ("same", "known", "unknown") for kind in ("iou", "object")
+    ]
     return MatchColumns(
         rank=joined("rank", order),
         **{name: joined(name, order) for name in overlaps},

@@ -57,18 +57,21 @@ class Protocol:
         regions: Ignored crowds are regions: overlap is the covered share of the detection, and any
             number of detections may fall on one.
         max_detections: Cut per image and class, or None.
-        empty_images: Detections on images without objects: ``count``, ``skip``.
+        empty_images: Detections on images without objects: ``count`` as wrong, or ``skip``: neither
+            right nor wrong.
         synonyms: Whether labels join by synonym as well as by name.
         interpolation: Average precision: ``101-point``, ``area``, ``11-point``, or
             ``11-point-float32``.
         empty_class: Average precision of a class without objects: ``skip`` it, ``nan`` if it has
-            detections and 0 else, ``zero``, or ``detected`` (classes without detections are
-            skipped, classes without objects count 0).
+            detections and 0 else, ``zero`` (which then also holds for every number about unknown
+            objects when there are none), or ``detected`` (classes without detections are skipped,
+            classes without objects count 0).
         drop_nan: Whether a class mean skips NaN or becomes NaN.
         ose_counts_ignored: Whether a known detection on an ignored unknown object is an error.
         nose: Numerator of nOSE: ``objects`` or ``detections``.
         wilderness: Formula of Wilderness Impact: ``pooled`` (the printed one), ``mean-precision``,
-            ``mean-ratio``, ``elephant``, ``ratio-of-sums`` (OWOD and its descendants).
+            ``mean-ratio``, ``elephant``, ``ratio-of-sums`` (OWOD and its descendants),
+            ``nearest-recall`` (the printed one at OWOD's operating point).
         wild: An image is wild if it has ``no-known`` object, or an ``unknown`` object or none.
         recall: Recall level at which Wilderness Impact is reported.
         recalls: Recall levels of its table.
@@ -102,9 +105,9 @@ class Protocol:
     drop_nan: bool = True
     ose_counts_ignored: bool = False
     nose: Literal["objects", "detections"] = "objects"
-    wilderness: Literal["pooled", "mean-precision", "mean-ratio", "elephant", "ratio-of-sums"] = (
-        "pooled"
-    )
+    wilderness: Literal[
+        "pooled", "mean-precision", "mean-ratio", "elephant", "ratio-of-sums", "nearest-recall"
+    ] = "pooled"
     wild: Literal["no-known", "unknown"] = "no-known"
     recall: float = 0.8
     recalls: tuple[float, ...] = TENTHS

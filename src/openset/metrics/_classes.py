@@ -23,8 +23,7 @@ def settle(
     """
     rule = matches.protocol.empty_class
     objects = matches.positives > 0
-    detected = np.diff(matches.class_start) > 0
-    detected = detected if objects.ndim == 1 else np.broadcast_to(detected[:, None], objects.shape)
+    detected = matches.count_by_class(np.ones(len(matches), np.bool_)) > 0
     values = values.copy()
     if rule == "nan":
         values[~objects & ~detected] = 0.0
@@ -36,6 +35,13 @@ def settle(
         values[~objects] = 0.0
         values[~detected] = np.nan
     return values
+
+
+def without_unknown(matches: Matches) -> Value:
+    """What a number about unknown objects is when there are none: no number, or FMIYC's 0."""
+    if matches.protocol.empty_class == "zero":
+        return Value(0.0)
+    return Value.missing("there is no unknown object")
 
 
 def class_mean(

@@ -80,20 +80,3 @@ def hits_needed(positives: NDArray[Any], recall: Any) -> NDArray[np.int64]:
     need = np.where((need - 1) / n >= recall, need - 1, need)
     need = np.where(need / n < recall, need + 1, need)
     return np.asarray(np.maximum(need, 0), np.int64)
-
-
-def nearest_recall(curves: Curve, positives: NDArray[Any], recall: float) -> NDArray[np.int64]:
-    """Index among a class's detections-or-hits whose recall is nearest to a level; first on ties.
-
-    Returns, per class, the number of hits at that point: 0 means "before the first hit", which
-    published code places at the class's first detection. A class without objects has NaN recall
-    everywhere, and its first detection is taken too.
-    """
-    most = np.diff(curves.start)
-    n = np.maximum(positives, 1).astype(np.float64)
-    below = np.minimum(hits_needed(positives, recall), most)
-    below = np.maximum(below, 0)
-    lower = np.maximum(below - 1, 0)
-    gap_low, gap = np.abs(lower / n - recall), np.abs(below / n - recall)
-    nearest = np.where(gap_low <= gap, lower, below)
-    return np.where(positives > 0, nearest, 0)

@@ -45,18 +45,20 @@ def tallies(
     hit: NDArray[np.bool_],
     *masks: NDArray[np.bool_],
     whole_ties: bool = False,
+    unknown: bool = False,
 ) -> Iterator[Tally]:
-    """The tally of every known class that has detections.
+    """The tally of every known class that has detections, and of unknown if asked for.
 
     Args:
         matches: Matched detections.
         hit: Which detections recall counts.
         masks: What else to count.
         whole_ties: Count `masks` to the last detection of equal score: a threshold keeps them all.
+        unknown: Whether the class "unknown" is among the classes.
     """
-    hits = np.flatnonzero(hit[: matches.known_end])
+    hits = np.flatnonzero(hit)
     first = np.searchsorted(hits, matches.class_start)
-    for klass in range(matches.n_known):
+    for klass in range(matches.n_known + unknown):
         low, high = (int(x) for x in matches.class_start[klass : klass + 2])
         if low == high:
             continue
@@ -67,6 +69,11 @@ def tallies(
             count = _Counter(matches, section, columns)
             rest = tuple(count(mask[section], ends - low) for mask in masks)
             yield Tally(klass, columns, stops, count(hit[section], stops - low), rest)
+
+
+def positives_of(matches: Matches, tally: Tally) -> NDArray[Any]:
+    """Objects of a tally's class, one number per column."""
+    return np.atleast_1d(matches.positives[tally.klass])[tally.columns]
 
 
 def n_columns(matches: Matches) -> int:

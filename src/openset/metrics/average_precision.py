@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from openset.findings import UsageError
 from openset.matching import Matches
 from openset.matching.matches import DETECTION_LIMITS, SIZE_RANGES
-from openset.metrics._classes import class_mean, settle
+from openset.metrics._classes import class_mean, settle, without_unknown
 from openset.metrics._curves import Curve, curve, envelope, hits_needed
 from openset.metrics._spec import Value, metric
+from openset.metrics._tally import tallies
 from openset.plugins import lookup
 
 COCO = "Lin et al., Microsoft COCO, ECCV 2014"
@@ -59,7 +60,7 @@ def ap_unknown(matches: Matches, **options: Any) -> Value:
     `ap_known`.
     """
     if not np.any(matches.positives[-1]):
-        return Value.missing("there is no unknown object")
+        return without_unknown(matches)
     return _mean_ap(matches, [matches.n_known], "unknown classes", **options)
 
 
@@ -77,7 +78,7 @@ def ap_current(matches: Matches, **options: Any) -> Value:
     return _mean_ap(matches, current, "classes of the current task", **options)
 
 
-@metric("ar_known", title="AR known", paper=COCO, resampled=False)
+@metric("ar_known", title="AR known", paper=COCO)
 def ar_known(matches: Matches, *, limit: int = 100, size: str = "all") -> Value:
     """Average recall over known classes and IoU thresholds, with at most `limit` detections.
 
@@ -85,10 +86,11 @@ def ar_known(matches: Matches, *, limit: int = 100, size: str = "all") -> Value:
     """
     if matches.protocol.rule != "coco":
         return Value.missing(f"protocol {matches.protocol.name} does not match at many IoUs")
-    table = dict(zip(DETECTION_LIMITS, range(3), strict=True))
-    column = table.get(limit)
-    if column is None:
+    if limit not in DETECTION_LIMITS:
         raise UsageError(f"limit must be one of {DETECTION_LIMITS}, not {limit}")
+    if matches.weights is not None:
+        return _resampled_recall(matches, limit)
+    column = DETECTION_LIMITS.index(limit)
     recall = matches.precision_recall.recall[:, :-1, _size_index(size), column]
     found = recall[~np.isnan(recall)]
     if not len(found):
@@ -96,32 +98,40 @@ def ar_known(matches: Matches, *, limit: int = 100, size: str = "all") -> Value:
     return Value(float(found.mean()), params={"limit": limit, "size": size})
 
 
-@metric("precision_known", title="precision known", resampled=False)
+def _resampled_recall(matches: Matches, limit: int) -> Value:
+    columns = matches.columns
+    near = columns.rank[columns.position] < limit
+    at = columns.position[near]
+    mask = np.zeros(len(matches), np.bool_)
+    mask[at] = True
+    # Recall is linear in hits, so the hits of all thresholds can be added up first.
+    hits = matches.count_by_class(mask, np.bitwise_count(columns.matched[near, 0]))
+    recall = _over(hits, matches.positives * len(matches.protocol.iou))
+    return class_mean(recall, matches, range(matches.n_known), "known classes")
+
+
+@metric("precision_known", title="precision known", paper="Han et al., CVPR 2022")
 def precision_known(matches: Matches) -> Value:
     """Mean over known classes of the precision of all their detections (P@K of opendet2)."""
-    last, hits = _counted(matches), _hits(matches)
-    with np.errstate(invalid="ignore"):
-        values = np.where(last > 0, hits / np.maximum(last, 1), 0.0)
+    outcome = matches.outcome()
+    hits = matches.count_by_class(outcome.correct)
+    values = np.nan_to_num(_over(hits, matches.count_by_class(~outcome.ignored)))
     if matches.protocol.empty_class == "skip":
-        values[np.diff(matches.class_start) == 0] = np.nan
+        values[matches.count_by_class(np.ones(len(matches), np.bool_)) == 0] = np.nan
     return class_mean(values, matches, range(matches.n_known), "known classes")
 
 
-@metric("recall_known", title="recall known", resampled=False)
+@metric("recall_known", title="recall known", paper="Han et al., CVPR 2022")
 def recall_known(matches: Matches) -> Value:
     """Mean over known classes of the recall of all their detections (R@K of opendet2)."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        values = settle(_hits(matches) / matches.positives, matches)
+    hits = matches.count_by_class(matches.outcome().correct)
+    values = settle(_over(hits, matches.positives), matches)
     return class_mean(values, matches, range(matches.n_known), "known classes")
 
 
-def _hits(matches: Matches) -> NDArray[np.int64]:
-    return np.diff(np.searchsorted(np.flatnonzero(matches.outcome().correct), matches.class_start))
-
-
-def _counted(matches: Matches) -> NDArray[np.int64]:
-    total = np.concatenate([[0], np.cumsum(~matches.outcome().ignored)])
-    return np.asarray(np.diff(total[matches.class_start]))
+def _over(hits: NDArray[np.int64], total: NDArray[np.int64]) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(total > 0, hits / total, np.nan)
 
 
 def _mean_ap(
@@ -150,6 +160,9 @@ def per_class(
 ) -> NDArray[np.float64]:
     """Average precision of each known class and of unknown [K + 1], settled by the protocol."""
     how = interpolation or matches.protocol.interpolation
+    if matches.weights is not None and size == "all":
+        values = _resampled(matches, iou, how)
+        return settle(values, matches, nan_counts_zero=how.startswith("11-point"))
     if how == "101-point" and matches.protocol.rule == "coco":
         return _grid_ap(matches, iou, size)
     if size != "all":
@@ -161,6 +174,43 @@ def per_class(
         lookup(dict.fromkeys([*_POINTS, "area"]), how, "interpolation")
     values = _at_points(curves, matches.positives, how)
     return settle(values, matches, nan_counts_zero=how != "101-point")
+
+
+def _resampled(matches: Matches, iou: float | None, how: str) -> NDArray[np.float64]:
+    """Average precision per class and resample [K + 1, B]."""
+    if how == "101-point" and matches.protocol.rule == "coco":
+        return _resampled_grid(matches, iou)
+    outcome = matches.outcome(iou)
+    values = np.zeros(matches.positives.shape)
+    for tally in tallies(matches, outcome.correct, ~outcome.ignored, unknown=True):
+        n = matches.positives[tally.klass, tally.columns]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            recall, precision = tally.hits / n, tally.hits / tally.counts[0]
+        height = np.maximum.accumulate(np.nan_to_num(precision)[::-1])[::-1]
+        if how == "area":
+            area = (np.diff(recall, axis=0, prepend=0) * height).sum(axis=0)
+        else:
+            area = _mean_at(recall, height, _POINTS[how])
+        values[tally.klass, tally.columns] = area
+    return np.where(matches.positives > 0, values, np.nan)
+
+
+def _mean_at(
+    recall: NDArray[np.float64], height: NDArray[np.float64], points: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Mean of the envelope at the first stop that reaches each recall point, 0 where none does."""
+    total = np.zeros(recall.shape[1])
+    for point in points:
+        reached = recall.astype(points.dtype) >= point
+        at = reached.argmax(axis=0)
+        total += np.where(reached[-1], height[at, np.arange(len(total))], 0)
+    return total / len(points)
+
+
+def _resampled_grid(matches: Matches, iou: float | None) -> NDArray[np.float64]:
+    if iou is None:
+        return np.asarray(matches.resampled_precision.mean(axis=1))
+    return np.asarray(matches.resampled_precision[:, matches.threshold_index(iou)])
 
 
 def _size_index(size: str) -> int:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from openset.matching import Matches
-from openset.metrics._curves import curve, nearest_recall
+from openset.metrics._classes import without_unknown
 from openset.metrics._spec import Value, metric
+from openset.metrics._tally import n_columns, nearest, pick, positives_of, tallies
 
 MILLER = "Miller et al., Dropout Sampling for Robust Object Detection, ICRA 2018"
 FMIYC = "Montoya et al., FMIYC: Finding My Unknown Objects in Your Common Scenes benchmark"
@@ -34,7 +35,7 @@ def a_ose(matches: Matches) -> Value:
     """
     n_unknown = matches.count_objects(matches.objects.klass == matches.n_known)
     if np.ndim(n_unknown) == 0 and n_unknown == 0:
-        return Value.missing("there is no unknown object")
+        return without_unknown(matches)
     number = matches.count(matches.open_set_errors)
     if np.ndim(number):
         return Value(number.astype(float))
@@ -63,7 +64,7 @@ def a_ose_objects(matches: Matches) -> Value:
     countable = _countable_unknown(matches)
     total = matches.count_objects(countable)
     if np.ndim(total) == 0 and total == 0:
-        return Value.missing("there is no unknown object")
+        return without_unknown(matches)
     number = matches.count_objects(countable & _hit_by_known(matches))
     if np.ndim(number):
         return Value(number.astype(float))
@@ -83,8 +84,9 @@ def nose(matches: Matches) -> Value:
         wrong = matches.count(matches.open_set_errors)
     else:
         wrong = matches.count_objects(countable & _hit_by_known(matches))
-    shown = {"counts": matches.protocol.nose}
-    return Value.ratio(wrong, total, why="there is no unknown object", params=shown)
+    if np.ndim(total) == 0 and total == 0:
+        return without_unknown(matches)
+    return Value.ratio(wrong, total, params={"counts": matches.protocol.nose})
 
 
 @metric(
@@ -119,7 +121,6 @@ def a_ose_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     range=(0, None),
     unit="count",
     paper="Hosoya et al., Rectifying Open-Set Object Detection, Fig. 3",
-    resampled=False,
 )
 def a_ose_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
     """Open-set errors among the detections up to a recall level of each known class.
@@ -128,19 +129,16 @@ def a_ose_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
     protocol.
     """
     level = matches.protocol.recall if recall is None else recall
-    curves = curve(matches)
-    total = np.concatenate([[0], np.cumsum(matches.open_set_errors)])
-    levels = sorted({*matches.protocol.recalls, level})
-    found = np.diff(matches.class_start)[:-1] > 0
-    numbers = {}
-    for value in levels:
-        hits = nearest_recall(curves, matches.positives, value)[:-1]
-        at = np.append(curves.at, 0)[curves.start[:-2] + np.maximum(hits - 1, 0)]
-        end = np.where(hits > 0, at, matches.class_start[:-2]) + 1
-        begin = matches.class_start[:-2]
-        numbers[value] = int((total[np.where(found, end, begin)] - total[begin]).sum())
-    parts = {f"{value:.2f}": numbers[value] for value in levels}
-    return Value(float(numbers[level]), params={"recall": level}, parts=parts)
+    levels = sorted({*matches.protocol.recalls, level}) if matches.weights is None else [level]
+    numbers = np.zeros((len(levels), n_columns(matches)))
+    for tally in tallies(matches, matches.outcome().correct, matches.open_set_errors):
+        positives = positives_of(matches, tally)
+        for row, value in zip(numbers, levels, strict=True):
+            row[tally.columns] += pick(tally.counts[0], nearest(tally, positives, value))
+    if matches.weights is not None:
+        return Value(numbers[0])
+    parts = {f"{value:.2f}": int(row[0]) for value, row in zip(levels, numbers, strict=True)}
+    return Value(float(parts[f"{level:.2f}"]), params={"recall": level}, parts=parts)
 
 
 def _countable_unknown(matches: Matches) -> np.ndarray:

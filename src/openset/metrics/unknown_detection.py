@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from openset.matching import Matches
-from openset.metrics._curves import curve, nearest_recall
+from openset.metrics._classes import without_unknown
 from openset.metrics._spec import Value, metric
+from openset.metrics._tally import n_columns, nearest, pick, positives_of, tallies
 from openset.metrics.open_set_error import _countable_unknown, _hit_by_known
 
 ZHAO = "Zhao et al., Revisiting Open World Object Detection, TCSVT 2023"
-NONE = "there is no unknown object"
 
 
 @metric("unknown_recall", title="unknown recall", paper="Joseph et al., CVPR 2021", headline=True)
@@ -25,7 +25,9 @@ def unknown_recall(matches: Matches) -> Value:
     threshold but the detector's own.
     """
     total = matches.count_objects(_countable_unknown(matches))
-    return Value.ratio(_found(matches), total, why=NONE, params={"iou": matches.protocol.iou[0]})
+    if np.ndim(total) == 0 and total == 0:
+        return without_unknown(matches)
+    return Value.ratio(_found(matches), total, params={"iou": matches.protocol.iou[0]})
 
 
 @metric(
@@ -35,10 +37,13 @@ def unknown_precision(matches: Matches) -> Value:
     """Share of detections labelled unknown that lie on an unknown object (P_U).
 
     Unlabelled objects in the background count against it, so on data sets whose annotation is not
-    exhaustive it is a lower bound.
+    exhaustive it is a lower bound. Without such detections there is none; evaluators of the VOC
+    family print 0, and so do their protocols.
     """
     outcome = matches.outcome()
     total = matches.count(matches.labelled_unknown & ~outcome.ignored)
+    if np.ndim(total) == 0 and total == 0 and matches.protocol.empty_class in ("nan", "zero"):
+        return Value(0.0)
     return Value.ratio(_true_unknown(matches), total, why="no detection is labelled unknown")
 
 
@@ -50,7 +55,9 @@ def udr(matches: Matches) -> Value:
     object of a known-labelled detection. The authors released no code; this follows OSOD-III's.
     """
     total = matches.count_objects(_countable_unknown(matches))
-    return Value.ratio(_found(matches) + _misnamed(matches), total, why=NONE)
+    if np.ndim(total) == 0 and total == 0:
+        return without_unknown(matches)
+    return Value.ratio(_found(matches) + _misnamed(matches), total)
 
 
 @metric("udp", title="UDP", paper=ZHAO, headline=True)
@@ -64,7 +71,11 @@ def udp(matches: Matches) -> Value:
     return Value.ratio(found, found + _misnamed(matches), why=why)
 
 
-@metric("unknown_precision_at_recall", title="unknown precision at recall", resampled=False)
+@metric(
+    "unknown_precision_at_recall",
+    title="unknown precision at recall",
+    paper="Joseph et al., CVPR 2021",
+)
 def unknown_precision_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
     """Precision of the unknown label at the point of nearest recall.
 
@@ -74,20 +85,19 @@ def unknown_precision_at_recall(matches: Matches, *, recall: float | None = None
     level = matches.protocol.recall if recall is None else recall
     if len(matches) == matches.known_end:
         return Value.missing("no detection is labelled unknown")
-    curves = curve(matches)
-    low, high = curves.start[-2:]
-    parts = {}
-    for value in sorted({*matches.protocol.recalls, level}):
-        hits = int(nearest_recall(curves, matches.positives, value)[-1])
-        parts[f"{value:.2f}"] = (
-            float(curves.precision[low:high][hits - 1]) if hits else _first(matches)
-        )
+    levels = sorted({*matches.protocol.recalls, level}) if matches.weights is None else [level]
+    outcome = matches.outcome()
+    numbers = np.zeros((len(levels), n_columns(matches)))
+    for tally in tallies(matches, outcome.correct, ~outcome.ignored, unknown=True):
+        if tally.klass < matches.n_known:
+            continue
+        for row, value in zip(numbers, levels, strict=True):
+            at = nearest(tally, positives_of(matches, tally), value)
+            row[tally.columns] = pick(tally.hits, at) / np.maximum(pick(tally.counts[0], at), 1)
+    if matches.weights is not None:
+        return Value(numbers[0])
+    parts = {f"{value:.2f}": float(row[0]) for value, row in zip(levels, numbers, strict=True)}
     return Value(parts[f"{level:.2f}"], params={"recall": level}, parts=parts)
-
-
-def _first(matches: Matches) -> float:
-    """Precision after the first detection labelled unknown."""
-    return float(matches.outcome().correct[matches.known_end])
 
 
 def _true_unknown(matches: Matches) -> np.ndarray:

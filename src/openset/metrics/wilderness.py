@@ -1,7 +1,7 @@
 """Wilderness Impact: what unknown objects do to the precision of known classes.
 
 Dhamija et al. (WACV 2020) print ``WI = P_closed / P_open - 1 = FP_open / (TP_closed + FP_closed)``
-at a fixed recall of each class. Five readings of that line are published, and on one data set they
+at a fixed recall of each class. Six readings of that line are published, and on one data set they
 range over a factor of ten, so the variant is part of the number:
 
 - ``pooled``: the printed formula. Per class the score threshold at which recall on closed-set
@@ -13,6 +13,8 @@ range over a factor of ten, so the variant is part of the number:
 - ``ratio-of-sums``: OWOD, RE-OWOD, opendet2, OSOD-III and FMIYC: known detections that overlap an
   unknown object, over *all* detections of known classes, at the nearest recall. Its denominator
   contains the open-set errors: if each of them is a false positive, printed = x / (1 - x).
+- ``nearest-recall``: the printed formula at that operating point, for one set of images: false
+  positives on unknown objects over all other detections of known classes.
 
 Not comparable across benchmarks with another wilderness ratio, nor between variants.
 """
@@ -27,10 +29,19 @@ from numpy.typing import NDArray
 
 from openset.matching import Matches
 from openset.metrics._spec import Value, metric
-from openset.metrics._tally import first_reaching, n_columns, nearest, pick, tallies
+from openset.metrics._tally import (
+    first_reaching,
+    n_columns,
+    nearest,
+    pick,
+    positives_of,
+    tallies,
+)
+from openset.metrics.average_precision import ap_known
 from openset.plugins import lookup
 
 DHAMIJA = "Dhamija et al., The Overlooked Elephant of Object Detection: Open Set, WACV 2020"
+WITHOUT_SPLIT = frozenset({"ratio-of-sums", "nearest-recall"})
 LEVELS = 0.1  # step of the wilderness ratio in curves, as in the authors' code
 
 
@@ -59,14 +70,15 @@ def wilderness_impact(
         matches: Matched detections.
         recall: Recall level of the known classes (the protocol's by default).
         ratio: Wilderness ratio: that many wild images per closed-set image are taken, in the order
-            of the file; all of them by default. Not for ``ratio-of-sums``, which knows no split.
-        variant: One of the five readings (the protocol's by default).
+            of the file; all of them by default. Not for ``ratio-of-sums`` and ``nearest-recall``,
+            which know no split.
+        variant: One of the six readings (the protocol's by default).
     """
     level = matches.protocol.recall if recall is None else recall
     name = variant or matches.protocol.wilderness
     compute = lookup(_VARIANTS, name, "variant of Wilderness Impact")
     shown: dict[str, Any] = {"recall": level, "variant": name, "iou": matches.protocol.iou[0]}
-    if name == "ratio-of-sums":
+    if name in WITHOUT_SPLIT:
         return compute(matches, level, None).with_params(**shown)
     wild = int(matches.wild.sum())
     if wild == 0 or wild == matches.n_images:
@@ -127,7 +139,7 @@ def wilderness_curve(
     """
     name = variant or matches.protocol.wilderness
     level = matches.protocol.recall if recall is None else recall
-    if name == "ratio-of-sums":
+    if name in WITHOUT_SPLIT:
         return Value.missing("this variant knows no split into closed and wild images")
     if not matches.wild.any() or matches.wild.all():
         return Value.missing("the split of closed and open set is empty")
@@ -143,6 +155,57 @@ def wilderness_curve(
     if last is None:
         return Value.missing(f"no class reaches recall {level}", parts=parts, params=shown)
     return Value(last, count=len(ratios), params=shown, parts=parts)
+
+
+@metric(
+    "ap_known_curve",
+    title="AP known (end of WI curve)",
+    paper=DHAMIJA,
+    resampled=False,
+)
+def ap_known_curve(matches: Matches, *, iou: float | None = None) -> Value:
+    """AP of known classes against the wilderness ratio; the value is the curve's last point.
+
+    Ratios and images as in `wilderness_curve`. Recall keeps all known objects as its base, so that
+    the curve falls by false positives alone. `parts` holds the curve.
+    """
+    if not matches.wild.any() or matches.wild.all():
+        return Value.missing("the split of closed and open set is empty")
+    ratios, member = _levels(matches)
+    points = [ap_known(matches.on(column.astype(np.bool_)), iou=iou) for column in member.T]
+    parts = {f"{ratio:.1f}": point.value for ratio, point in zip(ratios, points, strict=True)}
+    last = points[-1]
+    return Value(last.value, last.reason, len(points), {"ratio": float(ratios[-1])}, parts)
+
+
+@metric(
+    "score_at_recall",
+    title="score at recall",
+    better=None,
+    range=(None, None),
+    unit="score",
+    paper=DHAMIJA,
+    resampled=False,
+)
+def score_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
+    """Score at which known classes reach a recall on closed-set images: WI's operating point.
+
+    The value is the mean over the classes that reach it; `parts` has every class.
+    """
+    level = matches.protocol.recall if recall is None else recall
+    correct = matches.outcome().correct & ~matches.wild[matches.image]
+    positives = _closed_positives(matches)
+    parts: dict[str, float | None] = dict.fromkeys(matches.vocabulary.known)
+    for tally in tallies(matches, correct):
+        stop = int(first_reaching(tally, positives[tally.klass], level)[0])
+        if stop >= 0:
+            name = matches.vocabulary.known[tally.klass]
+            parts[name] = float(matches.score[tally.positions[stop]])
+    found = [score for score in parts.values() if score is not None]
+    shown = {"recall": level}
+    if not found:
+        return Value.missing(f"no known class reaches recall {level}", params=shown, parts=parts)
+    return Value(float(np.mean(found)), count=len(found), params=shown, parts=parts)
 
 
 @metric(
@@ -182,8 +245,7 @@ def wilderness_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     for low, high in zip(matches.class_start[:-2], matches.class_start[1:-1], strict=True):
         if low == high:
             continue
-        gap = np.abs(matches.score[low:high, None] - levels)
-        at = low + gap.argmin(axis=0) + 1
+        at = low + _nearest_score(matches.score[low:high], levels) + 1
         with np.errstate(invalid="ignore"):
             rows.append((wrong[at] - wrong[low]) / (counted[at] - counted[low]))
     if not rows:
@@ -197,17 +259,35 @@ def wilderness_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     return Value(chosen, why, params={"threshold": threshold}, parts=parts)
 
 
+def _nearest_score(falling: NDArray[np.float64], levels: NDArray[np.float64]) -> NDArray[np.intp]:
+    """First index of the score nearest to each level, in scores that fall."""
+    below = np.searchsorted(-falling, -levels).clip(0, len(falling) - 1)
+    above = np.searchsorted(-falling, -falling[np.maximum(below - 1, 0)])
+    closer = np.abs(falling[above] - levels) <= np.abs(falling[below] - levels)
+    return np.where(closer, above, np.searchsorted(-falling, -falling[below]))
+
+
 # ---------------------------------------------------------------------- operating points
 
 
 def _ratio_of_sums(matches: Matches, recall: float, _: Any) -> Value:
-    outcome, error = matches.outcome(), matches.open_set_errors
+    return _at_nearest(matches, recall, matches.open_set_errors, ~matches.outcome().ignored)
+
+
+def _nearest_recall(matches: Matches, recall: float, _: Any) -> Value:
+    outcome = matches.outcome()
+    wrong = matches.open_set_errors & outcome.wrong
+    return _at_nearest(matches, recall, wrong, ~(outcome.ignored | wrong))
+
+
+def _at_nearest(
+    matches: Matches, recall: float, part: NDArray[np.bool_], whole: NDArray[np.bool_]
+) -> Value:
+    """Ratio of two counts of detections, each class cut at its nearest recall."""
     above = np.zeros(n_columns(matches))
     below = np.zeros(n_columns(matches))
-    for tally in tallies(matches, outcome.correct, error, ~outcome.ignored):
-        positives = np.atleast_1d(matches.positives[tally.klass])
-        positives = positives[tally.columns] if len(positives) > 1 else positives
-        at = nearest(tally, positives, recall)
+    for tally in tallies(matches, matches.outcome().correct, part, whole):
+        at = nearest(tally, positives_of(matches, tally), recall)
         above[tally.columns] += pick(tally.counts[0], at)
         below[tally.columns] += pick(tally.counts[1], at)
     return _single(matches, above, below, "no known class has detections")
@@ -343,6 +423,7 @@ _VARIANTS: dict[str, Callable[[Matches, float, Any], Value]] = {
     "mean-ratio": _mean_ratio,
     "elephant": _elephant,
     "ratio-of-sums": _ratio_of_sums,
+    "nearest-recall": _nearest_recall,
 }
 
 

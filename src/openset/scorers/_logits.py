@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from openset.tables import Detections
 from openset.tables.detections import LogitLayout
 
 Background = Literal["keep", "drop"]
-Floats = NDArray[np.floating[Any]]
+F = TypeVar("F", np.float32, np.float64)
 
 # Where the classes are, by layout. A layout that is not here has no softmax.
 _CLASSES = {
@@ -25,7 +25,7 @@ _CLASSES = {
 def class_columns(detections: Detections) -> slice:
     """Which columns of the logits are classes, not background."""
     if detections.layout not in _CLASSES:
-        raise UsageError(f"softmax needs logits of a softmax, but the layout is {detections.layout}")
+        raise UsageError(f"this needs logits of a softmax, but their layout is {detections.layout}")
     return _CLASSES[detections.layout]
 
 
@@ -41,13 +41,13 @@ def softmax_logits(detections: Detections, background: Background) -> NDArray[np
     return kept.astype(np.float64)
 
 
-def logsumexp(values: Floats) -> Floats:
+def logsumexp(values: NDArray[F]) -> NDArray[F]:
     """Row-wise ``log(sum(exp(values)))`` without overflow."""
     peak = values.max(axis=1, keepdims=True)
     return np.asarray(peak[:, 0] + np.log(np.exp(values - peak).sum(axis=1)))
 
 
-def max_softmax(values: Floats) -> Floats:
+def max_softmax(values: NDArray[F]) -> NDArray[F]:
     """Row-wise largest softmax probability, in the precision of the values."""
     peak = values.max(axis=1, keepdims=True)
     shares = np.exp(values - peak)

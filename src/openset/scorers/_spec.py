@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ Column = Literal["logits", "embedding", "score"]
 class Compute(Protocol):
     """A function from detections (and options) to one unknownness each."""
 
-    def __call__(self, detections: Detections, /, **options: Any) -> Unknownness: ...
+    def __call__(self, detections: Detections, /, **options: object) -> Unknownness: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def scorer(
 
     def mark(function: Callable[..., Unknownness]) -> Callable[..., Unknownness]:
         @wraps(function)
-        def checked(detections: Detections, /, **options: Any) -> Unknownness:
+        def checked(detections: Detections, /, **options: object) -> Unknownness:
             _refuse_missing(name, detections, requires)
             return function(detections, **options)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,8 @@ from openset.scorers._logits import class_columns, max_softmax
 from openset.tables import Detections
 from openset.tables.vocabulary import is_unknown_spelling
 
+Names = Mapping[int, str] | Sequence[str] | None
+Labels = tuple[NDArray[np.int64], tuple[str, ...]]
 UNKNOWN = "unknown"
 Z95 = 1.645  # the constant in published code, not norm.ppf(0.95)
 
@@ -63,7 +65,7 @@ def relabel(
     *,
     inclusive: bool = False,
     label: Literal["detector", "logits"] = "detector",
-    names: Mapping[int, str] | Sequence[str] | None = None,
+    names: Names = None,
     score: Literal["detector", "softmax"] = "detector",
 ) -> Detections:
     """Call detections unknown whose unknownness exceeds a threshold.
@@ -116,10 +118,8 @@ def _fitted(unknownness: ArrayLike) -> NDArray[np.float64]:
     return values
 
 
-def _labels(
-    detections: Detections, label: str, names: Mapping[int, str] | Sequence[str] | None
-) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Index of each detection's label among the known names, which follow; their number = unknown."""
+def _labels(detections: Detections, label: str, names: Names) -> Labels:
+    """Each detection's index among the known names, and these; their number stands for unknown."""
     if label == "logits":
         return _from_logits(detections, names)
     if label != "detector":
@@ -130,7 +130,7 @@ def _labels(
     return new[index], known
 
 
-def _named(detections: Detections, names: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _named(detections: Detections, names: Names) -> Labels:
     if detections.labels:
         return detections.label, detections.labels
     if not isinstance(names, Mapping):
@@ -144,7 +144,7 @@ def _named(detections: Detections, names: Any) -> tuple[NDArray[np.int64], tuple
     return new[index] if len(index) else detections.label, unique
 
 
-def _from_logits(detections: Detections, names: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _from_logits(detections: Detections, names: Names) -> Labels:
     """The largest logit decides, and background counts as unknown, whose index it shares."""
     if detections.logits is None:
         raise UsageError("label='logits' needs detections with logits")

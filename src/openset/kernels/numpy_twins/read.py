@@ -18,6 +18,7 @@ from openset.kernels.numpy_twins import strict_json
 from openset.kernels.read import BULK_KEYS, ResultColumns, TruthColumns
 
 MAX_INTEGER = 1 << 53
+_ABSENT = -(1 << 62)  # an integer that no file may contain
 
 
 class _Doubtful(Exception):
@@ -61,7 +62,7 @@ def _types() -> dict[str, Any]:
         "annotation": msgspec.defstruct(
             "Annotation",
             [("id", int), ("image_id", int), ("category_id", int), ("bbox", box)]
-            + [("area", float, float("nan")), ("iscrowd", int, 0), *bulk],
+            + [("area", float, float("nan")), ("iscrowd", int, _ABSENT), *bulk],
             **options,
         ),
     }
@@ -134,11 +135,10 @@ def _typed_truth(text: bytes) -> TruthColumns:
     width = np.array([image.width for image in images], np.float64)
     height = np.array([image.height for image in images], np.float64)
     area = np.array([record.area for record in records], np.float64)
-    crowd = np.array([record.iscrowd for record in records], np.int64)
+    crowd, n_crowd = _crowd(records)
     _check_optional(image_text, len(images), "id", width=width, height=height)
     _check_optional(text, len(records), "id", "image_id", "category_id", "bbox", area=area)
-    if crowd.any() or text.count(b'"iscrowd"') > len(records):
-        _check_keys(text, {"iscrowd": len(records)})
+    _check_keys(text, {"iscrowd": n_crowd})
     return TruthColumns(
         image_ids=_integers([image.id for image in images]),
         width=width,
@@ -150,10 +150,18 @@ def _typed_truth(text: bytes) -> TruthColumns:
         category_id=_integers([record.category_id for record in records]),
         box=_boxes(records),
         area=area,
-        crowd=crowd != 0,
+        crowd=crowd,
         annotation_extra_keys=(),
         head={key: json.loads(bytes(value)) for key, value in parts.items()},
     )
+
+
+def _crowd(records: Sequence[Any]) -> tuple[NDArray[np.bool_], int]:
+    """Return the crowd flags and how many annotations have one."""
+    flags = [record.iscrowd for record in records]
+    present = [flag for flag in flags if flag != _ABSENT]
+    _integers(present)
+    return np.array([flag not in (0, _ABSENT) for flag in flags], np.bool_), len(present)
 
 
 def _check_optional(

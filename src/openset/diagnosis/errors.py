@@ -1,0 +1,138 @@
+"""Error types: what the false detections of known classes are made of.
+
+Dhamija et al. (The Overlooked Elephant of Object Detection, WACV 2020, section 4.1) extend the
+diagnosis of Hoiem et al. (ECCV 2012) to unknown objects. Each known class is read at the score
+threshold where its recall on closed-set images reaches a level; a detection kept there is, in this
+order,
+
+- *correct*: it claimed an object of its class;
+- *localisation*: it overlaps an object of its class by at least 0.1 (duplicates included);
+- *similar*: else, an object of a similar class (`Vocabulary.similar`) by at least 0.1;
+- *other*: else, an object of any other known class by at least 0.1;
+- *unknown-unknown*: else, a labelled unknown object by at least 0.1;
+- *mixed-unknown*: nothing that is labelled, which is Hoiem's *background*: in open-set data it may
+  be background or an object nobody labelled.
+
+Shares are of all kept detections. Not a decomposition of average precision (see `tide`), and not
+comparable between detectors at different recalls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.diagnosis._points import chosen_images, ends_at_recall, kept_at_recall
+from openset.diagnosis._text import Row, aligned
+from openset.matching import Matches
+
+ERROR_TYPES = (
+    "correct",
+    "localisation",
+    "similar",
+    "other",
+    "unknown-unknown",
+    "mixed-unknown",
+)
+TOUCH = 0.1  # least overlap that counts as "on" an object, in Hoiem et al.
+
+
+@dataclass(frozen=True)
+class ErrorTypes:
+    """Kept detections by type.
+
+    Attributes:
+        classes: Known classes.
+        recall: Recall level of the operating points.
+        ratio: Wilderness ratio, None for all images.
+        threshold: Score threshold of each class, NaN if it never reaches the recall: such a class
+            keeps no detection.
+        counts: Kept detections, per class and type (the order of `ERROR_TYPES`).
+        kind: Type of each detection in class order, -1 if it is not kept.
+    """
+
+    classes: tuple[str, ...]
+    recall: float
+    ratio: float | None
+    threshold: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    kind: NDArray[np.int8]
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """Kept detections by type, over all classes."""
+        return dict(zip(ERROR_TYPES, self.counts.sum(axis=0).tolist(), strict=True))
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Share of each type among kept detections; empty if none is kept."""
+        total = int(self.counts.sum())
+        return {name: n / total for name, n in self.totals.items()} if total else {}
+
+    @property
+    def unreached(self) -> tuple[str, ...]:
+        """Classes that never reach the recall, and are in no count."""
+        missing = np.isnan(self.threshold)
+        return tuple(name for name, out in zip(self.classes, missing, strict=True) if out)
+
+    def rows(self) -> list[Row]:
+        """One row per class that reaches the recall, and one for all."""
+        named = zip(self.classes, self.threshold.tolist(), self.counts.tolist(), strict=True)
+        rows: list[Row] = [
+            {"class": name, "threshold": level, **dict(zip(ERROR_TYPES, counts, strict=True))}
+            for name, level, counts in named
+            if name not in self.unreached
+        ]
+        return [*rows, {"class": "all", "threshold": None, **self.totals}]
+
+    def __str__(self) -> str:
+        return aligned(self.rows())
+
+
+def errors(
+    matches: Matches, *, recall: float | None = None, ratio: float | None = None
+) -> ErrorTypes:
+    """Sort the detections of known classes into error types at a recall level.
+
+    Args:
+        matches: Matched detections.
+        recall: Recall on closed-set images that sets each class's threshold (the protocol's by
+            default; the paper uses 0.3).
+        ratio: Wilderness ratio: that many wild images per closed-set image, in the order of the
+            file; all images by default.
+    """
+    level = matches.protocol.recall if recall is None else recall
+    ends = ends_at_recall(matches, level)
+    keep = kept_at_recall(matches, ends) & chosen_images(matches, ratio)[matches.image]
+    keep &= ~matches.outcome().ignored
+    kind = np.where(keep, _kinds(matches), np.int8(-1))
+    n = len(ERROR_TYPES)
+    cell = matches.klass[keep].astype(np.int64) * n + kind[keep]
+    reached = ends >= 0
+    threshold = np.full(matches.n_known, np.nan)
+    threshold[reached] = matches.score[ends[reached] - 1]
+    return ErrorTypes(
+        classes=matches.vocabulary.known,
+        recall=level,
+        ratio=ratio,
+        threshold=threshold,
+        counts=np.bincount(cell, minlength=matches.n_known * n).reshape(matches.n_known, n),
+        kind=kind,
+    )
+
+
+def _kinds(matches: Matches) -> NDArray[np.int8]:
+    """The type of every detection: the first in the order of precedence that holds."""
+    columns = matches.columns
+    kind = np.full(len(matches), ERROR_TYPES.index("mixed-unknown"), np.int8)
+    other = columns.iou_known >= TOUCH
+    kind[columns.iou_unknown >= TOUCH] = ERROR_TYPES.index("unknown-unknown")
+    kind[other] = ERROR_TYPES.index("other")
+    if columns.iou_similar is not None:
+        # `iou_similar` is float32; the exact overlap of some other class has to agree.
+        kind[other & (columns.iou_similar >= TOUCH)] = ERROR_TYPES.index("similar")
+    kind[columns.iou_same >= TOUCH] = ERROR_TYPES.index("localisation")
+    kind[matches.outcome().correct] = ERROR_TYPES.index("correct")
+    return kind

@@ -1,0 +1,217 @@
+"""Strata: any metric on a slice of the images or of the objects.
+
+- *Images* (night or day, near or far benchmark tier, a camera): the matches are restricted to the
+  images of the slice, and every metric is computed on them. Exact: matching never crosses images.
+- *Objects* (size, super-class, original label of the unknown, an attribute such as occlusion):
+  objects outside of the slice become ignored and the tables are matched again, so that a detection
+  on such an object is neither right nor wrong, as COCO does with its size ranges. Unlike COCO, a
+  detection that is on no object counts as wrong in every slice, whatever its own size: it has no
+  attribute to tell to which slice it would belong.
+
+Objects whose group is empty count in every slice: tiers of unknown classes leave the known ones
+alone. Slices with few objects have wide intervals; nothing here says which differences are real.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import UsageError
+from openset.kernels import MatchColumns
+from openset.matching import Matches, Protocol, match
+from openset.matching.matches import SIZE_RANGES, Objects
+from openset.metrics import Metric, Value, table
+from openset.plugins import lookup
+from openset.tables import Annotations, Detections, Vocabulary
+from openset.tables.join import join
+
+Strata = dict[str, dict[str, Value]]
+Labels = NDArray[Any]
+EVERY = ""  # the group of objects that count in every stratum
+MISSING = -1  # no object
+
+
+def by_image(matches: Matches, groups: Labels, metrics: Sequence[str] | None = None) -> Strata:
+    """Metrics on each group of images: stratum → metric → value.
+
+    Args:
+        matches: Matched detections.
+        groups: A label per image, in the order of the ground truth; images with an empty label are
+            in no stratum.
+        metrics: Names of metrics; the headline metrics by default.
+    """
+    names = _names(groups, matches.n_images, "image")
+    chosen = _metrics(metrics)
+    return {
+        name: _values(restrict_images(matches, names == name), chosen)
+        for name in np.unique(names).tolist()
+        if name != EVERY
+    }
+
+
+def by_object(
+    truth: Annotations,
+    detections: Detections,
+    vocabulary: Vocabulary,
+    protocol: Protocol | str,
+    groups: Labels,
+    metrics: Sequence[str] | None = None,
+) -> Strata:
+    """Metrics on each group of objects, the other objects ignored: stratum → metric → value.
+
+    Args:
+        truth: The ground truth.
+        detections: What the detector said.
+        vocabulary: Roles of the labels.
+        protocol: A preset's name or a protocol.
+        groups: A label per object (see `object_groups`); empty: it counts in every stratum.
+        metrics: Names of metrics; the headline metrics by default.
+    """
+    rules = Protocol.of(protocol)
+    names = _names(groups, len(truth), "object")
+    chosen = _metrics(metrics)
+    joined = join(truth, detections, vocabulary) if rules.synonyms else None
+    flagged = truth.difficult if "difficult" in rules.ignore else np.zeros(len(truth), np.bool_)
+    assert flagged is not None
+    # An ignored object must not make an open-set error either, whatever the preset says of its own.
+    rules = rules.but(
+        ignore=tuple(dict.fromkeys((*rules.ignore, "difficult"))), ose_counts_ignored=False
+    )
+    found: Strata = {}
+    for name in np.unique(names).tolist():
+        if name != EVERY:
+            outside = (names != name) & (names != EVERY)
+            part = replace(truth, difficult=flagged | outside)
+            matches = match(part, detections, vocabulary, rules, joined=joined)
+            found[name] = _values(matches, chosen)
+    return found
+
+
+def object_groups(
+    truth: Annotations, by: str | Mapping[str, str], vocabulary: Vocabulary | None = None
+) -> Labels:
+    """A stratum per object.
+
+    Args:
+        truth: The ground truth.
+        by: ``size`` (COCO's small, medium, large), ``supercategory``, ``unknown`` (the original
+            label of unknown objects), the name of an object attribute, or a mapping from label to
+            stratum, such as the tiers near, far and farther; labels that it lacks count everywhere.
+        vocabulary: Roles of the labels, for ``unknown``.
+    """
+    if isinstance(by, Mapping):
+        return _of_labels(truth, [by.get(label, EVERY) for label in truth.labels])
+    if by == "size":
+        bounds = [SIZE_RANGES["small"][1], SIZE_RANGES["medium"][1]]
+        assert truth.area is not None
+        return np.array(["small", "medium", "large"])[np.searchsorted(bounds, truth.area, "right")]
+    if by == "supercategory":
+        return _of_labels(truth, truth.supercategory)
+    if by == "unknown":
+        if vocabulary is None:
+            raise UsageError("strata by unknown label need a vocabulary")
+        unknown = vocabulary.classes(truth.labels) == len(vocabulary.known)
+        pairs = zip(truth.labels, unknown, strict=True)
+        return _of_labels(truth, [label if out else EVERY for label, out in pairs])
+    return np.asarray(lookup(truth.attributes, by, "object attribute"))
+
+
+def image_groups(truth: Annotations, by: str) -> Labels:
+    """A stratum per image: the values of an image attribute."""
+    return np.asarray(lookup(truth.images.attributes, by, "image attribute"))
+
+
+def restrict_images(matches: Matches, images: NDArray[np.bool_]) -> Matches:
+    """The matches of some images: their detections in the same order, their objects, no others.
+
+    Args:
+        matches: Matched detections.
+        images: Which images stay.
+    """
+    if images.shape != (matches.n_images,) or images.dtype != np.bool_:
+        raise UsageError(f"expected a mask of {matches.n_images} images, but got {images.shape}")
+    keep, keep_object = images[matches.image], images[matches.objects.image]
+    new_image, new_object = _renumbered(images), _renumbered(keep_object)
+    weights, tie, unknownness = matches.weights, matches.tie, matches.unknownness
+    at = np.concatenate([[0], np.cumsum(keep)])
+    return replace(
+        matches,
+        image_ids=matches.image_ids[images],
+        wild=matches.wild[images],
+        objects=_objects(matches.objects, keep_object, new_image),
+        image=new_image[matches.image[keep]],
+        score=matches.score[keep],
+        area=matches.area[keep],
+        row=matches.row[keep],
+        tie=None if tie is None else tie[keep],
+        class_start=at[matches.class_start].astype(np.int64),
+        columns=_columns(matches.columns, keep, new_object),
+        unknownness=None if unknownness is None else unknownness[keep],
+        weights=None if weights is None else weights[images],
+        _outcomes={},
+    )
+
+
+def _objects(objects: Objects, keep: NDArray[np.bool_], new_image: NDArray[np.int32]) -> Objects:
+    return Objects(
+        new_image[objects.image[keep]],
+        objects.klass[keep],
+        objects.label[keep],
+        objects.ignored[keep],
+        objects.area[keep],
+        objects.row[keep],
+    )
+
+
+def _columns(
+    columns: MatchColumns, keep: NDArray[np.bool_], new_object: NDArray[np.int32]
+) -> MatchColumns:
+    candidate = keep[columns.position]
+    similar = columns.iou_similar
+    renumbered = np.append(new_object, np.int32(MISSING))  # so that -1 stays -1
+    return MatchColumns(
+        rank=columns.rank[keep],
+        iou_same=columns.iou_same[keep],
+        object_same=renumbered[columns.object_same[keep]],
+        iou_known=columns.iou_known[keep],
+        object_known=renumbered[columns.object_known[keep]],
+        iou_unknown=columns.iou_unknown[keep],
+        object_unknown=renumbered[columns.object_unknown[keep]],
+        iou_similar=None if similar is None else similar[keep],
+        position=_renumbered(keep)[columns.position[candidate]],
+        matched=columns.matched[candidate],
+        ignored=columns.ignored[candidate],
+        object=renumbered[columns.object[candidate]],
+    )
+
+
+def _renumbered(keep: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """New index of everything kept."""
+    return np.asarray(np.cumsum(keep) - 1, np.int32)
+
+
+def _of_labels(truth: Annotations, strata: Sequence[str]) -> Labels:
+    return np.array(strata, np.str_)[truth.label] if len(strata) else np.empty(0, np.str_)
+
+
+def _names(groups: Labels, length: int, what: str) -> Labels:
+    values = np.asarray(groups)
+    if values.shape != (length,):
+        raise UsageError(f"expected one group per {what} ({length}), but got {values.shape}")
+    return values.astype(np.str_)
+
+
+def _metrics(names: Sequence[str] | None) -> list[Metric]:
+    known = table()
+    if names is None:
+        return [metric for metric in known.values() if metric.headline]
+    return [lookup(known, name, "metric") for name in names]
+
+
+def _values(matches: Matches, metrics: Sequence[Metric]) -> dict[str, Value]:
+    return {metric.name: metric.compute(matches) for metric in metrics}
