@@ -4,6 +4,7 @@ import gzip
 import json
 import time
 
+import numpy as np
 import pytest
 
 import openset
@@ -226,3 +227,23 @@ def test_writing_needs_the_truth(name, tmp_path, found):
     with pytest.raises(openset.OpenSetError, match="truth="):
         write(found, tmp_path / "out", format=name)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", formats())
+@pytest.mark.parametrize("seed", range(12))
+def test_damaged_bytes(name, seed, tmp_path, truth, found):
+    """Whatever bytes change, the answer is a table or an error of ours."""
+    rng = np.random.default_rng(seed)
+    kind, table = [("annotations", truth), ("detections", found)][seed % 2]
+    write(table, tmp_path / "data", format=name, truth=truth)
+    files = [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
+    for path in files or [tmp_path / "data"]:
+        data = bytearray(path.read_bytes())
+        for at in rng.integers(0, max(len(data), 1), 4):
+            data[at : at + 1] = rng.choice([b"", b"0", b"-", b'"', b"{", b"]", b"\xff", b",", b"\n"])
+        path.write_bytes(data)
+    for options in ({}, {"format": name, "as_": kind}):
+        try:
+            assert len(read(tmp_path / "data", **options)) >= 0
+        except openset.OpenSetError:
+            pass

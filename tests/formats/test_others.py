@@ -112,7 +112,8 @@ def test_yolo_predictions_without_yaml(tmp_path):
     assert len(read(tmp_path, names=["cat", "dog"], sizes=tmp_path / "s.csv")) == 1
 
 
-BOXES = """ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated,IsGroupOf,IsDepiction,IsInside
+BOXES = """ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,\
+IsOccluded,IsTruncated,IsGroupOf,IsDepiction,IsInside
 0001,xclick,/m/cat,1,0.25,0.75,0.5,1,0,-1,1,0,0
 0002,xclick,/m/dog,1,0,1,0,1,1,0,0,0,0
 """

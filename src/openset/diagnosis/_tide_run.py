@@ -80,7 +80,7 @@ class Run:
 
     @cached_property
     def repairs(self) -> Mask:
-        """The Loc and Cls errors that a repair makes true positives: the best of each free object."""
+        """Loc and Cls errors that a repair makes true positives: the best of each free object."""
         matches = self.scene.matches
         rows = np.flatnonzero(self.target >= 0)
         rows = rows[~self.used[self.target[rows]]]
@@ -158,6 +158,7 @@ class Run:
             return self._ap(self._errors_first, keep, correct, self._positives)
         klass = matches.klass.copy()
         klass[moved] = matches.objects.klass[self.target[moved]]
+        assert matches.tie is not None
         order = np.lexsort((matches.row, matches.tie, self.correct, -matches.score, klass))
         order = order[keep[order]]
         return mean_ap(klass[order], correct[order], self._positives)

@@ -15,14 +15,13 @@ alone. Slices with few objects have wide intervals; nothing here says which diff
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import UsageError
-from openset.kernels import MatchColumns
 from openset.matching import Matches, Protocol, match
 from openset.matching.matches import SIZE_RANGES, Objects
 from openset.metrics import Metric, Value, table
@@ -33,7 +32,8 @@ from openset.tables.join import join
 Strata = dict[str, dict[str, Value]]
 Labels = NDArray[Any]
 EVERY = ""  # the group of objects that count in every stratum
-MISSING = -1  # no object
+NO_OBJECT = np.int32(-1)  # at the end of a table, so that index -1 finds it
+OBJECT_COLUMNS = ("object_same", "object_known", "object_unknown", "object")
 
 
 def by_image(matches: Matches, groups: Labels, metrics: Sequence[str] | None = None) -> Strata:
@@ -135,58 +135,21 @@ def restrict_images(matches: Matches, images: NDArray[np.bool_]) -> Matches:
     """
     if images.shape != (matches.n_images,) or images.dtype != np.bool_:
         raise UsageError(f"expected a mask of {matches.n_images} images, but got {images.shape}")
-    keep, keep_object = images[matches.image], images[matches.objects.image]
-    new_image, new_object = _renumbered(images), _renumbered(keep_object)
-    weights, tie, unknownness = matches.weights, matches.tie, matches.unknownness
-    at = np.concatenate([[0], np.cumsum(keep)])
+    kept, keep = matches.on(images), images[matches.objects.image]
+    new_image, new_object = _renumbered(images), np.append(_renumbered(keep), NO_OBJECT)
+    objects = {
+        item.name: getattr(matches.objects, item.name)[keep] for item in fields(matches.objects)
+    }
+    named = {name: new_object[getattr(kept.columns, name)] for name in OBJECT_COLUMNS}
     return replace(
-        matches,
+        kept,
         image_ids=matches.image_ids[images],
         wild=matches.wild[images],
-        objects=_objects(matches.objects, keep_object, new_image),
-        image=new_image[matches.image[keep]],
-        score=matches.score[keep],
-        area=matches.area[keep],
-        row=matches.row[keep],
-        tie=None if tie is None else tie[keep],
-        class_start=at[matches.class_start].astype(np.int64),
-        columns=_columns(matches.columns, keep, new_object),
-        unknownness=None if unknownness is None else unknownness[keep],
-        weights=None if weights is None else weights[images],
+        objects=Objects(**{**objects, "image": new_image[objects["image"]]}),
+        image=new_image[kept.image],
+        columns=replace(kept.columns, **named),
+        weights=None if matches.weights is None else matches.weights[images],
         _outcomes={},
-    )
-
-
-def _objects(objects: Objects, keep: NDArray[np.bool_], new_image: NDArray[np.int32]) -> Objects:
-    return Objects(
-        new_image[objects.image[keep]],
-        objects.klass[keep],
-        objects.label[keep],
-        objects.ignored[keep],
-        objects.area[keep],
-        objects.row[keep],
-    )
-
-
-def _columns(
-    columns: MatchColumns, keep: NDArray[np.bool_], new_object: NDArray[np.int32]
-) -> MatchColumns:
-    candidate = keep[columns.position]
-    similar = columns.iou_similar
-    renumbered = np.append(new_object, np.int32(MISSING))  # so that -1 stays -1
-    return MatchColumns(
-        rank=columns.rank[keep],
-        iou_same=columns.iou_same[keep],
-        object_same=renumbered[columns.object_same[keep]],
-        iou_known=columns.iou_known[keep],
-        object_known=renumbered[columns.object_known[keep]],
-        iou_unknown=columns.iou_unknown[keep],
-        object_unknown=renumbered[columns.object_unknown[keep]],
-        iou_similar=None if similar is None else similar[keep],
-        position=_renumbered(keep)[columns.position[candidate]],
-        matched=columns.matched[candidate],
-        ignored=columns.ignored[candidate],
-        object=renumbered[columns.object[candidate]],
     )
 
 

@@ -5,10 +5,7 @@ Compression is seen in the content (the gzip magic number), not in the name.
 
 from __future__ import annotations
 
-import gzip
 import os
-import shutil
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +26,8 @@ def head(path: Path) -> bytes:
     with _located(path), path.open("rb") as stream:
         start = stream.read(HEAD)
     if start[:2] == _GZIP:
+        import gzip
+
         with _located(path), gzip.open(path) as unpacked:
             start = unpacked.read(HEAD)
     if not start:
@@ -49,7 +48,11 @@ def load(path: Path) -> bytes:
     """All bytes of a file, decompressed."""
     with _located(path):
         data = path.read_bytes()
-        return gzip.decompress(data) if data[:2] == _GZIP else data
+        if data[:2] != _GZIP:
+            return data
+        import gzip
+
+        return gzip.decompress(data)
 
 
 def is_gzip(path: Path) -> bool:
@@ -69,7 +72,11 @@ def load_text(path: Path) -> str:
 
 def save(path: Path, data: bytes) -> None:
     """Write bytes, compressed if the name ends in ``.gz`` (the same bytes every time)."""
-    path.write_bytes(gzip.compress(data, 6, mtime=0) if path.suffix == ".gz" else data)
+    if path.suffix == ".gz":
+        import gzip
+
+        data = gzip.compress(data, 6, mtime=0)
+    path.write_bytes(data)
 
 
 @contextmanager
@@ -82,7 +89,7 @@ def _located(path: Path) -> Iterator[None]:
         raise problem("OS101", f"no such file: {path}", fix=fix) from error
     except IsADirectoryError as error:
         raise problem("OS103", f"{path} is a folder, but a file was expected") from error
-    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+    except (zlib.error, EOFError) as error:
         raise undecodable(str(path), error, cause="a damaged or truncated gzip file") from error
     except (OSError, ValueError) as error:
         raise undecodable(shown(str(path)), error) from error
@@ -120,6 +127,9 @@ def replacing(path: Path, *, folder: bool) -> Iterator[Path]:
 
     It lies in a temporary folder beside `path`, so that the move is one rename.
     """
+    import shutil
+    import tempfile
+
     if path.is_dir() and (not folder or any(path.iterdir())):
         raise UsageError(f"{path} is a folder{' that is not empty' if folder else ''}")
     with _located(path.parent):

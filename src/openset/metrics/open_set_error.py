@@ -14,7 +14,7 @@ from openset.metrics._spec import Value, metric
 from openset.metrics._tally import n_columns, nearest, pick, positives_of, tallies
 
 MILLER = "Miller et al., Dropout Sampling for Robust Object Detection, ICRA 2018"
-FMIYC = "Montoya et al., FMIYC: Finding My Unknown Objects in Your Common Scenes benchmark"
+FMIYC = "FindMeIfYouCan: Bringing Open Set Metrics to near, far and farther OOD Object Detection"
 
 
 @metric(
@@ -95,7 +95,7 @@ def nose(matches: Matches) -> Value:
     better="lower",
     range=(0, None),
     unit="count",
-    paper="Hosoya et al., Rectifying Open-Set Object Detection, Fig. 3",
+    paper="Hosoya et al., Rectifying Open-set Object Detection, Fig. 3",
 )
 def a_ose_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     """Open-set errors by confidence: `parts` counts them in bins (t, t + .05], t = 0, .05, ....
@@ -120,7 +120,7 @@ def a_ose_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     better="lower",
     range=(0, None),
     unit="count",
-    paper="Hosoya et al., Rectifying Open-Set Object Detection, Fig. 3",
+    paper="Hosoya et al., Rectifying Open-set Object Detection, Fig. 3",
 )
 def a_ose_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
     """Open-set errors among the detections up to a recall level of each known class.

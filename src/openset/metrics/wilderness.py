@@ -228,7 +228,7 @@ def wilderness_ratio(matches: Matches) -> Value:
     title="WI at score 0.5",
     better="lower",
     range=(0, 1),
-    paper="Hosoya et al., Rectifying Open-Set Object Detection, Fig. 3",
+    paper="Hosoya et al., Rectifying Open-set Object Detection, Fig. 3",
     resampled=False,
 )
 def wilderness_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
