@@ -1,4 +1,4 @@
-"""Write the pages that are made from the code: ``python docs/build.py`` (a test keeps them current)."""
+"""Write the pages made from the code: ``python docs/build.py``; a test keeps them current."""
 
 from pathlib import Path
 

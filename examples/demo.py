@@ -1,13 +1,17 @@
 """The main job on the embedded example: evaluate, look at one number, ask what unknowns become."""
 
 import openset
-from openset.diagnosis.confusion import absorption
+from openset.diagnosis.confusion import confusion
 from openset.examples import DETECTIONS, TRUTH
 
 result = openset.evaluate(TRUTH, DETECTIONS)
 for finding in result.findings:
     print(finding)
 print(result)
+
+print("\nWhat unknown objects become:")
+for row in confusion(result.matches, iou=0.5).absorption()[:3]:
+    print(f"  {row}")
 
 impact = result.value("wilderness_impact", recall=0.5, ratio=1.0)
 print(f"\nWilderness Impact at recall 0.5, one wild image per closed-set image: {impact.value:.3f}")

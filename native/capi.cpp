@@ -8,7 +8,9 @@
 
 #include "accumulate.hpp"
 #include "match.hpp"
+#include "operating_points.hpp"
 #include "order.hpp"
+#include "resample.hpp"
 #include "results.hpp"
 #include "truth.hpp"
 
@@ -16,7 +18,7 @@
 
 namespace {
 
-constexpr int32_t kAbi = 2;
+constexpr int32_t kAbi = 4;
 
 thread_local std::string last_error;
 thread_local openset::ReadFailure last_refusal;
@@ -144,4 +146,18 @@ OPENSET_EXPORT int32_t openset_truth_take(openset::Truth* result, const openset:
   });
   delete result;
   return status;
+}
+
+OPENSET_EXPORT int32_t openset_resampled_average_precision(const openset::ResampleInput* in,
+                                                           double* out) {
+  return guarded([&] { openset::resampled_average_precision(*in, out); });
+}
+
+OPENSET_EXPORT int32_t openset_operating_points(const openset::OperatingPointInput* in,
+                                                const openset::OperatingPointOutput* out) {
+  return guarded([&] { openset::operating_points(*in, *out); });
+}
+
+OPENSET_EXPORT int32_t openset_cumulate(const openset::CumulateInput* in, int32_t* out) {
+  return guarded([&] { openset::cumulate(*in, out); });
 }

@@ -101,33 +101,34 @@ def scene(
         allowed = [3, 7, 8] if at % 4 == 0 else UNKNOWN_IDS if at % 4 == 1 else [3, 7, 8, 12, 20]
         here = []
         for _ in range(0 if at % 8 == 7 else int(rng.integers(1, 6))):
-            box = _box(rng)
-            here.append(box)
+            box, label = _box(rng), int(rng.choice(allowed))
+            here.append((box, label))
             objects.append(
                 {
                     "id": len(objects) + 1,
                     "image_id": key,
-                    "category_id": int(rng.choice(allowed)),
+                    "category_id": label,
                     "bbox": box,
                     "area": box[2] * box[3],
                     "iscrowd": int(flags and rng.random() < 0.15),
                     "difficult": int(flags and rng.random() < 0.15),
                 }
             )
-        scores = rng.permutation(20)
-        for row in range(int(rng.integers(1, 9))):
-            near = here and rng.random() < 0.8
-            box = here[rng.integers(len(here))] if near else _box(rng)
-            move = rng.choice([0, 0, 2, 5, 9], 4)
-            step = int(rng.integers(1, 6)) if ties else int(scores[row])
+        scores = rng.permutation(31)
+        for row in range(int(rng.integers(0, 12))):
+            pick = int(rng.integers(len(here))) if here and rng.random() < 0.8 else -1
+            box, label = here[pick] if pick >= 0 else (_box(rng), 20)
+            label = label if rng.random() < 0.7 else int(rng.choice([3, 7, 8, 20]))
+            step = int(rng.choice([2, 9, 15, 22, 30])) if ties else int(scores[row])
             record = {
                 "image_id": key,
-                "category_id": int(rng.choice([3, 7, 8, 20])),
-                "bbox": [float(x) for x in np.add(box, move)],
+                "category_id": 20 if label in UNKNOWN_IDS else label,
+                "bbox": [float(x) for x in np.add(box, rng.choice([0, 0, 1, 3, 9], 4))],
                 "score": (step + 1) / 32,
             }
+            value = int(rng.integers(0, 8)) / 8
             if unknownness:
-                record["unknownness"] = int(rng.integers(0, 8)) / 8
+                record["unknownness"] = value
             found.append(record)
     listed = [
         {"id": key, "width": 200, "height": 160, "file_name": f"file {key}.jpg"} for key in keys

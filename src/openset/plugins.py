@@ -89,7 +89,7 @@ def _advertised(group: str) -> bool:
         return True
     section = f"[{group}]".encode()
     for folder in sys.path:
-        for path in glob.iglob(f"{glob.escape(folder or '.')}/*.*-info/entry_points.txt"):
+        for path in glob.iglob(f"{glob.escape(folder or '.')}/*.*-info/entry_points.txt"):  # noqa: PTH207
             with open(path, "rb") as file:  # noqa: PTH123
                 if section in file.read():
                     return True

@@ -11,7 +11,8 @@ It is what the score would be worth if the unlabelled part of the images were li
 part. True background has no object to fit, so `q` is an upper estimate where the labels are nearly
 complete; use it to rank, not to count.
 
-Not a correction of any metric: nothing is removed from the evaluation.
+Not a correction of any metric: nothing is removed from the evaluation. Crowd regions are no objects
+here, so a detection inside a crowd of another class may be listed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ TOUCH = 0.1
 FIT = 0.5
 BINS = 50
 LEAST_PER_BIN = 20
-POOL = 10  # candidates considered per row asked for, when boxes are grouped
+POOL = 20_000  # most candidates whose boxes are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def missing_labels(
     background = np.flatnonzero(taking & (overlap < TOUCH) & (matches.score >= minimum_score))
     chance = _chance(matches, overlap, taking, background)
     order = np.lexsort((matches.row[background], -matches.score[background], -chance))
-    pool = background[order[: limit * (1 if detections is None else POOL)]]
+    pool = background[order[: limit if detections is None else max(limit, POOL)]]
     chance = chance[order[: len(pool)]]
     support = None
     if detections is not None:

@@ -201,6 +201,9 @@ def thresholds(matches: Matches, *, levels: Sequence[float] | None = None) -> Th
     its class; else it belongs to the other object that it overlaps most (the unknown one on equal
     overlap); else to the background. Overlap means the protocol's first IoU threshold.
 
+    Objects go to detections by falling score, so what is correct above a threshold does not depend
+    on what lies below; under the ``elephant`` rule, where the order given decides, it may.
+
     Args:
         matches: Matched detections.
         levels: Ascending score thresholds; by default 101 from 0 to 1, or over the range of the

@@ -103,7 +103,7 @@ def _difference(first: Evaluation, second: Evaluation, name: str, paired: bool) 
     ends, p = None, None
     if paired and name in first.replicates and name in second.replicates:
         drawn = second.replicates[name] - first.replicates[name]
-        ends, p = interval(drawn), p_value(drawn)
+        ends, p = interval(drawn, b - a), p_value(drawn)
     metric = table().get(name)
     sign = {"higher": 1, "lower": -1}.get(str(metric.better) if metric else "", 0)
     better = None if not sign or a == b else (b - a) * sign > 0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from openset.evaluation.result import Evaluation, Provenance
 from openset.findings import Finding, InputError, Level
 from openset.formats import read_annotations, read_detections
 from openset.matching import Matches, Protocol, match
-from openset.matching.match import Leaked
+from openset.matching.matcher import Leaked
 from openset.metrics import Metric, table
 from openset.plugins import lookup
 from openset.tables import Annotations, Detections, Vocabulary
@@ -79,8 +79,9 @@ def evaluate(
     )
     hashes = truth_hash(truth), detections_hash(detections)
     del truth, detections
+    found = settle(findings, force)
     return measure(
-        matches, chosen, findings, hashes, names, seed=seed, resamples=RESAMPLES if intervals else 0
+        matches, chosen, found, hashes, names, seed=seed, resamples=RESAMPLES if intervals else 0
     )
 
 
@@ -128,14 +129,21 @@ def prepare(
     boxes: str = "xywh",
     leaked: Leaked = "unknown",
 ) -> tuple[Matches, list[Finding]]:
-    """Check the inputs and match them; errors are raised unless forced."""
+    """Check the inputs and match them; errors are raised, or forced and left as they are."""
+    lookup(dict.fromkeys(get_args(Leaked)), leaked, "value of leaked")
     joined = join(truth, detections, vocabulary)
     detections = in_pixels(detections, joined.image, truth, boxes)
-    findings = _settle(check(truth, detections, vocabulary, joined=joined), force)
+    findings = check(truth, detections, vocabulary, joined=joined)
+    settle(findings, force)
     matches = match(truth, detections, vocabulary, rules, joined=joined, leaked=leaked)
+    return matches, findings + contact(matches)
+
+
+def contact(matches: Matches) -> list[Finding]:
+    """The finding that nothing overlaps anything, if so."""
     if len(matches) and len(matches.objects) and not _any_contact(matches):
-        findings += _settle([no_match(len(matches))], force)
-    return matches, findings
+        return [no_match(len(matches))]
+    return []
 
 
 def _any_contact(matches: Matches) -> bool:
@@ -144,7 +152,8 @@ def _any_contact(matches: Matches) -> bool:
     return len(columns.position) > 0 or any(iou.max() >= TOUCHES for iou in overlaps)
 
 
-def _settle(findings: list[Finding], force: bool) -> list[Finding]:
+def settle(findings: list[Finding], force: bool) -> list[Finding]:
+    """Raise errors, or turn them into warnings if forced."""
     if not any(finding.level is Level.ERROR for finding in findings):
         return findings
     if not force:
@@ -167,7 +176,7 @@ def measure(
     drawn = replicates(matches, metrics, seed, resamples) if resamples else {}
     for name, numbers in drawn.items():
         if values[name].value is not None:
-            values[name] = replace(values[name], interval=interval(numbers))
+            values[name] = replace(values[name], interval=interval(numbers, values[name].value))
     protocol, vocabulary = matches.protocol, matches.vocabulary
     provenance = Provenance(
         version=__version__,

@@ -202,7 +202,7 @@ class Evaluation:
             raise
         except FileNotFoundError as error:
             raise refuse("OS101", f"no such file: {source}") from error
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise refuse(
                 "OS114", f"cannot read the result {str(source)[:80]!r}: {error}"
             ) from error

@@ -7,6 +7,7 @@ evaluators of disjoint images merge likewise, whatever process they ran in.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -17,14 +18,22 @@ from openset.evaluation.one_shot import (
     detections_hash,
     measure,
     prepare,
+    settle,
     truth_hash,
 )
 from openset.evaluation.result import Evaluation
-from openset.findings import Finding, UsageError
+from openset.findings import Finding, Level, UsageError
 from openset.formats import read_annotations, read_detections
 from openset.matching import Matches, Protocol
 from openset.matching.merge import merge
 from openset.tables import Vocabulary
+
+# What a batch may lack without the data lacking it: said only if every batch lacks it.
+_LACKING = frozenset(
+    {"OS209", "OS302", "OS303", "OS304", "OS308", "OS309", "OS310", "OS401", "OS402", "OS410"}
+)
+# Errors that look at how many records they concern: of a batch, too few to tell.
+_BY_SHARE = frozenset({"OS203", "OS204", "OS208", "OS306", "OS307", "OS403"})
 
 
 class Evaluator:
@@ -36,6 +45,7 @@ class Evaluator:
         metrics: As in `evaluate`.
         intervals: As in `evaluate`.
         seed: As in `evaluate`.
+        force: As in `evaluate`; errors are raised by `compute`, which sees all batches.
     """
 
     def __init__(
@@ -46,6 +56,7 @@ class Evaluator:
         metrics: Sequence[str] | None = None,
         intervals: bool = True,
         seed: int = 0,
+        force: bool = False,
     ) -> None:
         self._known = known
         self._vocabulary: Vocabulary | None = None
@@ -54,7 +65,8 @@ class Evaluator:
         self._resamples = RESAMPLES if intervals else 0
         self._seed = seed
         self._parts: list[Matches] = []
-        self._findings: dict[str, Finding] = {}
+        self._force = force
+        self._findings: list[list[Finding]] = []
         self._hashes: list[tuple[str, str]] = []
 
     def update(self, gt: Source, dt: Source) -> Self:
@@ -62,10 +74,10 @@ class Evaluator:
         truth, detections = read_annotations(gt), read_detections(dt)
         if self._vocabulary is None:
             self._vocabulary = Vocabulary.of(self._known, truth)
-        # A batch may lack a class, an unknown object or even any contact; a data set may not.
+        # A batch may lack a class, an unknown object or even any contact; `compute` judges all.
         matches, findings = prepare(truth, detections, self._vocabulary, self._protocol, force=True)
         self._parts.append(matches)
-        self._findings |= {finding.code: finding for finding in findings}
+        self._findings.append(findings)
         self._hashes.append((truth_hash(truth), detections_hash(detections)))
         return self
 
@@ -73,7 +85,7 @@ class Evaluator:
         """Add what another evaluator has seen: other images, same protocol and vocabulary."""
         self._vocabulary = self._vocabulary or other._vocabulary
         self._parts += other._parts
-        self._findings |= other._findings
+        self._findings += other._findings
         self._hashes += other._hashes
         return self
 
@@ -81,13 +93,33 @@ class Evaluator:
         """All metrics over everything seen so far."""
         if not self._parts:
             raise UsageError("nothing to compute: call update() first")
+        findings = settle(_together(self._findings), self._force)
         truth, detections = ("+".join(pair) for pair in zip(*self._hashes, strict=True))
         return measure(
             merge(self._parts),
             self._metrics,
-            list(self._findings.values()),
+            findings,
             (truth, detections),
             {"truth": f"{len(self._parts)} batches", "detections": f"{len(self._parts)} batches"},
             seed=self._seed,
             resamples=self._resamples,
         )
+
+
+def _together(batches: Sequence[Sequence[Finding]]) -> list[Finding]:
+    """The findings of all batches, one per code; the first of a code speaks for the others."""
+    by_code: dict[str, list[Finding]] = {}
+    for finding in (finding for batch in batches for finding in batch):
+        by_code.setdefault(finding.code, []).append(finding)
+    merged = []
+    for code, found in by_code.items():
+        everywhere = len(found) >= len(batches)
+        if code in _LACKING and not everywhere:
+            continue
+        level = found[0].level
+        if code in _BY_SHARE and not (everywhere and all(f.level is level for f in found)):
+            level = Level.WARNING if level is Level.ERROR else level
+        count = sum(finding.count for finding in found)
+        of = f" (first of {len(found)} such batches)" if len(found) > 1 else ""
+        merged.append(replace(found[0], level=level, count=count, message=found[0].message + of))
+    return merged

@@ -93,14 +93,11 @@ class OpenImages(Format):
         frame, where = _frames.read_csv(path), str(path)
         listed = _read_sizes(sizes)
         ids = _frames.text(_column(frame, "ImageID", where), where)
-        objects = frame
         images, size = _images(ids, listed, where)
-        codes, label = np.unique(_labels(objects, where), return_inverse=True)
+        codes, label = np.unique(_labels(frame, where), return_inverse=True)
         index = _index(images, ids)
-        extra = [
-            name for name in objects.columns if name not in ("ImageID", "LabelName", *_CORNERS)
-        ]
-        groups = objects["IsGroupOf"] if "IsGroupOf" in extra else None
+        extra = [name for name in frame.columns if name not in ("ImageID", "LabelName", *_CORNERS)]
+        groups = frame["IsGroupOf"] if "IsGroupOf" in extra else None
         names = _descriptions(descriptions)
         parents = {} if hierarchy is None else read_hierarchy(hierarchy)
         return Annotations(
@@ -108,10 +105,10 @@ class OpenImages(Format):
             labels=tuple(names.get(code, code) for code in codes.tolist()),
             image=index,
             label=label.astype(np.int32),
-            box=_boxes(objects, size[index], where),
+            box=_boxes(frame, size[index], where),
             crowd=None if groups is None else _frames.numbers(groups, where, gaps=True) == 1,
             supercategory=tuple(_parent(code, parents, names) for code in codes.tolist()),
-            attributes={n: _frames.attribute(objects[n]) for n in extra if n != "IsGroupOf"},
+            attributes={n: _frames.attribute(frame[n]) for n in extra if n != "IsGroupOf"},
         )
 
     def read_detections(

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset import __version__
 from openset.findings import UsageError
 from openset.formats._anything import Anything
 from openset.formats._errors import problem, undecodable, wrong_kind
@@ -174,7 +173,8 @@ def _name_of(dtype: np.dtype[Any]) -> str:
     return "T" if dtype.kind == "T" else dtype.str.lstrip("<>=|")
 
 
-def _listed(values: NDArray[Any]) -> dict[str, Any]:
+def _listed(column: NDArray[Any]) -> dict[str, Any]:
+    values = np.asarray(column)
     return {"dtype": _name_of(values.dtype), "values": values.tolist()}
 
 
@@ -197,7 +197,6 @@ def _write(
     statement = {
         "schema_version": SCHEMA_VERSION,
         "kind": kind,
-        "written_by": f"openset {__version__}",
         "dtypes": {name: _name_of(values.dtype) for name, values in held.items()},
         **meta,
     }

@@ -1,4 +1,4 @@
-"""Kernels: sorting, matching, accumulating and reading, on plain columns.
+"""Kernels: sorting, matching, accumulating, resampling and reading, on plain columns.
 
 Each has a compiled form and a NumPy twin with the same results, bit for bit; `backend` says which
 one runs. Nothing here knows what the columns mean to a metric.
@@ -9,8 +9,10 @@ from __future__ import annotations
 from openset.kernels._library import backend
 from openset.kernels.accumulate import PrecisionRecall, accumulate
 from openset.kernels.match import Boxes, MatchColumns, Objects, match
+from openset.kernels.operating_points import operating_points
 from openset.kernels.order import class_order
 from openset.kernels.read import ReadError, ResultColumns, TruthColumns, read_results, read_truth
+from openset.kernels.resample import cumulate, weighted_average_precision
 
 __all__ = [
     "Boxes",
@@ -23,7 +25,10 @@ __all__ = [
     "accumulate",
     "backend",
     "class_order",
+    "cumulate",
     "match",
+    "operating_points",
     "read_results",
     "read_truth",
+    "weighted_average_precision",
 ]

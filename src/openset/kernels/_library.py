@@ -74,7 +74,7 @@ def threads() -> int:
     return os.cpu_count() or 1
 
 
-def pack(kind: type[_Structure], **values: Any) -> _Structure:  # noqa: ANN401
+def pack(kind: type[_Structure], **values: Any) -> _Structure:
     """Fill a C structure; arrays are passed by pointer, None as a null pointer.
 
     Raises:
@@ -93,7 +93,7 @@ def pack(kind: type[_Structure], **values: Any) -> _Structure:  # noqa: ANN401
     return packed
 
 
-def _pointer(name: str, field: Any, array: np.ndarray) -> Any:  # noqa: ANN401
+def _pointer(name: str, field: Any, array: np.ndarray) -> Any:
     if field is ctypes.c_void_p:  # type decided at run time, checked by the caller
         if not array.flags.c_contiguous:
             raise TypeError(f"{name} must be contiguous")

@@ -16,7 +16,7 @@ from ctypes import (
     c_void_p,
 )
 
-ABI = 2
+ABI = 4
 
 _bools, _bytes, _masks = POINTER(c_bool), POINTER(c_uint8), POINTER(c_uint16)
 _ints, _longs = POINTER(c_int32), POINTER(c_int64)
@@ -117,3 +117,67 @@ class TruthOutput(ctypes.Structure):
         *((name, _bytes) for name in ("head", "file_names")),
         *((name, _bytes) for name in ("image_extra_keys", "annotation_extra_keys")),
     )
+
+
+class WeightTable(ctypes.Structure):
+    """How often each resample drew each image."""
+
+    _fields_ = (
+        ("data", c_void_p),
+        ("row_stride", c_int64),
+        ("n_images", c_int32),
+        ("n_resamples", c_int32),
+    )
+
+
+class ResampleInput(ctypes.Structure):
+    """Matched detections and weights."""
+
+    _fields_ = (
+        ("image", _ints),
+        ("class_start", _longs),
+        ("counted", _bools),
+        ("position", _ints),
+        ("matched", _masks),
+        ("ignored", _masks),
+        ("n_positive", _longs),
+        ("recall_grid", _doubles),
+        ("weights", WeightTable),
+        ("n_candidates", c_int64),
+        *((name, c_int32) for name in ("n_classes", "n_thresholds", "n_grid", "area", "threads")),
+    )
+
+
+class CumulateInput(ctypes.Structure):
+    """Flagged detections and weights."""
+
+    _fields_ = (
+        ("class_start", _longs),
+        ("image", _ints),
+        ("flags", _bytes),
+        ("stops", _ints),
+        ("weights", WeightTable),
+        ("n_stops", c_int64),
+        *((name, c_int32) for name in ("n_classes", "n_flags", "threads")),
+    )
+
+
+class OperatingPointInput(ctypes.Structure):
+    """Flagged detections, weights and a recall."""
+
+    _fields_ = (
+        ("class_start", _longs),
+        ("image", _ints),
+        ("flags", _bytes),
+        ("score", _doubles),
+        ("n_positive", _longs),
+        ("weights", WeightTable),
+        ("recall", c_double),
+        *((name, c_int32) for name in ("n_classes", "n_flags", "threads")),
+    )
+
+
+class OperatingPointOutput(ctypes.Structure):
+    """Counts, and whether the recall is reached."""
+
+    _fields_ = (("counts", _ints), ("reached", _bools))

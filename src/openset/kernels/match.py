@@ -169,14 +169,7 @@ def match(
         klass=np.ascontiguousarray(klass, np.int32),
         boxes=_contiguous(boxes, real),
         order=np.ascontiguousarray(order, np.int32),
-        objects=Objects(
-            np.ascontiguousarray(objects.image, np.int32),
-            np.ascontiguousarray(objects.klass, np.int32),
-            _contiguous(objects.boxes, real),
-            np.ascontiguousarray(objects.size, np.float64),
-            np.ascontiguousarray(objects.ignore, np.bool_),
-            np.ascontiguousarray(objects.region, np.bool_),
-        ),
+        objects=_contiguous_objects(objects, real),
         n_images=n_images,
         n_classes=len(class_start) - 1,
         offset=float(offset),
@@ -200,6 +193,17 @@ def match(
 def _contiguous(boxes: Boxes, real: type[np.floating[Any]]) -> Boxes:
     return Boxes(
         *(np.ascontiguousarray(getattr(boxes, field.name), real) for field in fields(Boxes))
+    )
+
+
+def _contiguous_objects(objects: Objects, real: type[np.floating[Any]]) -> Objects:
+    return Objects(
+        np.ascontiguousarray(objects.image, np.int32),
+        np.ascontiguousarray(objects.klass, np.int32),
+        _contiguous(objects.boxes, real),
+        np.ascontiguousarray(objects.size, np.float64),
+        np.ascontiguousarray(objects.ignore, np.bool_),
+        np.ascontiguousarray(objects.region, np.bool_),
     )
 
 

@@ -25,7 +25,15 @@ from openset.kernels._structures import Source, TruthOutput
 _Columns = TypeVar("_Columns")
 REFUSED = 2  # status of the compiled reader: see openset_refusal
 BULK_KEYS = frozenset(
-    "segmentation keypoints num_keypoints license coco_url flickr_url date_captured".split()
+    (
+        "segmentation",
+        "keypoints",
+        "num_keypoints",
+        "license",
+        "coco_url",
+        "flickr_url",
+        "date_captured",
+    )
 )
 
 

@@ -4,7 +4,7 @@ Everything in which published evaluators differ is a field of the protocol; ever
 metric may ask is a column of the matches. No metric touches boxes.
 """
 
-from openset.matching.match import match
+from openset.matching.matcher import match
 from openset.matching.matches import Matches
 from openset.matching.protocol import Protocol
 

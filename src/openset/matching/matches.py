@@ -272,7 +272,7 @@ class Matches:
         return self._count(np.arange(self.n_images), mask)
 
     def _count(self, image: NDArray[Any], mask: Mask) -> Count:
-        if self.weights is None:
+        if self._weights32 is None:
             return int(np.count_nonzero(mask))
         per_image = np.bincount(image[mask], minlength=self.n_images).astype(np.float32)
         return np.rint(per_image @ self._weights32).astype(np.int64)
@@ -365,7 +365,6 @@ class Matches:
         return kernels.weighted_average_precision(
             self.class_start,
             self.image,
-            None if limit is None else self.columns.rank < limit,
             self.columns.position,
             self.columns.matched[:, 0],
             self.columns.ignored[:, 0],
@@ -373,6 +372,7 @@ class Matches:
             self.positives,
             n_thresholds=len(self.protocol.iou),
             recall_grid=RECALL_GRID,
+            counted=None if limit is None else self.columns.rank < limit,
         )
 
     def resampled(self, weights: NDArray[np.uint8]) -> Matches:
@@ -390,5 +390,5 @@ def _take_columns(columns: MatchColumns, keep: Mask, before: NDArray[np.intp]) -
     position = before[columns.position[candidate]].astype(np.int32)
     names = (item.name for item in fields(columns) if item.name not in at_candidates)
     rest = {name: getattr(columns, name) for name in names if name != "position"}
-    taken = {name: None if value is None else value[keep] for name, value in rest.items()}
+    taken: dict[str, Any] = {k: None if v is None else v[keep] for k, v in rest.items()}
     return MatchColumns(position=position, **at_candidates, **taken)

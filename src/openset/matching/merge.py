@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from openset.findings import UsageError
 from openset.kernels import MatchColumns, class_order
+from openset.matching.matcher import tie_keys
 from openset.matching.matches import Matches, Objects
-from openset.tables.columns import ranks
 
 
 def merge(parts: Sequence[Matches]) -> Matches:
@@ -40,19 +40,21 @@ def merge(parts: Sequence[Matches]) -> Matches:
     score = np.concatenate([part.score for part in parts])
     image = _shifted(parts, "image", images)
     row = _shifted(parts, "row", _offsets([_rows(part) for part in parts]))
-    tie = ranks(ids)[image] if first.protocol.ties == "image" else row
+    wild = np.concatenate([part.wild for part in parts])
+    keys = tie_keys(first.protocol, ids, wild)
+    tie = row if keys is None else keys[image]
     order, class_start = class_order(klass, score, tie, first.n_known + 1)
     return replace(
         first,
         labels=_labels(parts)[0],
         image_ids=ids,
-        wild=np.concatenate([part.wild for part in parts]),
+        wild=wild,
         objects=objects,
         image=image[order],
         score=score[order],
         area=np.concatenate([part.area for part in parts])[order],
         row=row[order],
-        tie=tie[order] if first.protocol.ties == "image" else None,
+        tie=None if keys is None else tie[order],
         class_start=class_start,
         columns=_columns(parts, order, object_offset),
         unknownness=_unknownness(parts, order),
@@ -144,7 +146,11 @@ def _columns(
 
 
 def _unknownness(parts: Sequence[Matches], order: NDArray[np.int32]) -> NDArray[np.float64] | None:
-    columns = [part.unknownness for part in parts]
-    if any(column is None for column in columns):
+    # A shard without detections has no unknownness to give, and none to miss.
+    columns = [part.unknownness for part in parts if len(part)]
+    present = [column for column in columns if column is not None]
+    if not present:
         return None
-    return np.concatenate(columns)[order]  # type: ignore[arg-type]
+    if len(present) < len(columns):
+        raise UsageError("some shards have unknownness and others do not")
+    return np.concatenate(present)[order]

@@ -52,7 +52,8 @@ class Protocol:
         iou: Overlap thresholds; the first is the one for everything that uses a single threshold.
         iou_inclusive: Whether an overlap equal to the threshold is a match.
         prefer_later: On equal overlaps the later object wins (pycocotools), else the first.
-        ties: Order of equal scores: by ``image`` id, or as in the ``input``.
+        ties: Order of equal scores: by ``image`` id, as in the ``input``, or ``closed-first`` (as in
+            the input, but closed-set images before wild ones).
         ignore: Which flags of an object take it out of the evaluation.
         regions: Ignored crowds are regions: overlap is the covered share of the detection, and any
             number of detections may fall on one.
@@ -94,7 +95,7 @@ class Protocol:
     iou: tuple[float, ...] = COCO_IOU
     iou_inclusive: bool = True
     prefer_later: bool = True
-    ties: Literal["image", "input"] = "image"
+    ties: Literal["image", "input", "closed-first"] = "image"
     ignore: tuple[Literal["crowd", "difficult"], ...] = ("crowd", "difficult")
     regions: bool = True
     max_detections: int | None = 100
@@ -216,7 +217,7 @@ def _presets() -> dict[str, Protocol]:
             float32_overlaps=True,
             rule="elephant",
             iou=(0.5,),
-            ties="input",
+            ties="closed-first",
             ignore=(),
             regions=False,
             max_detections=None,

@@ -7,11 +7,13 @@ precision-recall curve needs its values there and nowhere else.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from openset import kernels
 from openset.matching import Matches
 
 
@@ -55,7 +57,7 @@ def curve(matches: Matches, iou: float | None = None) -> Curve:
 def running(
     mask: NDArray[np.bool_], class_start: NDArray[Any], at: NDArray[np.intp]
 ) -> NDArray[np.int64]:
-    """How many of `mask` stand at or before each position of `at`, counted from its class's start."""
+    """How many of `mask` stand at or before each position of `at`, from its class's start."""
     total = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
     klass = np.searchsorted(class_start, at, side="right") - 1
     return np.asarray(total[at + 1] - total[class_start[klass]])
@@ -64,9 +66,42 @@ def running(
 def envelope(values: NDArray[np.floating], start: NDArray[np.intp]) -> NDArray[np.floating]:
     """Within each class, the largest value at or after each position."""
     result = np.empty_like(values)
-    for low, high in zip(start[:-1], start[1:], strict=True):
+    for low, high in pairwise(start.tolist()):
         result[low:high] = np.maximum.accumulate(values[low:high][::-1])[::-1]
     return result
+
+
+def resampled_precision(
+    matches: Matches,
+    iou: float | None,
+    positives: NDArray[np.int64],
+    *,
+    grid: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:
+    """Average precision at one overlap threshold, by class [K + 1] and resample.
+
+    Args:
+        matches: Matched detections with weights.
+        iou: The overlap threshold.
+        positives: Objects, by class and resample.
+        grid: Recalls over which the envelope is averaged; None for the area under it.
+    """
+    assert matches.weights is not None
+    outcome = matches.outcome(iou)
+    position = np.flatnonzero(outcome.correct).astype(np.int32)
+    return kernels.weighted_average_precision(
+        matches.class_start,
+        matches.image,
+        position,
+        np.ones(len(position), np.uint16),
+        np.zeros(len(position), np.uint16),
+        matches.weights,
+        np.broadcast_to(positives, (len(positives), matches.weights.shape[1])),
+        n_thresholds=1,
+        recall_grid=np.ones(1) if grid is None else grid,
+        counted=~outcome.ignored,
+        area=grid is None,
+    )[:, 0]
 
 
 def hits_needed(positives: NDArray[Any], recall: Any) -> NDArray[np.int64]:

@@ -21,9 +21,8 @@ from openset.findings import UsageError
 from openset.matching import Matches
 from openset.matching.matches import DETECTION_LIMITS, SIZE_RANGES
 from openset.metrics._classes import class_mean, settle, without_unknown
-from openset.metrics._curves import Curve, curve, envelope, hits_needed
+from openset.metrics._curves import Curve, curve, envelope, hits_needed, resampled_precision
 from openset.metrics._spec import Value, metric
-from openset.metrics._tally import tallies
 from openset.plugins import lookup
 
 COCO = "Lin et al., Microsoft COCO, ECCV 2014"
@@ -84,21 +83,30 @@ def ar_known(matches: Matches, *, limit: int = 100, size: str = "all") -> Value:
 
     The limit is per image and class; sizes as in COCO. Needs a protocol with COCO matching.
     """
+    return _mean_recall(matches, range(matches.n_known), "known classes", limit, size)
+
+
+@metric("ar_unknown", title="AR unknown", paper=COCO)
+def ar_unknown(matches: Matches, *, limit: int = 100, size: str = "all") -> Value:
+    """Average recall of the class "unknown" over IoU thresholds. Options as in `ar_known`."""
+    return _mean_recall(matches, [matches.n_known], "unknown classes", limit, size)
+
+
+def _mean_recall(
+    matches: Matches, classes: Sequence[int], what: str, limit: int, size: str
+) -> Value:
     if matches.protocol.rule != "coco":
         return Value.missing(f"protocol {matches.protocol.name} does not match at many IoUs")
     if limit not in DETECTION_LIMITS:
         raise UsageError(f"limit must be one of {DETECTION_LIMITS}, not {limit}")
     if matches.weights is not None:
-        return _resampled_recall(matches, limit)
+        return class_mean(_resampled_recall(matches, limit), matches, classes, what)
     column = DETECTION_LIMITS.index(limit)
-    recall = matches.precision_recall.recall[:, :-1, _size_index(size), column]
-    found = recall[~np.isnan(recall)]
-    if not len(found):
-        return Value.missing("no known class has an object of that size")
-    return Value(float(found.mean()), params={"limit": limit, "size": size})
+    recall = matches.precision_recall.recall[:, :, _size_index(size), column].mean(axis=0)
+    return class_mean(recall, matches, classes, what).with_params(limit=limit, size=size)
 
 
-def _resampled_recall(matches: Matches, limit: int) -> Value:
+def _resampled_recall(matches: Matches, limit: int) -> NDArray[np.float64]:
     columns = matches.columns
     near = columns.rank[columns.position] < limit
     at = columns.position[near]
@@ -106,8 +114,7 @@ def _resampled_recall(matches: Matches, limit: int) -> Value:
     mask[at] = True
     # Recall is linear in hits, so the hits of all thresholds can be added up first.
     hits = matches.count_by_class(mask, np.bitwise_count(columns.matched[near, 0]))
-    recall = _over(hits, matches.positives * len(matches.protocol.iou))
-    return class_mean(recall, matches, range(matches.n_known), "known classes")
+    return _over(hits, matches.positives * len(matches.protocol.iou))
 
 
 @metric("precision_known", title="precision known", paper="Han et al., CVPR 2022")
@@ -145,7 +152,7 @@ def _mean_ap(
 ) -> Value:
     values = per_class(matches, iou=iou, size=size, interpolation=interpolation)
     used = interpolation or matches.protocol.interpolation
-    shown = {"iou": list(matches.protocol.iou) if iou is None else iou}
+    shown: dict[str, Any] = {"iou": list(matches.protocol.iou) if iou is None else iou}
     if size != "all":
         shown["size"] = size
     return class_mean(values, matches, classes, what).with_params(interpolation=used, **shown)
@@ -180,31 +187,8 @@ def _resampled(matches: Matches, iou: float | None, how: str) -> NDArray[np.floa
     """Average precision per class and resample [K + 1, B]."""
     if how == "101-point" and matches.protocol.rule == "coco":
         return _resampled_grid(matches, iou)
-    outcome = matches.outcome(iou)
-    values = np.zeros(matches.positives.shape)
-    for tally in tallies(matches, outcome.correct, ~outcome.ignored, unknown=True):
-        n = matches.positives[tally.klass, tally.columns]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            recall, precision = tally.hits / n, tally.hits / tally.counts[0]
-        height = np.maximum.accumulate(np.nan_to_num(precision)[::-1])[::-1]
-        if how == "area":
-            area = (np.diff(recall, axis=0, prepend=0) * height).sum(axis=0)
-        else:
-            area = _mean_at(recall, height, _POINTS[how])
-        values[tally.klass, tally.columns] = area
-    return np.where(matches.positives > 0, values, np.nan)
-
-
-def _mean_at(
-    recall: NDArray[np.float64], height: NDArray[np.float64], points: NDArray[Any]
-) -> NDArray[np.float64]:
-    """Mean of the envelope at the first stop that reaches each recall point, 0 where none does."""
-    total = np.zeros(recall.shape[1])
-    for point in points:
-        reached = recall.astype(points.dtype) >= point
-        at = reached.argmax(axis=0)
-        total += np.where(reached[-1], height[at, np.arange(len(total))], 0)
-    return total / len(points)
+    grid = None if how == "area" else _POINTS[how].astype(np.float64)
+    return resampled_precision(matches, iou, matches.positives, grid=grid)
 
 
 def _resampled_grid(matches: Matches, iou: float | None) -> NDArray[np.float64]:

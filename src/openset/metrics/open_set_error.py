@@ -10,8 +10,8 @@ import numpy as np
 
 from openset.matching import Matches
 from openset.metrics._classes import without_unknown
+from openset.metrics._points import nearest_to
 from openset.metrics._spec import Value, metric
-from openset.metrics._tally import n_columns, nearest, pick, positives_of, tallies
 
 MILLER = "Miller et al., Dropout Sampling for Robust Object Detection, ICRA 2018"
 FMIYC = "FindMeIfYouCan: Bringing Open Set Metrics to near, far and farther OOD Object Detection"
@@ -130,13 +130,11 @@ def a_ose_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
     """
     level = matches.protocol.recall if recall is None else recall
     levels = sorted({*matches.protocol.recalls, level}) if matches.weights is None else [level]
-    numbers = np.zeros((len(levels), n_columns(matches)))
-    for tally in tallies(matches, matches.outcome().correct, matches.open_set_errors):
-        positives = positives_of(matches, tally)
-        for row, value in zip(numbers, levels, strict=True):
-            row[tally.columns] += pick(tally.counts[0], nearest(tally, positives, value))
+    hit, error = matches.outcome().correct, matches.open_set_errors
+    points = [nearest_to(matches, value, hit, error) for value in levels]
+    numbers = [point.counts[0][:-1].sum(axis=0) for point in points]
     if matches.weights is not None:
-        return Value(numbers[0])
+        return Value(numbers[0].astype(np.float64))
     parts = {f"{value:.2f}": int(row[0]) for value, row in zip(levels, numbers, strict=True)}
     return Value(float(parts[f"{level:.2f}"]), params={"recall": level}, parts=parts)
 

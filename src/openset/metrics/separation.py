@@ -8,6 +8,7 @@ counts, never alone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +61,7 @@ class _Points:
     negative: NDArray[np.float64]
 
 
-def _measure(matches: Matches, function) -> Value:  # type: ignore[no-untyped-def]
+def _measure(matches: Matches, function: Callable[[_Points], NDArray[np.float64]]) -> Value:
     if matches.unknownness is None:
         return Value.missing("the detections have no unknownness (see openset.scorers)")
     keep = matches.score >= matches.protocol.minimum_score

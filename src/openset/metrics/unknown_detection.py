@@ -10,8 +10,8 @@ import numpy as np
 
 from openset.matching import Matches
 from openset.metrics._classes import without_unknown
+from openset.metrics._points import nearest_to
 from openset.metrics._spec import Value, metric
-from openset.metrics._tally import n_columns, nearest, pick, positives_of, tallies
 from openset.metrics.open_set_error import _countable_unknown, _hit_by_known
 
 ZHAO = "Zhao et al., Revisiting Open World Object Detection, TCSVT 2023"
@@ -87,13 +87,10 @@ def unknown_precision_at_recall(matches: Matches, *, recall: float | None = None
         return Value.missing("no detection is labelled unknown")
     levels = sorted({*matches.protocol.recalls, level}) if matches.weights is None else [level]
     outcome = matches.outcome()
-    numbers = np.zeros((len(levels), n_columns(matches)))
-    for tally in tallies(matches, outcome.correct, ~outcome.ignored, unknown=True):
-        if tally.klass < matches.n_known:
-            continue
-        for row, value in zip(numbers, levels, strict=True):
-            at = nearest(tally, positives_of(matches, tally), value)
-            row[tally.columns] = pick(tally.hits, at) / np.maximum(pick(tally.counts[0], at), 1)
+    # Known labels are masked out, so that only the class "unknown" is walked.
+    hit, counted = (x & matches.labelled_unknown for x in (outcome.correct, ~outcome.ignored))
+    points = [nearest_to(matches, value, hit, counted) for value in levels]
+    numbers = [point.hits[-1] / np.maximum(point.counts[0][-1], 1) for point in points]
     if matches.weights is not None:
         return Value(numbers[0])
     parts = {f"{value:.2f}": float(row[0]) for value, row in zip(levels, numbers, strict=True)}

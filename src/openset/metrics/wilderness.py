@@ -21,28 +21,26 @@ Not comparable across benchmarks with another wilderness ratio, nor between vari
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.matching import Matches
+from openset.metrics._points import positives_of
 from openset.metrics._spec import Value, metric
-from openset.metrics._tally import (
-    first_reaching,
-    n_columns,
-    nearest,
-    pick,
-    positives_of,
-    tallies,
+from openset.metrics._wilderness import (
+    VARIANTS,
+    WITHOUT_SPLIT,
+    at_thresholds,
+    curve_levels,
+    first_wild,
+    resampled_average,
 )
 from openset.metrics.average_precision import ap_known
 from openset.plugins import lookup
 
 DHAMIJA = "Dhamija et al., The Overlooked Elephant of Object Detection: Open Set, WACV 2020"
-WITHOUT_SPLIT = frozenset({"ratio-of-sums", "nearest-recall"})
-LEVELS = 0.1  # step of the wilderness ratio in curves, as in the authors' code
 
 
 @metric(
@@ -76,19 +74,41 @@ def wilderness_impact(
     """
     level = matches.protocol.recall if recall is None else recall
     name = variant or matches.protocol.wilderness
-    compute = lookup(_VARIANTS, name, "variant of Wilderness Impact")
+    compute = lookup(VARIANTS, name, "variant of Wilderness Impact")
     shown: dict[str, Any] = {"recall": level, "variant": name, "iou": matches.protocol.iou[0]}
-    if name in WITHOUT_SPLIT:
-        return compute(matches, level, None).with_params(**shown)
-    wild = int(matches.wild.sum())
-    if wild == 0 or wild == matches.n_images:
-        which = "no wild image" if wild == 0 else "no closed-set image"
-        return Value.missing(f"there is {which}: the split of closed and open set is empty")
-    chosen = None if ratio is None else _wild_images(matches, ratio)
-    if ratio is not None and chosen is None:
-        return Value.missing(f"there are too few wild images for a ratio of {ratio}", params=shown)
-    used = ratio if ratio is not None else wild / (matches.n_images - wild)
-    return compute(matches, level, chosen).with_params(ratio=used, **shown)
+    if name not in WITHOUT_SPLIT:
+        missing = _no_split(matches)
+        if missing:
+            return Value.missing(missing, params=shown)
+        wild, closed = int(matches.wild.sum()), int((~matches.wild).sum())
+        shown["ratio"] = wild / closed if ratio is None else ratio
+        wanted = wild if ratio is None else int(ratio * closed)
+        if wanted > wild:
+            why = f"there are too few wild images for a ratio of {ratio}"
+            return Value.missing(why, params=shown)
+        if wanted < wild:
+            matches = _with_first_wild(matches, wanted)
+    numbers = compute(matches, level, positives_of(matches))
+    return _value(matches, numbers, f"no known class reaches recall {level}").with_params(**shown)
+
+
+def _no_split(matches: Matches) -> str:
+    """Why closed-set and wild images cannot be told apart, or nothing."""
+    if matches.wild.all():
+        return "there is no closed-set image: the split of closed and open set is empty"
+    return "" if matches.wild.any() else "there is no wild image: the open set is empty"
+
+
+def _with_first_wild(matches: Matches, wanted: int) -> Matches:
+    member = first_wild(matches, np.array([wanted]))
+    return matches.resampled(member if matches.weights is None else matches.weights * member)
+
+
+def _value(matches: Matches, numbers: NDArray[np.float64], why: str) -> Value:
+    """One number for the data (a single column), all of them for resamples."""
+    if len(numbers) > 1:
+        return Value(numbers)
+    return Value(float(numbers[0])) if np.isfinite(numbers[0]) else Value.missing(why)
 
 
 @metric(
@@ -97,7 +117,6 @@ def wilderness_impact(
     better="lower",
     range=(None, None),
     paper=DHAMIJA,
-    resampled=False,
 )
 def average_wilderness_impact(
     matches: Matches,
@@ -109,8 +128,11 @@ def average_wilderness_impact(
     """Mean of Wilderness Impact over wilderness ratios 0.1, 0.2, ... (AWI).
 
     The paper names it and gives no code; it does not say whether ratio 0, where WI is 0, belongs
-    to the mean. `include_zero` includes it. `parts` is the curve.
+    to the mean. `include_zero` includes it. `parts` is the curve. Only the pooled reading has an
+    interval.
     """
+    if matches.weights is not None:
+        return _resampled_average(matches, recall, variant)
     curve = wilderness_curve(matches, recall=recall, variant=variant)
     if curve.value is None:
         return curve
@@ -119,6 +141,13 @@ def average_wilderness_impact(
         return Value.missing("the curve has undefined points", parts=curve.parts)
     mean = float(np.mean(np.array(values, np.float64)))
     return Value(mean, count=len(values), params=curve.params, parts=curve.parts)
+
+
+def _resampled_average(matches: Matches, recall: float | None, variant: str | None) -> Value:
+    if (variant or matches.protocol.wilderness) != "pooled" or _no_split(matches):
+        return Value.missing("only the pooled reading is resampled")
+    level = matches.protocol.recall if recall is None else recall
+    return Value(resampled_average(matches, level))
 
 
 @metric(
@@ -141,11 +170,14 @@ def wilderness_curve(
     level = matches.protocol.recall if recall is None else recall
     if name in WITHOUT_SPLIT:
         return Value.missing("this variant knows no split into closed and wild images")
-    if not matches.wild.any() or matches.wild.all():
-        return Value.missing("the split of closed and open set is empty")
-    ratios, member = _levels(matches)
-    whole = matches.resampled(member)
-    values = _VARIANTS[name](whole, level, matches.positives[:-1, None]).value
+    missing = _no_split(matches)
+    if missing:
+        return Value.missing(missing)
+    ratios, wanted = curve_levels(matches)
+    member = matches.resampled(first_wild(matches, wanted))
+    values = lookup(VARIANTS, name, "variant of Wilderness Impact")(
+        member, level, positives_of(matches)
+    )
     parts = {
         f"{ratio:.1f}": None if np.isnan(v) else float(v)
         for ratio, v in zip(ratios, values, strict=True)
@@ -169,9 +201,11 @@ def ap_known_curve(matches: Matches, *, iou: float | None = None) -> Value:
     Ratios and images as in `wilderness_curve`. Recall keeps all known objects as its base, so that
     the curve falls by false positives alone. `parts` holds the curve.
     """
-    if not matches.wild.any() or matches.wild.all():
-        return Value.missing("the split of closed and open set is empty")
-    ratios, member = _levels(matches)
+    missing = _no_split(matches)
+    if missing:
+        return Value.missing(missing)
+    ratios, wanted = curve_levels(matches)
+    member = first_wild(matches, wanted)
     points = [ap_known(matches.on(column.astype(np.bool_)), iou=iou) for column in member.T]
     parts = {f"{ratio:.1f}": point.value for ratio, point in zip(ratios, points, strict=True)}
     last = points[-1]
@@ -193,14 +227,12 @@ def score_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
     The value is the mean over the classes that reach it; `parts` has every class.
     """
     level = matches.protocol.recall if recall is None else recall
-    correct = matches.outcome().correct & ~matches.wild[matches.image]
-    positives = _closed_positives(matches)
-    parts: dict[str, float | None] = dict.fromkeys(matches.vocabulary.known)
-    for tally in tallies(matches, correct):
-        stop = int(first_reaching(tally, positives[tally.klass], level)[0])
-        if stop >= 0:
-            name = matches.vocabulary.known[tally.klass]
-            parts[name] = float(matches.score[tally.positions[stop]])
+    above, *_ = at_thresholds(matches, level, np.ones(len(matches), np.bool_))[2:]
+    names = matches.vocabulary.known
+    parts: dict[str, float | None] = dict.fromkeys(names)
+    for klass in np.flatnonzero(~np.isnan(above[:, 0])):
+        last = int(matches.class_start[klass] + above[klass, 0]) - 1
+        parts[names[klass]] = float(matches.score[last])
     found = [score for score in parts.values() if score is not None]
     shown = {"recall": level}
     if not found:
@@ -265,196 +297,3 @@ def _nearest_score(falling: NDArray[np.float64], levels: NDArray[np.float64]) ->
     above = np.searchsorted(-falling, -falling[np.maximum(below - 1, 0)])
     closer = np.abs(falling[above] - levels) <= np.abs(falling[below] - levels)
     return np.where(closer, above, np.searchsorted(-falling, -falling[below]))
-
-
-# ---------------------------------------------------------------------- operating points
-
-
-def _ratio_of_sums(matches: Matches, recall: float, _: Any) -> Value:
-    return _at_nearest(matches, recall, matches.open_set_errors, ~matches.outcome().ignored)
-
-
-def _nearest_recall(matches: Matches, recall: float, _: Any) -> Value:
-    outcome = matches.outcome()
-    wrong = matches.open_set_errors & outcome.wrong
-    return _at_nearest(matches, recall, wrong, ~(outcome.ignored | wrong))
-
-
-def _at_nearest(
-    matches: Matches, recall: float, part: NDArray[np.bool_], whole: NDArray[np.bool_]
-) -> Value:
-    """Ratio of two counts of detections, each class cut at its nearest recall."""
-    above = np.zeros(n_columns(matches))
-    below = np.zeros(n_columns(matches))
-    for tally in tallies(matches, matches.outcome().correct, part, whole):
-        at = nearest(tally, positives_of(matches, tally), recall)
-        above[tally.columns] += pick(tally.counts[0], at)
-        below[tally.columns] += pick(tally.counts[1], at)
-    return _single(matches, above, below, "no known class has detections")
-
-
-def _single(matches: Matches, above: Any, below: Any, why: str) -> Value:
-    if matches.weights is None:
-        return Value.ratio(above[0], below[0], why=why)
-    return Value.ratio(above, below)
-
-
-def _closed_points(
-    matches: Matches, recall: float, wild: NDArray[np.bool_] | None
-) -> tuple[NDArray[np.float64], ...]:
-    """Per class and column: TP + FP on closed images, TP, and FP on wild images, at one threshold.
-
-    The threshold of a class is the score at which its recall on closed-set images reaches the
-    level; classes that never reach it are NaN.
-    """
-    outcome = matches.outcome()
-    open_image = matches.wild if wild is None else wild
-    closed, is_open = ~matches.wild[matches.image], open_image[matches.image]
-    correct, counted = outcome.correct & closed, ~outcome.ignored & closed
-    extra = ~outcome.ignored & is_open
-    shape = (matches.n_known, n_columns(matches))
-    total, right, wrong = (np.full(shape, np.nan) for _ in range(3))
-    positives = _closed_positives(matches)
-    for tally in tallies(matches, correct, counted, correct, extra, whole_ties=True):
-        at = first_reaching(tally, positives[tally.klass, tally.columns], recall)
-        for table, counts in zip((total, right, wrong), tally.counts, strict=True):
-            table[tally.klass, tally.columns] = np.where(at < 0, np.nan, pick(counts, at))
-    return total, right, wrong
-
-
-def _closed_positives(matches: Matches) -> NDArray[np.float64]:
-    objects = matches.objects
-    keep = ~objects.ignored & ~matches.wild[objects.image] & (objects.klass < matches.n_known)
-    table = np.zeros((matches.n_known, matches.n_images))
-    np.add.at(table, (objects.klass[keep], objects.image[keep]), 1)
-    if matches.weights is None:
-        return table.sum(axis=1, keepdims=True)
-    return np.asarray(table @ matches.weights)
-
-
-def _pooled(matches: Matches, recall: float, wild: Any) -> Value:
-    total, _, wrong = _closed_points(matches, recall, _mask(matches, wild))
-    why = f"no known class reaches recall {recall} on closed-set images"
-    return _single(matches, np.nansum(wrong, axis=0), np.nansum(total, axis=0), why)
-
-
-def _mean_precision(matches: Matches, recall: float, wild: Any) -> Value:
-    total, right, wrong = _closed_points(matches, recall, _mask(matches, wild))
-    return _finish(matches, _nanmean(right / total) / _nanmean(right / (total + wrong)) - 1, recall)
-
-
-def _mean_ratio(matches: Matches, recall: float, wild: Any) -> Value:
-    total, _, wrong = _closed_points(matches, recall, _mask(matches, wild))
-    return _finish(matches, _nanmean(wrong / total), recall)
-
-
-def _nanmean(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    present = ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(present, values, 0).sum(axis=0) / present.sum(axis=0))
-
-
-def _finish(matches: Matches, values: NDArray[np.float64], recall: float) -> Value:
-    if matches.weights is not None:
-        return Value(values)
-    if not np.isfinite(values[0]):
-        return Value.missing(f"no known class reaches recall {recall}")
-    return Value(float(values[0]), count=matches.n_known)
-
-
-def _mask(matches: Matches, wild: Any) -> NDArray[np.bool_] | None:
-    """The chosen wild images as a mask; under `wilderness_curve` the weights choose them."""
-    return wild if isinstance(wild, np.ndarray) and wild.dtype == np.bool_ else None
-
-
-def _elephant(matches: Matches, recall: float, wild: Any) -> Value:
-    """Ratio of class means of interpolated precision: without wild images, and with them."""
-    if matches.weights is None:
-        member = np.ones((matches.n_images, 2), np.uint8)
-        member[matches.wild, 0] = 0
-        chosen = _mask(matches, wild)
-        if chosen is not None:
-            member[:, 1] = ~matches.wild | chosen
-        mean = _interpolated(matches.resampled(member), recall, matches.positives[:-1, None])
-        return _finish(matches, (mean[:1] / mean[1:] - 1).astype(np.float64), recall)
-    positives = wild if isinstance(wild, np.ndarray) and wild.dtype != np.bool_ else None
-    if positives is not None:  # columns are ratios, the first without wild images
-        mean = _interpolated(matches, recall, positives)
-        return Value((mean[0] / mean - 1).astype(np.float64))
-    closed = matches.resampled(matches.weights * ~matches.wild[:, None])
-    without = _interpolated(closed, recall, matches.positives[:-1])
-    return Value(
-        (without / _interpolated(matches, recall, matches.positives[:-1]) - 1).astype(float)
-    )
-
-
-def _interpolated(matches: Matches, recall: float, positives: Any) -> NDArray[np.float32]:
-    """Class mean of the envelope precision at a recall, over classes with detections, in float32."""
-    outcome = matches.outcome()
-    values = np.full((matches.n_known, n_columns(matches)), np.nan, np.float32)
-    counted = ~outcome.ignored
-    level = np.float32(recall)
-    for tally in tallies(matches, outcome.correct, counted):
-        n = positives[tally.klass].astype(np.float32)
-        n = n[tally.columns] if n.size > 1 else n
-        with np.errstate(invalid="ignore", divide="ignore"):
-            precision = (tally.hits / tally.counts[0]).astype(np.float32)
-            reached = tally.hits.astype(np.float32) / n >= level
-        high = np.where(reached & ~np.isnan(precision), precision, 0).max(axis=0)
-        present = _detected(matches, tally.klass, tally.columns)
-        values[tally.klass, tally.columns] = np.where(present, high, np.nan)
-    present = ~np.isnan(values)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        total = np.where(present, values, np.float32(0)).sum(axis=0, dtype=np.float32)
-        return np.asarray(total / present.sum(axis=0).astype(np.float32))
-
-
-def _detected(matches: Matches, klass: int, columns: slice) -> NDArray[np.bool_]:
-    """Per column: whether the class has any detection on the images drawn."""
-    assert matches.weights is not None
-    low, high = matches.class_start[klass], matches.class_start[klass + 1]
-    images = np.unique(matches.image[low:high])
-    return np.asarray(matches.weights[images, columns].any(axis=0))
-
-
-_VARIANTS: dict[str, Callable[[Matches, float, Any], Value]] = {
-    "pooled": _pooled,
-    "mean-precision": _mean_precision,
-    "mean-ratio": _mean_ratio,
-    "elephant": _elephant,
-    "ratio-of-sums": _ratio_of_sums,
-    "nearest-recall": _nearest_recall,
-}
-
-
-# ---------------------------------------------------------------------- wilderness ratios
-
-
-def _wild_images(matches: Matches, ratio: float) -> NDArray[np.bool_] | None:
-    """The first wild images, that many per closed-set image; None if there are too few."""
-    wanted = int(ratio * int((~matches.wild).sum()))
-    wild = np.flatnonzero(matches.wild)
-    if wanted > len(wild):
-        return None
-    mask = np.zeros(matches.n_images, np.bool_)
-    mask[wild[:wanted]] = True
-    return mask
-
-
-def _levels(matches: Matches) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-    """Wilderness ratios 0, 0.1, ..., below 5, and which images take part at each.
-
-    The authors' code multiplies float32 levels; under NumPy 1 the product was float64 and a level
-    could lose an image, which `numpy1_levels` reproduces.
-    """
-    closed = int((~matches.wild).sum())
-    steps = np.arange(0, 5, LEVELS).astype(np.float32)
-    if matches.protocol.numpy1_levels:
-        wanted = (steps.astype(np.float64) * closed).astype(np.int64)
-    else:
-        wanted = (steps * np.float32(closed)).astype(np.int64)
-    wild = np.flatnonzero(matches.wild)
-    wanted = wanted[wanted <= len(wild)]
-    member = np.ones((matches.n_images, len(wanted)), np.uint8)
-    member[wild] = np.arange(len(wild))[:, None] < wanted
-    return np.round(steps[: len(wanted)].astype(np.float64), 1), member

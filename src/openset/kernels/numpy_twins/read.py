@@ -6,30 +6,70 @@ two equal keys), goes to `strict_json`, which is slow and says exactly what is w
 
 from __future__ import annotations
 
-import functools
 import json
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.kernels.numpy_twins import strict_json
-from openset.kernels.read import BULK_KEYS, ResultColumns, TruthColumns
+from openset.kernels.read import ResultColumns, TruthColumns
 
 MAX_INTEGER = 1 << 53
 _ABSENT = -(1 << 62)  # an integer that no file may contain
 
 
-class _Doubtful(Exception):
+Box = tuple[float, float, float, float]
+_Kind = TypeVar("_Kind")
+
+
+class _DoubtfulError(Exception):
     """The strict reader shall decide."""
+
+
+class _Bulk(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """Keys that are skipped; any other unknown key is doubtful."""
+
+    segmentation: msgspec.Raw = msgspec.Raw()
+    keypoints: msgspec.Raw = msgspec.Raw()
+    num_keypoints: msgspec.Raw = msgspec.Raw()
+    license: msgspec.Raw = msgspec.Raw()
+    coco_url: msgspec.Raw = msgspec.Raw()
+    flickr_url: msgspec.Raw = msgspec.Raw()
+    date_captured: msgspec.Raw = msgspec.Raw()
+
+
+class _Result(_Bulk, kw_only=True, forbid_unknown_fields=True, gc=False):
+    image_id: int
+    category_id: int
+    bbox: Box
+    score: float
+
+
+class _Image(_Bulk, kw_only=True, forbid_unknown_fields=True, gc=False):
+    id: int
+    width: float = math.nan
+    height: float = math.nan
+    file_name: str = ""
+
+
+class _Annotation(_Bulk, kw_only=True, forbid_unknown_fields=True, gc=False):
+    id: int
+    image_id: int
+    category_id: int
+    bbox: Box
+    area: float = math.nan
+    iscrowd: int = _ABSENT
 
 
 def read_results(text: bytes) -> ResultColumns:
     """See ``openset.kernels.read_results``."""
     try:
         return _typed_results(text)
-    except _Doubtful:
+    except _DoubtfulError:
         return strict_json.read_results(text)
 
 
@@ -37,44 +77,15 @@ def read_truth(text: bytes) -> TruthColumns:
     """See ``openset.kernels.read_truth``."""
     try:
         return _typed_truth(text)
-    except _Doubtful:
+    except _DoubtfulError:
         return strict_json.read_truth(text)
 
 
-@functools.cache
-def _types() -> dict[str, Any]:
-    """Build the record types; an unknown key is an error, hence doubtful."""
-    import msgspec
-
-    box = tuple[float, float, float, float]
-    bulk = [(key, msgspec.Raw, msgspec.Raw()) for key in sorted(BULK_KEYS)]
-    optional = [(key, float, float("nan")) for key in ("width", "height")]
-    options = {"forbid_unknown_fields": True, "gc": False}
-    return {
-        "result": msgspec.defstruct(
-            "Result",
-            [("image_id", int), ("category_id", int), ("bbox", box), ("score", float), *bulk],
-            **options,
-        ),
-        "image": msgspec.defstruct(
-            "Image", [("id", int), *optional, ("file_name", str, ""), *bulk], **options
-        ),
-        "annotation": msgspec.defstruct(
-            "Annotation",
-            [("id", int), ("image_id", int), ("category_id", int), ("bbox", box)]
-            + [("area", float, float("nan")), ("iscrowd", int, _ABSENT), *bulk],
-            **options,
-        ),
-    }
-
-
-def _decode(text: bytes | memoryview, kind: Any) -> Any:  # noqa: ANN401
-    import msgspec
-
+def _decode(text: bytes, kind: type[_Kind]) -> _Kind:
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise _Doubtful from error
+        raise _DoubtfulError from error
 
 
 def _check_text(text: bytes) -> None:
@@ -83,33 +94,33 @@ def _check_text(text: bytes) -> None:
         try:
             text.decode()
         except UnicodeDecodeError as error:
-            raise _Doubtful from error
+            raise _DoubtfulError from error
 
 
 def _check_keys(text: bytes, counts: dict[str, int]) -> None:
     """Doubt a text in which a key is written more, or fewer, times than records have it."""
     for key, count in counts.items():
         if text.count(b'"%s"' % key.encode()) != count:
-            raise _Doubtful
+            raise _DoubtfulError
 
 
 def _integers(values: Sequence[int]) -> NDArray[np.int64]:
     try:
         column = np.array(values, np.int64)
     except OverflowError as error:
-        raise _Doubtful from error
+        raise _DoubtfulError from error
     if (np.abs(column) > MAX_INTEGER).any():
-        raise _Doubtful
+        raise _DoubtfulError
     return column
 
 
-def _boxes(records: Sequence[Any]) -> NDArray[np.float64]:
+def _boxes(records: Sequence[_Result] | Sequence[_Annotation]) -> NDArray[np.float64]:
     return np.array([record.bbox for record in records], np.float64).reshape(-1, 4)
 
 
 def _typed_results(text: bytes) -> ResultColumns:
     _check_text(text)
-    records = _decode(text, list[_types()["result"]])
+    records = _decode(text, list[_Result])
     keys = ("image_id", "category_id", "bbox", "score")
     _check_keys(text, dict.fromkeys(keys, len(records)))
     return ResultColumns(
@@ -122,16 +133,14 @@ def _typed_results(text: bytes) -> ResultColumns:
 
 
 def _typed_truth(text: bytes) -> TruthColumns:
-    import msgspec
-
     _check_text(text)
     parts = _decode(text, dict[str, msgspec.Raw])
     _check_keys(text, {"images": 1, "annotations": 1})
     if not parts.keys() >= {"images", "annotations"}:
-        raise _Doubtful
+        raise _DoubtfulError
     image_text, text = bytes(parts.pop("images")), bytes(parts.pop("annotations"))
-    images = _decode(image_text, list[_types()["image"]])
-    records = _decode(text, list[_types()["annotation"]])
+    images = _decode(image_text, list[_Image])
+    records = _decode(text, list[_Annotation])
     width = np.array([image.width for image in images], np.float64)
     height = np.array([image.height for image in images], np.float64)
     area = np.array([record.area for record in records], np.float64)
@@ -156,7 +165,7 @@ def _typed_truth(text: bytes) -> TruthColumns:
     )
 
 
-def _crowd(records: Sequence[Any]) -> tuple[NDArray[np.bool_], int]:
+def _crowd(records: Sequence[_Annotation]) -> tuple[NDArray[np.bool_], int]:
     """Return the crowd flags and how many annotations have one."""
     flags = [record.iscrowd for record in records]
     present = [flag for flag in flags if flag != _ABSENT]
@@ -164,18 +173,14 @@ def _crowd(records: Sequence[Any]) -> tuple[NDArray[np.bool_], int]:
     return np.array([flag not in (0, _ABSENT) for flag in flags], np.bool_), len(present)
 
 
-def _check_optional(
-    text: bytes, n: int, *required: str, **optional: NDArray[np.float64]
-) -> None:
+def _check_optional(text: bytes, n: int, *required: str, **optional: NDArray[np.float64]) -> None:
     present = {key: int((~np.isnan(column)).sum()) for key, column in optional.items()}
     _check_keys(text, dict.fromkeys(required, n) | present)
 
 
-def _file_names(text: bytes, images: Sequence[Any]) -> list[str] | None:
+def _file_names(text: bytes, images: Sequence[_Image]) -> list[str] | None:
     """All images have a file name, or none has."""
     n = text.count(b'"file_name"')
     if n not in (0, len(images)):
-        raise _Doubtful
+        raise _DoubtfulError
     return [image.file_name for image in images] if n and images else None
-
-

@@ -38,7 +38,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ReadError("nan", -1, -1, f"{name} is not JSON")
 
 
-def _load(text: bytes) -> Any:  # noqa: ANN401
+def _load(text: bytes) -> Any:
     if text.startswith(b"\xef\xbb\xbf"):
         raise ReadError("bom", 0, -1, "begins with a byte-order mark")
     try:
@@ -158,9 +158,7 @@ def _floats(
 def read_results(text: bytes) -> ResultColumns:
     """See ``openset.kernels.read_results``."""
     records = _records(_load(text), "result")
-    extra = [
-        record.check_keys(("image_id", "category_id", "score", "bbox")) for record in records
-    ]
+    extra = [record.check_keys(("image_id", "category_id", "score", "bbox")) for record in records]
     return ResultColumns(
         image_id=_integers(records, "image_id"),
         category_id=_integers(records, "category_id"),

@@ -54,8 +54,10 @@ def match(
     score = geometry.detection_scores(_take(detections.score, keep), rules)
     if not np.isfinite(score).all():
         raise refuse("OS202", "detections with NaN or infinite scores cannot be ordered")
-    tie = ranks(truth.images.id)[image] if rules.ties == "image" else None
     n_classes = len(vocabulary.known) + 1
+    wild = _wild(objects, len(truth.images), n_classes - 1, rules)
+    tie = tie_keys(rules, truth.images.id, wild)
+    tie = None if tie is None else tie[image]
     order, class_start = kernels.class_order(klass, score, tie, n_classes)
     columns = _run(truth, objects, image, klass, boxes, order, class_start, vocabulary, rules)
     row = order if keep is None else keep[order].astype(np.int32)
@@ -65,7 +67,7 @@ def match(
         vocabulary=vocabulary,
         labels=truth.labels,
         image_ids=truth.images.id,
-        wild=_wild(objects, len(truth.images), n_classes - 1, rules),
+        wild=wild,
         objects=objects,
         image=image[order],
         score=score[order],
@@ -102,6 +104,15 @@ def _taking_part(joined: Joined, leaked: Leaked) -> NDArray[np.intp] | None:
 
 def _take(values: NDArray[Any], keep: NDArray[np.intp] | None) -> NDArray[Any]:
     return values if keep is None else values[keep]
+
+
+def tie_keys(
+    rules: Protocol, ids: NDArray[Any], wild: NDArray[np.bool_]
+) -> NDArray[np.int32] | None:
+    """By image, what equal scores are ordered by before the order of the input; None for nothing."""
+    if rules.ties == "image":
+        return ranks(ids)
+    return wild.astype(np.int32) if rules.ties == "closed-first" else None
 
 
 def _wild(objects: Objects, n_images: int, n_known: int, rules: Protocol) -> NDArray[np.bool_]:

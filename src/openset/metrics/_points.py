@@ -1,0 +1,87 @@
+"""Operating points: counts of each class at the score where it reaches a recall.
+
+Every count has a trailing axis: one column for the data itself, or one per resample, so that an
+operating point is found the same way in both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset import kernels
+from openset.matching import Matches
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Where the classes stand.
+
+    Attributes:
+        hits: What recall counts, by class [K + 1] and column.
+        counts: What else was asked for, each by class and column.
+        reached: Whether the class reaches the level (or has any detection, for the nearest one).
+    """
+
+    hits: NDArray[np.int32]
+    counts: tuple[NDArray[np.int32], ...]
+    reached: Mask
+
+
+def weights_of(matches: Matches) -> NDArray[np.uint8]:
+    """Image weights: those of the resamples, or a single column of ones for the data itself."""
+    if matches.weights is not None:
+        return matches.weights
+    return np.ones((matches.n_images, 1), np.uint8)
+
+
+def positives_of(matches: Matches) -> NDArray[np.int64]:
+    """Objects that count, by class [K + 1] and column."""
+    return matches.positives if matches.positives.ndim == 2 else matches.positives[:, None]
+
+
+def nearest_to(matches: Matches, recall: float, hit: Mask, *masks: Mask) -> Points:
+    """Each class at its first detection of nearest recall, as published code stands."""
+    return _points(matches, recall, hit, masks, positives_of(matches), None)
+
+
+def threshold_for(
+    matches: Matches, recall: float, hit: Mask, *masks: Mask, positives: NDArray[np.int64]
+) -> Points:
+    """Each class at the score at which its recall reaches a level, all equal scores included."""
+    return _points(matches, recall, hit, masks, positives, matches.score)
+
+
+def _points(
+    matches: Matches,
+    recall: float,
+    hit: Mask,
+    masks: tuple[Mask, ...],
+    positives: NDArray[np.int64],
+    score: NDArray[np.float64] | None,
+) -> Points:
+    flags = hit.astype(np.uint8)
+    for bit, mask in enumerate(masks, start=1):
+        flags |= mask.view(np.uint8) << np.uint8(bit)
+    counts, reached = kernels.operating_points(
+        matches.class_start,
+        matches.image,
+        flags,
+        weights_of(matches),
+        positives,
+        recall=recall,
+        n_flags=1 + len(masks),
+        score=score,
+    )
+    first, *others = counts.transpose(1, 0, 2)
+    return Points(first, tuple(others), reached)
+
+
+def single(matches: Matches, numbers: NDArray[Any]) -> Any:
+    """The number itself for the data, all columns for resamples."""
+    return numbers if matches.weights is not None else numbers[0]

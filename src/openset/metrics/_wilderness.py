@@ -1,0 +1,169 @@
+"""The readings of Wilderness Impact: one function each, from weighted matches to numbers.
+
+Which wild images take part is a matter of image weights (0 leaves one out), so that a wilderness
+ratio, a curve over ratios and a bootstrap are one mechanism. Every function returns one number per
+column of weights, NaN where it does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.matching import Matches
+from openset.metrics._curves import resampled_precision
+from openset.metrics._points import nearest_to, positives_of, threshold_for, weights_of
+
+Numbers = NDArray[np.float64]
+Variant = Callable[[Matches, float, NDArray[np.int64]], Numbers]
+LEVELS = 0.1  # step of the wilderness ratio in curves, as in the authors' code
+WITHOUT_SPLIT = ("ratio-of-sums", "nearest-recall")
+
+
+def ratio(above: Any, below: Any) -> Numbers:
+    """Divide, NaN where there is nothing to divide by."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(below > 0, above / below, np.nan)
+
+
+def _ratio_of_sums(matches: Matches, recall: float, _: Any) -> Numbers:
+    return _at_nearest(matches, recall, matches.open_set_errors, ~matches.outcome().ignored)
+
+
+def _nearest_recall(matches: Matches, recall: float, _: Any) -> Numbers:
+    outcome = matches.outcome()
+    wrong = matches.open_set_errors & outcome.wrong
+    return _at_nearest(matches, recall, wrong, ~(outcome.ignored | wrong))
+
+
+def _at_nearest(
+    matches: Matches, recall: float, part: NDArray[np.bool_], whole: NDArray[np.bool_]
+) -> Numbers:
+    """Ratio of two counts of detections, each known class cut at its nearest recall."""
+    points = nearest_to(matches, recall, matches.outcome().correct, part, whole)
+    above, below = (counts[:-1].sum(axis=0) for counts in points.counts)
+    return ratio(above, below)
+
+
+def at_thresholds(matches: Matches, recall: float, *more: NDArray[np.bool_]) -> tuple[Numbers, ...]:
+    """Per known class and column: detections and hits on closed images, and `more` masks.
+
+    The threshold of a class is the score at which its recall on closed-set images reaches the
+    level; classes that never reach it are NaN.
+    """
+    outcome = matches.outcome()
+    closed = ~matches.wild[matches.image]
+    correct, counted = outcome.correct & closed, ~outcome.ignored & closed
+    positives = closed_positives(matches)
+    points = threshold_for(matches, recall, correct, counted, *more, positives=positives)
+    total, *others = points.counts
+    tables = (total, points.hits, *others)
+    return tuple(np.where(points.reached, table, np.nan)[:-1] for table in tables)
+
+
+def closed_positives(matches: Matches) -> NDArray[np.int64]:
+    """Objects on closed-set images, by class and column."""
+    closed = matches.resampled(weights_of(matches) * ~matches.wild[:, None])
+    return positives_of(closed)
+
+
+def _on_wild(matches: Matches) -> NDArray[np.bool_]:
+    return ~matches.outcome().ignored & matches.wild[matches.image]
+
+
+def _pooled(matches: Matches, recall: float, _: Any) -> Numbers:
+    total, _hits, wrong = at_thresholds(matches, recall, _on_wild(matches))
+    return ratio(np.nansum(wrong, axis=0), np.nansum(total, axis=0))
+
+
+def _mean_precision(matches: Matches, recall: float, _: Any) -> Numbers:
+    total, right, wrong = at_thresholds(matches, recall, _on_wild(matches))
+    return ratio(_nanmean(right / total), _nanmean(right / (total + wrong))) - 1
+
+
+def _mean_ratio(matches: Matches, recall: float, _: Any) -> Numbers:
+    total, _hits, wrong = at_thresholds(matches, recall, _on_wild(matches))
+    return _nanmean(wrong / total)
+
+
+def _nanmean(values: NDArray[Any]) -> NDArray[Any]:
+    present = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        return np.where(present, values, 0).sum(axis=0, dtype=values.dtype) / present.sum(
+            axis=0, dtype=values.dtype
+        )
+
+
+def _elephant(matches: Matches, recall: float, positives: NDArray[np.int64]) -> Numbers:
+    """Ratio of class means of interpolated precision: without wild images, and with them."""
+    weights = weights_of(matches)
+    closed = matches.resampled(weights * ~matches.wild[:, None])
+    without = _interpolated(closed, recall, positives)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (without / _interpolated(matches, recall, positives) - 1).astype(np.float64)
+
+
+def _interpolated(
+    matches: Matches, recall: float, positives: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Class mean of the envelope precision at a recall, over classes with detections, in float32.
+
+    The envelope at one recall is an average precision over a grid of one point.
+    """
+    weighted = matches.resampled(weights_of(matches))
+    precision = resampled_precision(weighted, None, positives, grid=np.array([recall]))[:-1]
+    present = weighted.count_by_class(np.ones(len(matches), np.bool_))[:-1] > 0
+    return _nanmean(np.where(present, np.nan_to_num(precision), np.nan).astype(np.float32))
+
+
+VARIANTS: dict[str, Variant] = {
+    "pooled": _pooled,
+    "mean-precision": _mean_precision,
+    "mean-ratio": _mean_ratio,
+    "elephant": _elephant,
+    "ratio-of-sums": _ratio_of_sums,
+    "nearest-recall": _nearest_recall,
+}
+
+
+def first_wild(matches: Matches, wanted: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Weights that keep all closed-set images and the first `wanted` wild ones, a column each."""
+    wild = np.flatnonzero(matches.wild)
+    member = np.ones((matches.n_images, len(wanted)), np.uint8)
+    member[wild] = np.arange(len(wild))[:, None] < wanted
+    return member
+
+
+def curve_levels(matches: Matches) -> tuple[Numbers, NDArray[np.int64]]:
+    """Wilderness ratios 0, 0.1, ..., below 5, and how many wild images take part at each.
+
+    The authors' code multiplies float32 levels; under NumPy 1 the product was float64 and a level
+    could lose an image, which `numpy1_levels` reproduces.
+    """
+    closed = int((~matches.wild).sum())
+    steps = np.arange(0, 5, LEVELS).astype(np.float32)
+    if matches.protocol.numpy1_levels:
+        wanted = (steps.astype(np.float64) * closed).astype(np.int64)
+    else:
+        wanted = (steps * np.float32(closed)).astype(np.int64)
+    wanted = wanted[wanted <= int(matches.wild.sum())]
+    return np.arange(len(wanted)) / 10, wanted
+
+
+def resampled_average(matches: Matches, recall: float) -> Numbers:
+    """Mean of the pooled reading over the curve's ratios above 0, per resample.
+
+    A false positive on the n-th wild image counts at every ratio that has reached n images. That
+    number of ratios is below 64, so its bits are six flags and one pass counts them all.
+    """
+    _, wanted = curve_levels(matches)
+    place = np.cumsum(matches.wild) - 1
+    times = len(wanted) - np.searchsorted(wanted, place, side="right")
+    times = np.where(matches.wild, times, 0)[matches.image] * ~matches.outcome().ignored
+    bits = [(times >> bit & 1).astype(np.bool_) for bit in range(6)]
+    total, _hits, *wrong = at_thresholds(matches, recall, *bits)
+    above = sum(2**bit * np.nansum(counts, axis=0) for bit, counts in enumerate(wrong))
+    return ratio(above, np.nansum(total, axis=0) * max(len(wanted) - 1, 1))

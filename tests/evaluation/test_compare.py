@@ -1,0 +1,122 @@
+"""compare: paired differences, and no comparison of things that cannot be compared."""
+
+from __future__ import annotations
+
+import pytest
+from builders import KNOWN, scene
+
+import openset
+from openset.findings import UsageError
+from openset.metrics import table
+from openset.tables import Vocabulary
+
+
+def better_than(shown):
+    """The same detections with every known-labelled one on an unknown object removed."""
+    unknown = {a["image_id"] for a in shown.truth["annotations"] if a["category_id"] in (12, 20)}
+    return [d for d in shown.found if d["category_id"] == 20 or d["image_id"] not in unknown]
+
+
+@pytest.fixture(scope="module")
+def results():
+    shown = scene(1, images=24)
+    first = openset.evaluate(*shown.tables(), known=KNOWN)
+    second = openset.evaluate(shown.truth, better_than(shown), known=KNOWN)
+    return first, second
+
+
+def test_a_result_does_not_differ_from_itself(results):
+    same = openset.compare(results[0], results[0])
+    assert list(same.differences) == list(table())
+    compared = 0
+    for difference in same.differences.values():
+        if difference.interval is not None:
+            compared += 1
+            assert difference.difference == 0
+            assert difference.interval == (0, 0)
+            assert difference.p == 1
+            assert difference.better is None
+            assert not difference.significant
+    assert compared > 10
+
+
+def test_direction_of_better(results):
+    first, second = results
+    found, reverse = openset.compare(first, second), openset.compare(second, first)
+    error = found["a_ose"]  # less is better
+    assert error.difference == error.second - error.first < 0
+    assert error.better is True
+    assert reverse["a_ose"].better is False
+    assert error.significant
+    assert error.p < 0.05
+    assert error.interval[0] <= error.difference <= error.interval[1] < 0
+    assert reverse["a_ose"].interval == pytest.approx([-x for x in error.interval[::-1]])
+    recall = found["recall_known"]  # more is better
+    assert recall.difference <= 0
+    assert recall.better is not True
+    assert found["detections_per_image"].better is None  # neither is better
+
+
+def test_a_number_that_is_missing_has_no_difference(results):
+    first, _ = results
+    shown = scene(1, images=24, unknownness=False)
+    other = openset.evaluate(*shown.tables(), known=KNOWN, intervals=False)
+    difference = openset.compare(first, other)["auroc"]
+    assert difference.first is not None
+    assert difference.second is None
+    assert (difference.difference, difference.interval, difference.better) == (None, None, None)
+
+
+def test_only_common_metrics(results):
+    shown = scene(1, images=24)
+    few = openset.evaluate(*shown.tables(), known=KNOWN, metrics=["udr", "a_ose"])
+    assert set(openset.compare(results[0], few).differences) == {"udr", "a_ose"}
+
+
+def test_other_seeds_are_not_paired(results):
+    shown = scene(1, images=24)
+    other = openset.evaluate(*shown.tables(), known=KNOWN, seed=1, metrics=["udr"])
+    difference = openset.compare(results[0], other)["udr"]
+    assert difference.difference == 0
+    assert difference.interval is None
+    assert difference.p is None
+
+
+def evaluated(shown, **options):
+    return openset.evaluate(*shown.tables(), **({"known": KNOWN, "intervals": False} | options))
+
+
+@pytest.mark.parametrize(
+    ("what", "other"),
+    [
+        ("vocabularies", lambda: evaluated(scene(1), known=Vocabulary.of(["dog", "cat"]))),
+        ("ground truths", lambda: evaluated(scene(2))),
+        ("protocols", lambda: evaluated(scene(1), protocol="owod")),
+        ("protocols", lambda: evaluated(scene(1), protocol=openset.Protocol(name="default", recall=0.5))),
+    ],
+)  # fmt: skip
+def test_unlike_results_are_refused(what, other):
+    first, second = evaluated(scene(1)), other()
+    with pytest.raises(UsageError, match=f"different {what}.*force=True"):
+        openset.compare(first, second)
+    assert openset.compare(first, second, force=True).differences
+
+
+def test_a_comparison_survives_json(results):
+    first, second = results
+    stored = [openset.Evaluation.from_json(r.to_json(replicates=True)) for r in results]
+    assert openset.compare(*stored)["a_ose"] == openset.compare(first, second)["a_ose"]
+    bare = [openset.Evaluation.from_json(r.to_json()) for r in results]
+    assert openset.compare(*bare)["a_ose"].interval is None
+
+
+def test_shown_as_a_table(results):
+    found = openset.compare(*results)
+    lines = repr(found).splitlines()
+    assert lines[0].split() == ["metric", "first", "second", "difference", "95%", "interval"]
+    row = next(line for line in lines if line.startswith("A-OSE "))
+    assert row.endswith("*")
+    assert "–" in repr(openset.compare(*results)) or all(
+        d.first is not None for d in found.differences.values()
+    )
+    assert lines[-1].startswith("* paired")
