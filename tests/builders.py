@@ -102,6 +102,8 @@ def scene(
         here = []
         for _ in range(0 if at % 8 == 7 else int(rng.integers(1, 6))):
             box, label = _box(rng), int(rng.choice(allowed))
+            if here and rng.random() < 0.15:
+                box = here[0][0]  # two objects in one place
             here.append((box, label))
             objects.append(
                 {

@@ -1,6 +1,7 @@
-"""Makes `builders` importable."""
+"""Makes `builders` and `naive` importable."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]

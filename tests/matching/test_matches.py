@@ -1,0 +1,200 @@
+"""Matches: outcomes at several thresholds, counting, and merging shards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from builders import KNOWN, scene
+
+from openset.findings import InputError, UsageError
+from openset.matching import Protocol, match
+from openset.matching.merge import merge
+from openset.tables import Annotations, Detections, Images, Vocabulary
+
+DOG = Vocabulary.of(["dog"])
+LABELS = ("dog", "zebra", "unknown")
+
+
+def tiny(boxes, labels, found, found_labels, scores=None, **flags):
+    """One image; objects and detections as given."""
+    truth = Annotations(
+        Images([1]), LABELS, np.zeros(len(boxes)), labels, boxes, **flags
+    )
+    n = len(found)
+    scores = np.linspace(0.9, 0.5, n) if scores is None else scores
+    return truth, Detections(np.ones(n, int), found_labels, found, scores)
+
+
+def test_fewer_are_correct_at_higher_thresholds():
+    # Overlaps 1, 0.6 and 0.4 with three objects far apart.
+    boxes = [[0, 0, 10, 10], [100, 0, 10, 10], [200, 0, 10, 10]]
+    found = [[0, 0, 10, 10], [100, 0, 10, 6], [200, 0, 10, 4]]
+    matches = match(*tiny(boxes, [0, 0, 0], found, [1, 1, 1]), DOG)
+    correct = {iou: int(matches.outcome(iou).correct.sum()) for iou in (0.5, 0.6, 0.65, 0.95)}
+    assert correct == {0.5: 2, 0.6: 2, 0.65: 1, 0.95: 1}
+    assert matches.outcome() is matches.outcome(0.5)
+    assert matches.outcome(0.95).object.tolist() == [0, -1, -1]
+
+
+def test_a_threshold_that_was_not_matched_is_refused():
+    matches = match(*scene(0).tables(), KNOWN)
+    with pytest.raises(UsageError, match=r"0\.50, 0\.55"):
+        matches.outcome(0.52)
+
+
+@pytest.mark.parametrize("rule", ["voc", "elephant"])
+def test_rules_without_greedy_matching_have_any_threshold(rule):
+    matches = match(*scene(0).tables(), KNOWN, Protocol(name="test", rule=rule, iou=(0.5,)))
+    numbers = [int(matches.outcome(iou).correct.sum()) for iou in (0.1, 0.5, 0.52, 0.9)]
+    assert numbers == sorted(numbers, reverse=True)
+    assert numbers[0] > numbers[-1]
+
+
+def test_an_overlap_equal_to_the_threshold():
+    data = tiny([[0, 0, 10, 10]], [0], [[0, 0, 10, 5]], [1])
+    inclusive = Protocol(name="test", rule="voc", iou=(0.5,))
+    assert match(*data, DOG, inclusive).outcome().correct.tolist() == [True]
+    assert match(*data, DOG, inclusive.but(iou_inclusive=False)).outcome().wrong.tolist() == [True]
+
+
+def test_the_first_object_wins_equal_overlaps_across_classes():
+    box = [0, 0, 10, 10]
+    for labels in ([0, 2], [2, 0], [1, 2]):
+        matches = match(*tiny([box, box], labels, [box], [1]), DOG)
+        iou, best = matches.best_any
+        assert (iou[0], best[0]) == (1, 0)
+
+
+def test_no_object_no_overlap():
+    matches = match(*tiny(np.empty((0, 4)), [], [[0, 0, 1, 1]], [1]), DOG)
+    iou, best = matches.best_any
+    assert (iou.tolist(), best.tolist()) == ([0], [-1])
+    assert matches.outcome().wrong.tolist() == [True]
+    assert not matches.open_set_errors.any()
+
+
+def test_no_detection():
+    matches = match(*tiny([[0, 0, 9, 9]], [0], np.empty((0, 4)), []), DOG)
+    assert len(matches) == len(matches.outcome().correct) == 0
+    assert matches.positives.tolist() == [1, 0]
+
+
+def test_open_set_errors_count_detections_not_objects():
+    box = [0, 0, 10, 10]
+    data = tiny([box, box], [0, 2], [box, box, box], [1, 1, 3])
+    matches = match(*data, DOG)
+    # Both detections of dog lie on the unknown object, though one of them is right.
+    assert matches.open_set_errors.tolist() == [True, True, False]
+    assert matches.outcome().correct.tolist() == [True, False, True]
+
+
+def test_open_set_errors_on_ignored_objects():
+    box = [0, 0, 10, 10]
+    data = tiny([box], [2], [box], [1], difficult=[True])
+    counted = Protocol(name="test", ose_counts_ignored=True)
+    assert match(*data, DOG, counted).open_set_errors.tolist() == [True]
+    assert match(*data, DOG, counted.but(ose_counts_ignored=False)).open_set_errors.tolist() == [
+        False
+    ]
+    # The flag does not matter where the protocol does not ignore such objects.
+    heeds = counted.but(ose_counts_ignored=False, ignore=("crowd",))
+    assert match(*data, DOG, heeds).open_set_errors.tolist() == [True]
+
+
+def test_open_set_errors_stop_at_the_detection_limit():
+    box = [0, 0, 10, 10]
+    data = tiny([box], [2], [box, box, box], [1, 1, 1])
+    limited = Protocol(name="test", max_detections=2)
+    assert match(*data, DOG, limited).open_set_errors.tolist() == [True, True, False]
+
+
+def test_detections_on_empty_images_can_be_skipped():
+    truth = Annotations(Images([1, 2]), LABELS, [0], [0], [[0, 0, 9, 9]])
+    found = Detections([1, 2], [1, 1], [[0, 0, 9, 9], [0, 0, 9, 9]], [0.9, 0.8])
+    plain = match(truth, found, DOG)
+    skipping = match(truth, found, DOG, Protocol(name="test", empty_images="skip"))
+    assert plain.outcome().wrong.tolist() == [False, True]
+    assert skipping.outcome().wrong.tolist() == [False, False]
+    assert skipping.outcome().ignored.tolist() == [False, True]
+
+
+def test_equal_scores_go_by_image_id_or_by_input():
+    truth = Annotations(Images([7, 3]), LABELS, [0, 1], [0, 0], [[0, 0, 9, 9]] * 2)
+    found = Detections([7, 3], [1, 1], [[0, 0, 9, 9]] * 2, [0.5, 0.5])
+    by_image = match(truth, found, DOG, Protocol(name="test", ties="image"))
+    by_input = match(truth, found, DOG, Protocol(name="test", ties="input"))
+    assert by_image.row.tolist() == [1, 0]
+    assert by_input.row.tolist() == [0, 1]
+
+
+def test_scores_that_cannot_be_ordered_are_refused():
+    with pytest.raises(InputError, match="OS202"):
+        match(*tiny([[0, 0, 9, 9]], [0], [[0, 0, 9, 9]], [1], scores=[np.nan]), DOG)
+
+
+def test_counts_with_weights():
+    matches = match(*scene(1).tables(), KNOWN)
+    everything = np.ones(len(matches), bool)
+    weights = np.stack([np.ones(8), np.zeros(8), np.full(8, 3)], axis=1).astype(np.uint8)
+    drawn = matches.resampled(weights)
+    n = len(matches)
+    assert matches.count(everything) == n
+    assert drawn.count(everything).tolist() == [n, 0, 3 * n]
+    objects = np.ones(len(matches.objects), bool)
+    assert drawn.count_objects(objects).tolist() == [len(objects), 0, 3 * len(objects)]
+    assert drawn.count_images(np.ones(8, bool)).tolist() == [8, 0, 24]
+    assert drawn.positives.T.tolist() == [
+        (matches.positives * k).tolist() for k in (1, 0, 3)
+    ]
+
+
+# ---------------------------------------------------------------------- merge
+
+
+def columns(matches):
+    """Everything in matches, as lists."""
+    parts = {name: getattr(matches.columns, name) for name in matches.columns.__slots__}
+    parts |= {name: getattr(matches.objects, name) for name in ("image", "klass", "label", "area")}
+    names = ("wild", "image_ids", "score", "area", "class_start", "unknownness", "klass")
+    parts |= {f"matches.{name}": getattr(matches, name) for name in names}
+    parts["matches.image"] = matches.image
+    outcome = matches.outcome()
+    parts |= {"correct": outcome.correct, "ignored by": outcome.ignored, "claimed": outcome.object}
+    return {name: None if value is None else value.tolist() for name, value in parts.items()}
+
+
+@pytest.mark.parametrize("protocol", ["default", "owod", "elephant", "vos", "tide"])
+@pytest.mark.parametrize("ids", ["int", "str"])
+def test_merged_shards_are_one_pass(protocol, ids):
+    for seed in range(5):
+        shown = scene(seed, images=9, ids=ids)
+        shards = [shown.part(shown.images[a:b]) for a, b in ((0, 2), (2, 3), (3, 9))]
+        merged = merge([match(*shard.tables(), KNOWN, protocol) for shard in shards])
+        assert columns(merged) == columns(match(*shown.tables(), KNOWN, protocol))
+
+
+def test_one_shard_is_itself():
+    matches = match(*scene(0).tables(), KNOWN)
+    assert merge([matches]) is matches
+
+
+def test_shards_with_other_lists_of_labels():
+    box = [[0, 0, 9, 9]]
+    first = Annotations(Images([1]), ("dog", "zebra"), [0], [1], box)
+    second = Annotations(Images([2]), ("horse", "dog"), [0], [0], box)
+    merged = merge([match(t, Detections([], [], np.empty((0, 4)), []), DOG) for t in (first, second)])
+    assert merged.labels == ("dog", "zebra", "horse")
+    assert [merged.labels[at] for at in merged.objects.label] == ["zebra", "horse"]
+
+
+def test_integer_and_text_ids_in_two_shards():
+    box = [[0, 0, 9, 9]]
+    nothing = Detections([], [], np.empty((0, 4)), [])
+    parts = [match(Annotations(Images(i), LABELS, [0], [0], box), nothing, DOG) for i in ([1], ["1"])]
+    with pytest.raises(UsageError, match="two shards"):
+        merge(parts)
+
+
+def test_nothing_to_merge_is_refused():
+    with pytest.raises(UsageError):
+        merge([])
