@@ -158,6 +158,3 @@ OPENSET_EXPORT int32_t openset_operating_points(const openset::OperatingPointInp
   return guarded([&] { openset::operating_points(*in, *out); });
 }
 
-OPENSET_EXPORT int32_t openset_cumulate(const openset::CumulateInput* in, int32_t* out) {
-  return guarded([&] { openset::cumulate(*in, out); });
-}

@@ -34,124 +34,135 @@ struct OperatingPointOutput {
 
 namespace resampling {
 
+// With copies of images following each other, hits come one by one, so the number of hits at the
+// operating point follows from their total; the walk only has to find where it is met.
 class OperatingPoint {
  public:
   OperatingPoint(const OperatingPointInput& in, const OperatingPointOutput& out)
-      : in_(in), out_(out) {}
+      : in_(in), out_(out), lanes_(in.weights) {}
 
   OPENSET_WIDE void run(int32_t klass, int32_t first_resample) {
-    LaneBlock lanes(in_.weights, first_resample);
-    const int64_t* const row = in_.n_positive + int64_t{klass} * in_.weights.n_resamples;
-    for (int b = 0; b < kLanes; ++b) {
-      positive_[b] = b < lanes.width() ? static_cast<double>(row[lanes.first() + b]) : 0.0;
-      gap_[b] = std::numeric_limits<double>::infinity();
-    }
+    lanes_.load(first_resample);
+    begin_ = in_.class_start[klass], end_ = in_.class_start[klass + 1];
     std::memset(counts_, 0, sizeof counts_);
     std::memset(kept_, 0, sizeof kept_);
     std::memset(reached_, 0, sizeof reached_);
-    if (in_.score)
-      find_threshold(klass, lanes);
-    else
-      find_nearest(klass, lanes);
-    store(klass, lanes);
+    std::memset(total_, 0, sizeof total_);
+    for (int64_t p = begin_; p < end_; ++p)
+      if (in_.flags[p] & 1) add(total_, lanes_.row(in_.image[p]));
+    if (!in_.score) meet_first();
+    set_targets(in_.n_positive + int64_t{klass} * in_.weights.n_resamples);
+    walk();
+    store(klass);
   }
 
  private:
-  void find_threshold(int32_t klass, LaneBlock& lanes) {
-    const int64_t end = in_.class_start[klass + 1];
-    bool hit = false;
-    for (int64_t p = in_.class_start[klass]; p < end; ++p) {
-      count(p, lanes.row(in_.image[p]));
-      hit |= in_.flags[p] & 1;
-      const bool last_of_equals = p + 1 == end || in_.score[p + 1] != in_.score[p];
-      if (hit && last_of_equals) {
-        keep_where_reached();
-        hit = false;
+  static constexpr int32_t kNever = std::numeric_limits<int32_t>::max();
+
+  // Nearest: a resample stands at its first detection, one copy of it, unless hits lead further.
+  void meet_first() {
+    int waiting = lanes_.width();
+    for (int64_t p = begin_; p < end_ && waiting > 0; ++p) {
+      const uint8_t* const weights = lanes_.row(in_.image[p]);
+      for (int b = 0; b < lanes_.width(); ++b) {
+        if (reached_[b] || weights[b] == 0) continue;
+        reached_[b] = 1;
+        --waiting;
+        for (int f = 0; f < in_.n_flags; ++f) kept_[f][b] = in_.flags[p] >> f & 1;
       }
     }
   }
 
-  void keep_where_reached() {
-    int32_t open = 0;
-    for (int b = 0; b < kLanes; ++b)
-      open |= !reached_[b] && positive_[b] > 0 && counts_[0][b] / positive_[b] >= in_.recall;
-    if (!open) return;
+  void set_targets(const int64_t* n_positive) {
+    waiting_ = 0;
     for (int b = 0; b < kLanes; ++b) {
-      if (reached_[b] || !(positive_[b] > 0 && counts_[0][b] / positive_[b] >= in_.recall)) continue;
+      const double positive = b < lanes_.width() ? double(n_positive[lanes_.first() + b]) : 0.0;
+      target_[b] = kNever;
+      if (positive > 0) target_[b] = in_.score ? least(positive, b) : nearest(positive, b);
+      waiting_ += target_[b] != kNever;
+    }
+  }
+
+  int32_t least(double positive, int b) const {
+    const int64_t hits = std::max<int64_t>(needed(in_.recall, positive), 1);
+    return hits <= total_[b] ? static_cast<int32_t>(hits) : kNever;
+  }
+
+  // Rounding of the quotients decides between neighbours, and the fewer hits on ties, as when a
+  // list of recalls is searched for its first minimum.
+  int32_t nearest(double positive, int b) const {
+    const int32_t fewest = kept_[0][b];
+    const double guess = in_.recall * positive;
+    int32_t best = -1;
+    double gap = std::numeric_limits<double>::infinity();
+    for (double offset = -1; offset <= 2; ++offset) {
+      const double wanted = std::max(std::floor(guess + offset), double(fewest));
+      const int32_t hits = std::min(static_cast<int32_t>(wanted), total_[b]);
+      const double here = std::fabs(hits / positive - in_.recall);
+      if (here < gap) gap = here, best = hits;
+    }
+    return best > fewest ? best : kNever;  // never: it stays at its first detection
+  }
+
+  void walk() {
+    int met = 0;  // resamples that wait for the last of equal scores
+    for (int64_t p = begin_; p < end_ && waiting_ > 0; ++p) {
+      if (in_.flags[p]) {
+        const uint8_t* const weights = lanes_.row(in_.image[p]);
+        const int now = in_.flags[p] & 1 ? count_met(weights) : 0;
+        if (now && !in_.score) keep_copies(p, weights);
+        for (int f = 0; f < in_.n_flags; ++f)
+          if (in_.flags[p] >> f & 1) add(counts_[f], weights);
+        met += now;
+      }
+      const bool last_of_equals = p + 1 == end_ || !in_.score || in_.score[p + 1] != in_.score[p];
+      if (met && last_of_equals) {
+        if (in_.score) keep_counts();
+        waiting_ -= met;
+        met = 0;
+      }
+    }
+  }
+
+  // How many resamples meet their target within the copies of this hit.
+  int count_met(const uint8_t* weights) const {
+    int32_t met = 0;
+    for (int b = 0; b < kLanes; ++b)
+      met += (counts_[0][b] < target_[b]) & (counts_[0][b] + weights[b] >= target_[b]);
+    return met;
+  }
+
+  void keep_copies(int64_t p, const uint8_t* weights) {
+    for (int b = 0; b < kLanes; ++b) {
+      if (counts_[0][b] >= target_[b] || counts_[0][b] + weights[b] < target_[b]) continue;
+      const int32_t copies = target_[b] - counts_[0][b];
+      for (int f = 0; f < in_.n_flags; ++f)
+        kept_[f][b] = counts_[f][b] + (in_.flags[p] >> f & 1) * copies;
+    }
+  }
+
+  void keep_counts() {
+    for (int b = 0; b < kLanes; ++b) {
+      if (reached_[b] || counts_[0][b] < target_[b]) continue;
       reached_[b] = 1;
       for (int f = 0; f < in_.n_flags; ++f) kept_[f][b] = counts_[f][b];
     }
   }
 
-  // Recall only moves at hits, so the first detection and the hits are all there is to look at;
-  // once every resample is past the level, the gap only grows.
-  void find_nearest(int32_t klass, LaneBlock& lanes) {
-    const int64_t end = in_.class_start[klass + 1];
-    int waiting = lanes.width();  // resamples that have not met their first detection
-    for (int64_t p = in_.class_start[klass]; p < end; ++p) {
-      const uint8_t* const weights = lanes.row(in_.image[p]);
-      if (waiting > 0) waiting -= meet_first(p, weights);
-      if (in_.flags[p] & 1) come_nearer(p, weights);
-      count(p, weights);
-      if (waiting == 0 && (in_.flags[p] & 1) && all_past()) break;
-    }
-  }
-
-  int meet_first(int64_t p, const uint8_t* weights) {
-    int met = 0;
-    for (int b = 0; b < kLanes; ++b) {
-      if (reached_[b] || weights[b] == 0) continue;
-      reached_[b] = 1;
-      ++met;
-      for (int f = 0; f < in_.n_flags; ++f) kept_[f][b] = in_.flags[p] >> f & 1;
-      if (positive_[b] > 0) gap_[b] = std::fabs(kept_[0][b] / positive_[b] - in_.recall);
-    }
-    return met;
-  }
-
-  // An image drawn w times brings w copies of a hit, one after the other; the nearest recall may
-  // lie between them.
-  void come_nearer(int64_t p, const uint8_t* weights) {
-    Counts copies;
-    bool nearer[kLanes];
-    for (int b = 0; b < kLanes; ++b) {
-      const double short_of = in_.recall * positive_[b] - counts_[0][b];
-      const double wanted = std::min(std::max(std::ceil(short_of - 0.5), 1.0), double(weights[b]));
-      const double gap = std::fabs((counts_[0][b] + wanted) / positive_[b] - in_.recall);
-      nearer[b] = weights[b] > 0 && gap < gap_[b];  // false where there is no object
-      copies[b] = static_cast<int32_t>(wanted);
-      gap_[b] = nearer[b] ? gap : gap_[b];
-    }
-    for (int f = 0; f < in_.n_flags; ++f) {
-      const int32_t own = in_.flags[p] >> f & 1;
-      for (int b = 0; b < kLanes; ++b)
-        kept_[f][b] = nearer[b] ? counts_[f][b] + own * copies[b] : kept_[f][b];
-    }
-  }
-
-  bool all_past() const {
-    int past = 1;
-    for (int b = 0; b < kLanes; ++b) past &= counts_[0][b] >= in_.recall * positive_[b];
-    return past;
-  }
-
-  void count(int64_t p, const uint8_t* weights) {
-    for (int f = 0; f < in_.n_flags; ++f)
-      if (in_.flags[p] >> f & 1) add(counts_[f], weights);
-  }
-
-  void store(int32_t klass, const LaneBlock& lanes) const {
+  void store(int32_t klass) const {
     const int64_t n = in_.weights.n_resamples;
-    std::copy_n(reached_, lanes.width(), out_.reached + klass * n + lanes.first());
+    std::copy_n(reached_, lanes_.width(), out_.reached + klass * n + lanes_.first());
     for (int f = 0; f < in_.n_flags; ++f)
-      std::copy_n(kept_[f], lanes.width(),
-                  out_.counts + (int64_t{klass} * in_.n_flags + f) * n + lanes.first());
+      std::copy_n(kept_[f], lanes_.width(),
+                  out_.counts + (int64_t{klass} * in_.n_flags + f) * n + lanes_.first());
   }
 
   const OperatingPointInput& in_;
   const OperatingPointOutput& out_;
-  Reals positive_, gap_;
-  Counts counts_[8], kept_[8];
+  PackedWeights lanes_;
+  int64_t begin_ = 0, end_ = 0;
+  int waiting_ = 0;  // resamples that have not met their target
+  Counts counts_[8], kept_[8], total_, target_;
   uint8_t reached_[kLanes];
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "parallel.hpp"
+#include "wide.hpp"
 
 namespace openset {
 
@@ -35,44 +36,12 @@ struct ResampleInput {
   int32_t n_classes, n_thresholds, n_grid, area, threads;
 };
 
-struct CumulateInput {
-  const int64_t* class_start;
-  const int32_t* image;
-  const uint8_t* flags;  // bit f: counts for flag f
-  const int32_t* stops;  // ascending
-  WeightTable weights;
-  int64_t n_stops;
-  int32_t n_classes, n_flags, threads;
-};
-
 namespace resampling {
 
 constexpr int kLanes = 64;
 
 using Counts = int32_t[kLanes];
 using Reals = double[kLanes];
-
-// A block of resamples, read from the table as it is; lanes beyond the last resample stay 0.
-class LaneBlock {
- public:
-  LaneBlock(const WeightTable& table, int32_t first)
-      : table_(table), first_(first), width_(std::min(kLanes, table.n_resamples - first)) {}
-
-  int32_t first() const { return first_; }
-  int32_t width() const { return width_; }
-
-  const uint8_t* row(int32_t image) {
-    const uint8_t* const weights = table_.data + image * table_.row_stride + first_;
-    if (width_ == kLanes) return weights;
-    std::memcpy(padded_, weights, static_cast<size_t>(width_));
-    return padded_;
-  }
-
- private:
-  const WeightTable& table_;
-  const int32_t first_, width_;
-  uint8_t padded_[kLanes] = {0};
-};
 
 // The weights of a block of resamples, one short row per image: small enough for the cache, which
 // the whole table is not. Lanes beyond the last resample are 0.
@@ -107,6 +76,15 @@ inline void subtract(Counts& counts, const uint8_t* weights) {
   for (int b = 0; b < kLanes; ++b) counts[b] -= weights[b];
 }
 
+// Fewest true positives whose recall, in double, reaches the target; 0 without positives.
+inline int64_t needed(double target, double total) {
+  auto count = static_cast<int64_t>(target * total);  // at most one off
+  if (total <= 0) return 0;
+  if (count > 0 && static_cast<double>(count - 1) / total >= target) --count;
+  while (static_cast<double>(count) / total < target) ++count;
+  return count;
+}
+
 // How many recalls of the grid a number of true positives reaches, for each lane.
 class RecallTable {
  public:
@@ -126,15 +104,6 @@ class RecallTable {
   int32_t reached(int lane, int32_t tp) const { return reached_[lane * stride_ + tp]; }
 
  private:
-  // Fewest true positives whose recall, in double, reaches the target; 0 without positives.
-  static int64_t needed(double target, double total) {
-    auto count = static_cast<int64_t>(target * total);  // at most one off
-    if (total <= 0) return 0;
-    if (count > 0 && static_cast<double>(count - 1) / total >= target) --count;
-    while (static_cast<double>(count) / total < target) ++count;
-    return count;
-  }
-
   std::vector<uint16_t> reached_;
   int64_t stride_ = 0;
 };
@@ -146,7 +115,7 @@ class AveragePrecision {
   explicit AveragePrecision(const ResampleInput& in)
       : in_(in), lanes_(in.weights), curves_(in.n_thresholds) {}
 
-  void run(int32_t klass, int32_t first_resample, double* out) {
+  OPENSET_WIDE void run(int32_t klass, int32_t first_resample, double* out) {
     lanes_.load(first_resample);
     begin_ = in_.class_start[klass], end_ = in_.class_start[klass + 1];
     const int32_t* const last = in_.position + in_.n_candidates;
@@ -279,27 +248,6 @@ class AveragePrecision {
   int64_t begin_ = 0, end_ = 0, first_candidate_ = 0, last_candidate_ = 0;
 };
 
-inline void cumulate_class(const CumulateInput& in, int32_t klass, int32_t first_resample,
-                           int32_t* out) {
-  LaneBlock lanes(in.weights, first_resample);
-  const int64_t begin = in.class_start[klass], end = in.class_start[klass + 1];
-  const int32_t* stop = std::lower_bound(in.stops, in.stops + in.n_stops, begin);
-  const int32_t* const last = std::lower_bound(stop, in.stops + in.n_stops, end);
-  Counts counts[8] = {{0}};
-  for (int64_t p = begin; stop < last; ++p) {
-    if (in.flags[p]) {
-      const uint8_t* const weights = lanes.row(in.image[p]);
-      for (int f = 0; f < in.n_flags; ++f)
-        if (in.flags[p] >> f & 1) add(counts[f], weights);
-    }
-    for (; stop < last && *stop == p; ++stop) {
-      int32_t* const row = out + (stop - in.stops) * in.n_flags * in.weights.n_resamples;
-      for (int f = 0; f < in.n_flags; ++f)
-        std::copy_n(counts[f], lanes.width(), row + f * in.weights.n_resamples + lanes.first());
-    }
-  }
-}
-
 // Runs task(klass, first_resample) for all classes and blocks of resamples, block by block.
 template <class MakeTask>
 void for_each_block(int32_t n_classes, int32_t n_resamples, int threads, const MakeTask& make) {
@@ -319,15 +267,6 @@ inline void resampled_average_precision(const ResampleInput& in, double* out) {
     return [&in, out, walker = resampling::AveragePrecision(in)](int32_t klass,
                                                                  int32_t first) mutable {
       walker.run(klass, first, out);
-    };
-  });
-}
-
-// Fills out[n_stops, n_flags, n_resamples].
-inline void cumulate(const CumulateInput& in, int32_t* out) {
-  resampling::for_each_block(in.n_classes, in.weights.n_resamples, in.threads, [&] {
-    return [&in, out](int32_t klass, int32_t first) {
-      resampling::cumulate_class(in, klass, first, out);
     };
   });
 }

@@ -104,8 +104,8 @@ def lookup(table: Mapping[str, T], name: str, what: str) -> T:
     ...
     openset.findings.UsageError: unknown protocol 'oword'. Did you mean 'owod'? ...
     """
-    if name in table:
+    if isinstance(name, str) and name in table:
         return table[name]
-    close = difflib.get_close_matches(name, table, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(str(name), table, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     raise UsageError(f"unknown {what} {name!r}.{hint} Known: {', '.join(sorted(table))}")

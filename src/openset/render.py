@@ -32,7 +32,7 @@ class Table:
 
     def text(self) -> str:
         """For a terminal: columns aligned, the first left, the others right."""
-        cells = [self.header, *self.rows]
+        cells = [[_one_line(cell) for cell in row] for row in (self.header, *self.rows)]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.header))]
         lines = [_aligned(row, widths) for row in cells]
         return "\n".join([*lines, *self.notes])
@@ -49,7 +49,7 @@ class Table:
         columns = "l" + "r" * (len(self.header) - 1)
         body = [_ampersands(row) for row in self.rows]
         lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _ampersands(self.header)]
-        notes = [f"% {note}" for note in self.notes]
+        notes = [f"% {_one_line(note)}" for note in self.notes]
         return "\n".join([*lines, r"\midrule", *body, r"\bottomrule", r"\end{tabular}", *notes])
 
     def csv(self) -> str:
@@ -65,11 +65,15 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join([first, *rest]).rstrip()
 
 
+def _one_line(cell: str) -> str:
+    return " ".join(cell.splitlines())
+
+
 def _piped(row: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", r"\|").replace("\n", " ") for cell in row) + " |"
+    return "| " + " | ".join(_one_line(cell).replace("|", r"\|") for cell in row) + " |"
 
 
 def _ampersands(row: Sequence[str]) -> str:
     pattern = re.compile("|".join(map(re.escape, _LATEX)))
-    cells = (pattern.sub(lambda found: _LATEX[found.group()], cell) for cell in row)
+    cells = (pattern.sub(lambda found: _LATEX[found.group()], _one_line(cell)) for cell in row)
     return " & ".join(cells) + r" \\"

@@ -1,4 +1,4 @@
-"""Bad input, end to end: files on disk, through `evaluate`; never a wrong number, never a traceback.
+"""Bad input, end to end: files on disk, through `evaluate`; no wrong number and no traceback.
 
 One row per mistake: what is done to two good files, the code, its level and count, what the
 example and the fix must say, and what `force=True` makes of it.
@@ -36,7 +36,9 @@ def good():
             objects.append(here | {"id": len(objects) + 1, "area": box[2] * box[3], "iscrowd": 0})
             score = round(0.95 - 0.07 * len(found), 2)
             label = 14 if label == 9 else label
-            found.append(here | {"category_id": label, "bbox": [x + 3 for x in box], "score": score})
+            found.append(
+                here | {"category_id": label, "bbox": [x + 3 for x in box], "score": score}
+            )
     categories = [{"id": key, "name": name} for key, name in names.items()]
     return {"images": images, "annotations": objects, "categories": categories}, found
 
@@ -118,6 +120,10 @@ def only(*labels):
     return spoil
 
 
+def as_fractions(x):
+    return [x[0] / 640, x[1] / 480, x[2] / 640, x[3] / 480]
+
+
 def as_corners(x):
     return [x[0], x[1], x[0] + x[2], x[1] + x[3]]
 
@@ -190,8 +196,8 @@ ROWS = [
     Row("no score in some", without("score", 3), "OS107", count=3, example="record 0",
         forced=False),
     Row("an empty list", file("dt", []), "OS402", count=0, fix="low score threshold"),
-    Row("boxes normalised", every("bbox", lambda x: [x[0] / 640, x[1] / 480, x[2] / 640, x[3] / 480]),
-        "OS203", count=12, example="detection 0, box [0.0", fix="'xywh-norm'"),
+    Row("boxes normalised", every("bbox", as_fractions), "OS203",
+        count=12, example="detection 0, box [0.0", fix="'xywh-norm'"),
     Row("corners given as sizes", every("bbox", as_corners), "OS204", count=9,
         example="detection 0", fix="boxes='xyxy'"),
     Row("truncated detections", cut("dt"), "OS102", forced=False),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from builders import KNOWN, scene
 
 import openset
+from builders import KNOWN, scene
 from openset.findings import UsageError
 from openset.metrics import table
 from openset.tables import Vocabulary
+
+HALF = openset.Protocol.of("default").but(recall=0.5)
 
 
 def better_than(shown):
@@ -92,9 +94,9 @@ def evaluated(shown, **options):
         ("vocabularies", lambda: evaluated(scene(1), known=Vocabulary.of(["dog", "cat"]))),
         ("ground truths", lambda: evaluated(scene(2))),
         ("protocols", lambda: evaluated(scene(1), protocol="owod")),
-        ("protocols", lambda: evaluated(scene(1), protocol=openset.Protocol(name="default", recall=0.5))),
+        ("protocols", lambda: evaluated(scene(1), protocol=HALF)),
     ],
-)  # fmt: skip
+)
 def test_unlike_results_are_refused(what, other):
     first, second = evaluated(scene(1)), other()
     with pytest.raises(UsageError, match=f"different {what}.*force=True"):

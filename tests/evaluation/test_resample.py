@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from builders import KNOWN, scene
 
 import openset
+from builders import KNOWN, scene
 from openset.diagnosis.resample import draw, interval, p_value, replicates
 from openset.examples import DETECTIONS, TRUTH
 from openset.matching import Protocol, match
@@ -15,7 +15,15 @@ from openset.metrics import table
 RESAMPLED = [name for name, metric in table().items() if metric.resampled]
 PROTOCOLS = ["default", "coco", "owod", "opendet-2007", "fmiyc", "elephant", "vos", "paper", "tide"]
 NEAREST = {"a_ose_at_recall", "unknown_precision_at_recall"}
-PAIRS = [(name, protocol) for name in RESAMPLED for protocol in PROTOCOLS]
+AWI = "average_wilderness_impact"  # only its pooled reading is resampled
+PAIRS = [
+    (name, protocol)
+    for name in RESAMPLED
+    for protocol in PROTOCOLS
+    if name != AWI or Protocol.of(protocol).wilderness == "pooled"
+]
+# The wilderness ratios of AWI are those of the data in every resample.
+SUBSETS = [pair for pair in PAIRS if pair[0] != AWI]
 
 
 def stops_at_nearest_recall(name, protocol):
@@ -24,7 +32,7 @@ def stops_at_nearest_recall(name, protocol):
     return name in NEAREST or (name == "wilderness_impact" and nearest)
 
 
-COPYABLE = [pair for pair in PAIRS if not stops_at_nearest_recall(*pair)]
+COPYABLE = [pair for pair in SUBSETS if not stops_at_nearest_recall(*pair)]
 
 
 def matches(shown, protocol):
@@ -44,13 +52,13 @@ def close(expected, protocol):
 
 
 def weighted(metric, found, weights):
-    """The replicate of one column of weights."""
-    columns = np.array(weights, np.uint8)[:, None]
+    """The replicate of one column of weights, beside another column."""
+    columns = np.array([np.ones(len(weights)), weights], np.uint8).T
     value = metric.compute(found.resampled(columns)).value
     if value is None:
         return np.nan
-    assert np.shape(value) == (1,)
-    return value[0]
+    assert np.shape(value) == (2,)
+    return value[1]
 
 
 @pytest.mark.parametrize(("name", "protocol"), PAIRS)
@@ -63,7 +71,7 @@ def test_weights_of_one_are_the_plain_value(name, protocol):
         assert got == close(expected, protocol), seed
 
 
-@pytest.mark.parametrize(("name", "protocol"), PAIRS)
+@pytest.mark.parametrize(("name", "protocol"), SUBSETS)
 def test_a_weight_of_zero_removes_the_image(name, protocol):
     metric = table()[name]
     for seed in range(6):
@@ -87,6 +95,21 @@ def test_weights_are_copies_of_images(name, protocol):
         expected = plain(metric, matches(copies, protocol))
         got = weighted(metric, found, times)
         assert got == close(expected, protocol), seed
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("keep", ["wild", "closed"])
+def test_a_resample_may_lack_half_of_the_data(keep, protocol):
+    shown = scene(2, images=12)
+    found = matches(shown, protocol)
+    kept = found.wild if keep == "wild" else ~found.wild
+    alone = matches(shown.part([i for i, k in zip(shown.images, kept, strict=True) if k]), protocol)
+    differing = {}
+    for name in sorted({name for name, p in SUBSETS if p == protocol}):
+        got, expected = weighted(table()[name], found, kept), plain(table()[name], alone)
+        if got != close(expected, protocol):
+            differing[name] = (float(got), expected)
+    assert differing == {}
 
 
 def test_every_column_draws_as_many_images_as_there_are():
@@ -143,20 +166,54 @@ def test_intervals_hold_the_value(example):
     assert np.mean(inside) >= 0.9
 
 
-def test_intervals_are_quantiles_of_the_replicates(example):
+def test_intervals_lie_within_the_replicates(example):
     for name, numbers in example.replicates.items():
-        if example.values[name].interval is not None:
-            kept = numbers[np.isfinite(numbers)]
-            expected = np.quantile(kept, [0.025, 0.975])
-            assert example.values[name].interval == pytest.approx(expected, abs=1e-12)
+        ends = example.values[name].interval
+        if ends is not None:
+            assert np.nanmin(numbers) <= ends[0] <= ends[1] <= np.nanmax(numbers), name
+            assert ends == interval(numbers, example.values[name].value)
+
+
+def test_an_interval_without_bias_is_the_percentile_interval():
+    numbers = np.random.default_rng(0).permutation(np.arange(1001.0))
+    assert interval(numbers, 500) == pytest.approx((25, 975), abs=1)
+    assert interval(numbers, 500, confidence=0.5) == pytest.approx((250, 750), abs=1)
+
+
+def test_an_interval_moves_against_the_bias_of_the_resamples():
+    numbers = np.arange(1001.0)
+    low, high = interval(numbers, 400)  # most resamples lie above the value
+    assert low < 25
+    assert high < 975
+    mirrored = interval(1000 - numbers, 600)
+    assert mirrored == pytest.approx((1000 - high, 1000 - low))
+
+
+def test_an_interval_of_a_constant():
+    assert interval(np.full(100, 0.5), 0.5) == (0.5, 0.5)
 
 
 def test_an_interval_needs_half_of_the_resamples():
     numbers = np.array([0.1, 0.2, np.nan, np.nan, np.nan])
-    assert interval(numbers) is None
-    assert interval(numbers[:4]) == pytest.approx((0.1025, 0.1975))
-    assert interval(np.array([])) is None
+    assert interval(numbers, 0.15) is None
+    assert interval(numbers[:4], 0.15) is not None
+    assert interval(np.array([]), 0.15) is None
     assert p_value(numbers) is None
+
+
+def test_p_values():
+    assert p_value(np.zeros(1000)) == 1
+    assert p_value(np.ones(1000)) == pytest.approx(0.001)
+    assert p_value(-np.ones(1000)) == pytest.approx(0.001)
+    assert p_value(np.linspace(-1, 1, 1000)) == pytest.approx(1, abs=0.01)
+
+
+def test_a_single_resample_is_enough_for_every_metric():
+    found = matches(scene(1, images=12), "default")
+    one, many = (replicates(found, table().values(), 0, resamples=n) for n in (1, 5))
+    assert one.keys() == many.keys()
+    for name, numbers in one.items():
+        assert numbers == pytest.approx(many[name][:1], nan_ok=True), name
 
 
 def test_metrics_that_cannot_be_resampled_are_left_out():

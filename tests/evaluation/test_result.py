@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import KNOWN, scene
 
 import openset
+from builders import KNOWN, scene
 from openset.evaluation import Evaluation
 from openset.evaluation.result import number
 from openset.findings import InputError, UsageError

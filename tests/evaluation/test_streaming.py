@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from builders import KNOWN, scene, torchvision
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import openset
+from builders import KNOWN, scene, torchvision
 from openset.findings import InputError, UsageError
 from openset.matching import match
 from openset.matching.merge import merge
@@ -31,7 +33,7 @@ def evaluator(protocol="default", **options):
 def in_batches(shown, images, sizes):
     """Consecutive batches of the given sizes."""
     at = np.cumsum([0, *sizes])
-    return [shown.part(images[a:b]) for a, b in zip(at, at[1:], strict=False) if images[a:b]]
+    return [shown.part(images[a:b]) for a, b in pairwise(at) if images[a:b]]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

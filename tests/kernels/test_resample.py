@@ -128,33 +128,10 @@ def test_backends_agree(seed, n_resamples, size_range, area):
     assert np.array_equal(*results, equal_nan=True)
 
 
-@pytest.mark.parametrize("block", [1, 1 << 22])
-@pytest.mark.parametrize("seed", range(6))
-def test_cumulate_equals_repeating(backend, seed, block, monkeypatch):
-    from openset.kernels.numpy_twins import resample as twin
-
-    monkeypatch.setattr(twin, "ENTRIES_PER_BLOCK", block)
-    scene = scenes.random_scene(seed)
-    order, start = kernels.class_order(scene.klass, scene.score, None, scene.n_classes)
-    image = scene.image[order]
-    random = np.random.default_rng(seed)
-    flags = random.integers(0, 8, len(order)).astype(np.uint8)
-    stops = np.sort(random.integers(0, max(len(order), 1), 9 if len(order) else 0))
-    table = draw_weights(scene, 70, seed)
-    weights = table[:, 2:68]  # a view, not contiguous
-    got = kernels.cumulate(start, image, flags, weights, stops.astype(np.int32), 3)
-    assert got.shape == (len(stops), 3, 66)
-    for row, stop in enumerate(stops):
-        begin = start[np.searchsorted(start, stop, side="right") - 1]
-        section = slice(begin, stop + 1)
-        for f in range(3):
-            marked = (flags[section] >> f & 1)[:, None]
-            assert (got[row, f] == (weights[image[section]] * marked).sum(axis=0)).all()
-
-
 def test_weights_must_cover_all_images(backend):
     with pytest.raises(ValueError, match="image must lie in"):
-        kernels.cumulate(
-            np.array([0, 1]), np.array([1], np.int32), np.ones(1, np.uint8),
-            np.ones((1, 3), np.uint8), np.array([0], np.int32), 1,
+        kernels.weighted_average_precision(
+            np.array([0, 1]), np.array([1], np.int32), np.empty(0, np.int32),
+            np.empty(0, np.uint16), np.empty(0, np.uint16), np.ones((1, 3), np.uint8),
+            np.ones((1, 3), np.int64), n_thresholds=1, recall_grid=np.ones(1),
         )  # fmt: skip

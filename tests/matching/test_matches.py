@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from builders import KNOWN, scene
 
+from builders import KNOWN, scene
 from openset.findings import InputError, UsageError
 from openset.matching import Protocol, match
 from openset.matching.merge import merge
@@ -17,9 +17,7 @@ LABELS = ("dog", "zebra", "unknown")
 
 def tiny(boxes, labels, found, found_labels, scores=None, **flags):
     """One image; objects and detections as given."""
-    truth = Annotations(
-        Images([1]), LABELS, np.zeros(len(boxes)), labels, boxes, **flags
-    )
+    truth = Annotations(Images([1]), LABELS, np.zeros(len(boxes)), labels, boxes, **flags)
     n = len(found)
     scores = np.linspace(0.9, 0.5, n) if scores is None else scores
     return truth, Detections(np.ones(n, int), found_labels, found, scores)
@@ -143,9 +141,7 @@ def test_counts_with_weights():
     objects = np.ones(len(matches.objects), bool)
     assert drawn.count_objects(objects).tolist() == [len(objects), 0, 3 * len(objects)]
     assert drawn.count_images(np.ones(8, bool)).tolist() == [8, 0, 24]
-    assert drawn.positives.T.tolist() == [
-        (matches.positives * k).tolist() for k in (1, 0, 3)
-    ]
+    assert drawn.positives.T.tolist() == [(matches.positives * k).tolist() for k in (1, 0, 3)]
 
 
 # ---------------------------------------------------------------------- merge
@@ -182,7 +178,9 @@ def test_shards_with_other_lists_of_labels():
     box = [[0, 0, 9, 9]]
     first = Annotations(Images([1]), ("dog", "zebra"), [0], [1], box)
     second = Annotations(Images([2]), ("horse", "dog"), [0], [0], box)
-    merged = merge([match(t, Detections([], [], np.empty((0, 4)), []), DOG) for t in (first, second)])
+    merged = merge(
+        [match(t, Detections([], [], np.empty((0, 4)), []), DOG) for t in (first, second)]
+    )
     assert merged.labels == ("dog", "zebra", "horse")
     assert [merged.labels[at] for at in merged.objects.label] == ["zebra", "horse"]
 
@@ -190,7 +188,9 @@ def test_shards_with_other_lists_of_labels():
 def test_integer_and_text_ids_in_two_shards():
     box = [[0, 0, 9, 9]]
     nothing = Detections([], [], np.empty((0, 4)), [])
-    parts = [match(Annotations(Images(i), LABELS, [0], [0], box), nothing, DOG) for i in ([1], ["1"])]
+    parts = [
+        match(Annotations(Images(i), LABELS, [0], [0], box), nothing, DOG) for i in ([1], ["1"])
+    ]
     with pytest.raises(UsageError, match="two shards"):
         merge(parts)
 

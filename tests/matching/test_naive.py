@@ -5,10 +5,10 @@ from __future__ import annotations
 import naive
 import numpy as np
 import pytest
-from builders import KNOWN, scene
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders import KNOWN, scene
 from openset.matching import Protocol, match
 from openset.matching.protocol import COCO_IOU
 
@@ -34,7 +34,12 @@ def matched(shown, **fields):
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
-@given(seed=SEEDS, flags=st.sampled_from(FLAGS), prefer_later=st.booleans(), limit=st.sampled_from([None, 1, 2]))
+@given(
+    seed=SEEDS,
+    flags=st.sampled_from(FLAGS),
+    prefer_later=st.booleans(),
+    limit=st.sampled_from([None, 1, 2]),
+)
 def test_coco(seed, flags, prefer_later, limit):
     shown = scene(seed, images=4)
     found = matched(
@@ -46,7 +51,12 @@ def test_coco(seed, flags, prefer_later, limit):
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
-@given(seed=SEEDS, flags=st.sampled_from(FLAGS), inclusive=st.booleans(), iou=st.sampled_from([0.3, 0.5, 1.0]))
+@given(
+    seed=SEEDS,
+    flags=st.sampled_from(FLAGS),
+    inclusive=st.booleans(),
+    iou=st.sampled_from([0.3, 0.5, 1.0]),
+)
 def test_voc(seed, flags, inclusive, iou):
     shown = scene(seed, images=4)
     found = matched(

@@ -12,7 +12,7 @@ from openset.kernels.match import Boxes, MatchColumns, Objects, match
 from openset.kernels.operating_points import operating_points
 from openset.kernels.order import class_order
 from openset.kernels.read import ReadError, ResultColumns, TruthColumns, read_results, read_truth
-from openset.kernels.resample import cumulate, weighted_average_precision
+from openset.kernels.resample import weighted_average_precision
 
 __all__ = [
     "Boxes",
@@ -25,7 +25,6 @@ __all__ = [
     "accumulate",
     "backend",
     "class_order",
-    "cumulate",
     "match",
     "operating_points",
     "read_results",

@@ -148,20 +148,6 @@ class ResampleInput(ctypes.Structure):
     )
 
 
-class CumulateInput(ctypes.Structure):
-    """Flagged detections and weights."""
-
-    _fields_ = (
-        ("class_start", _longs),
-        ("image", _ints),
-        ("flags", _bytes),
-        ("stops", _ints),
-        ("weights", WeightTable),
-        ("n_stops", c_int64),
-        *((name, c_int32) for name in ("n_classes", "n_flags", "threads")),
-    )
-
-
 class OperatingPointInput(ctypes.Structure):
     """Flagged detections, weights and a recall."""
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.kernels import _library
-from openset.kernels._structures import CumulateInput, ResampleInput, WeightTable
+from openset.kernels._structures import ResampleInput, WeightTable
 
 MAX_FLAGS = 8
 MAX_GRID = (1 << 16) - 1
@@ -123,63 +123,6 @@ def _native_average_precision(native: ctypes.CDLL, given: Resamples) -> NDArray[
     pointer = result.ctypes.data_as(ctypes.c_void_p)
     status = native.openset_resampled_average_precision(ctypes.byref(packed), pointer)
     _library.check(native, status)
-    return result
-
-
-def cumulate(
-    class_start: NDArray[np.int64],
-    image: NDArray[np.int32],
-    flags: NDArray[np.uint8],
-    weights: NDArray[np.uint8],
-    stops: NDArray[np.int32],
-    n_flags: int,
-) -> NDArray[np.int32]:
-    """Count flagged detections up to and including each stop, from the start of its class.
-
-    Args:
-        class_start: From `class_order`.
-        image: Image of each detection in class order.
-        flags: Bit f of a detection: it counts for flag f.
-        weights: How often each resample (columns) drew each image (rows).
-        stops: Ascending positions in class order.
-        n_flags: How many bits of the flags to count.
-
-    Returns:
-        Counts by stop, flag and resample.
-
-    >>> cumulate(
-    ...     np.array([0, 3]), np.array([0, 1, 0], np.int32), np.array([1, 1, 1], np.uint8),
-    ...     np.array([[1, 2], [1, 0]], np.uint8), np.array([0, 2], np.int32), 1,
-    ... ).tolist()
-    [[[1, 2]], [[3, 4]]]
-    """
-    class_start = np.ascontiguousarray(class_start, np.int64)
-    image, stops = np.ascontiguousarray(image, np.int32), np.ascontiguousarray(stops, np.int32)
-    flags, weights = np.ascontiguousarray(flags, np.uint8), rows(weights)
-    check_columns(class_start, image, weights)
-    _check_positions("stops", stops, len(image))
-    if len(flags) != len(image) or not 1 <= n_flags <= MAX_FLAGS:
-        raise ValueError(f"flags must have one entry per detection and 1 to {MAX_FLAGS} bits")
-    native = _library.library()
-    if native is None:
-        from openset.kernels.numpy_twins import resample as twin
-
-        return twin.cumulate(class_start, image, flags, weights, stops, n_flags)
-    result = np.empty((len(stops), n_flags, weights.shape[1]), np.int32)
-    packed = _library.pack(
-        CumulateInput,
-        class_start=class_start,
-        image=image,
-        flags=flags,
-        stops=stops,
-        weights=weight_table(weights),
-        n_stops=len(stops),
-        n_classes=len(class_start) - 1,
-        n_flags=n_flags,
-        threads=_library.threads(),
-    )
-    pointer = result.ctypes.data_as(ctypes.c_void_p)
-    _library.check(native, native.openset_cumulate(ctypes.byref(packed), pointer))
     return result
 
 

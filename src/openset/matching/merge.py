@@ -63,6 +63,8 @@ def merge(parts: Sequence[Matches]) -> Matches:
 
 
 def _check(parts: Sequence[Matches]) -> None:
+    if not parts:
+        raise UsageError("there are no shards to merge")
     first = parts[0]
     for part in parts[1:]:
         if part.protocol != first.protocol:

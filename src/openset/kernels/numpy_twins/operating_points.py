@@ -55,8 +55,7 @@ def _threshold(
     last = np.append(np.flatnonzero(score[1:] != score[:-1]), len(score) - 1)
     total = [np.cumsum(table * bit[:, None], axis=0)[last] for bit in bits.T]
     enough = _recall(total[0], n_positive) >= recall
-    # A level of 0 is reached at the first score that has a hit, not before.
-    enough &= np.cumsum(bits[:, 0])[last][:, None] > 0
+    enough &= total[0] > 0  # a level of 0 is reached with the first hit, not before
     reached = np.asarray(enough.any(axis=0))
     at, columns = enough.argmax(axis=0), np.arange(table.shape[1])
     return np.stack([np.where(reached, one[at, columns], 0) for one in total]), reached
@@ -65,31 +64,31 @@ def _threshold(
 def _nearest(
     table: Counts, bits: NDArray[np.uint8], n_positive: Counts, recall: float
 ) -> tuple[Counts, NDArray[np.bool_]]:
-    """The first detection stands by itself; after that only hits can come nearer."""
+    """The first detection, one copy of it, unless more hits come nearer."""
     columns = np.arange(table.shape[1])
     reached = np.asarray(table.any(axis=0))
-    first = (table > 0).argmax(axis=0)
-    kept = bits[first].T.astype(np.int64) * reached
-    gap = np.abs(_recall(kept[0], n_positive) - recall)
+    kept = bits[(table > 0).argmax(axis=0)].T.astype(np.int64) * reached
     hits = np.flatnonzero(bits[:, 0])
-    if len(hits):
-        before = [
-            np.cumsum(table * bit[:, None], axis=0)[hits] - table[hits] * bit[hits, None]
-            for bit in bits.T
-        ]
-        copies = _nearest_copy(before[0], table[hits], n_positive, recall)
-        gaps = np.abs(_recall(before[0] + copies, n_positive) - recall)
-        gaps = np.where((table[hits] > 0) & ~np.isnan(gaps), gaps, np.inf)
-        at = gaps.argmin(axis=0)
-        best = gaps[at, columns]
-        better = best < gap  # False where recall is NaN: the first detection stays
-        for f, count in enumerate(before):
-            there = count[at, columns] + copies[at, columns] * bits[hits, f][at]
-            kept[f] = np.where(better, there, kept[f])
+    if not len(hits):
+        return kept, reached
+    total = [np.cumsum(table * bit[:, None], axis=0)[hits] for bit in bits.T]
+    target = _nearest_hits(kept[0], total[0][-1], n_positive, recall)
+    at = (total[0] >= target).argmax(axis=0)
+    further = (target > kept[0]) & (n_positive > 0)
+    copies = target - (total[0] - table[hits])[at, columns]
+    for f, count in enumerate(total):
+        before = count[at, columns] - table[hits][at, columns] * bits[hits, f][at]
+        kept[f] = np.where(further, before + copies * bits[hits, f][at], kept[f])
     return kept, reached
 
 
-def _nearest_copy(before: Counts, weights: Counts, n_positive: Counts, recall: float) -> Counts:
-    """Which copy of a hit comes nearest to the level, the earlier one on ties."""
-    short_of = recall * n_positive - before
-    return np.clip(np.ceil(short_of - 0.5), 1, np.maximum(weights, 1)).astype(np.int64)
+def _nearest_hits(fewest: Counts, most: Counts, n_positive: Counts, recall: float) -> Counts:
+    """The number of hits whose recall is nearest, the fewer on ties."""
+    guess = recall * n_positive
+    tries = [
+        np.minimum(np.maximum(np.floor(guess + offset), fewest), most) for offset in (-1, 0, 1, 2)
+    ]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gaps = np.stack([np.abs(one / n_positive - recall) for one in tries])
+    best = np.nan_to_num(gaps, nan=np.inf).argmin(axis=0)
+    return np.stack(tries)[best, np.arange(len(best))].astype(np.int64)

@@ -21,29 +21,6 @@ def blocks(n_rows: int, n_resamples: int) -> Iterator[slice]:
         yield slice(begin, min(begin + width, n_resamples))
 
 
-def cumulate(
-    class_start: NDArray[np.int64],
-    image: NDArray[np.int32],
-    flags: NDArray[np.uint8],
-    weights: NDArray[np.uint8],
-    stops: NDArray[np.int32],
-    n_flags: int,
-) -> NDArray[np.int32]:
-    """See ``openset.kernels.cumulate``."""
-    result = np.empty((len(stops), n_flags, weights.shape[1]), np.int32)
-    first = np.searchsorted(stops, class_start)
-    for klass in np.flatnonzero(np.diff(first)):
-        here = slice(first[klass], first[klass + 1])
-        begin, end = class_start[klass], int(stops[here][-1]) + 1
-        for columns in blocks(end - begin, weights.shape[1]):
-            table = weights[image[begin:end], columns]
-            for f in range(n_flags):
-                marked = (flags[begin:end] >> np.uint8(f)) & np.uint8(1)
-                counts = np.cumsum(table * marked[:, None], axis=0, dtype=np.int32)
-                result[here, f, columns] = counts[stops[here] - begin]
-    return result
-
-
 @dataclass(frozen=True, slots=True)
 class _Class:
     """The candidates of one class in a block of resamples.

@@ -1,0 +1,72 @@
+"""Average precision, computed by hand (see `metric_scenes.hand`).
+
+dog: .95 wrong, .9 right, .7 right, .3 wrong, 2 objects: precision 1/2 and 2/3, envelope 2/3.
+cat: .85 wrong, .8 right, .35 wrong, 1 object: 1/2.  unknown: .4 right, .2 wrong, 3 objects.
+"""
+
+import pytest
+from metric_scenes import hand
+
+from openset.findings import UsageError
+from openset.matching import Protocol
+
+NEAR = {"abs": 1e-6}
+
+
+@pytest.mark.parametrize("protocol", ["default", "coco", "owod", "opendet-2007", "paper", "vos"])
+def test_known(protocol):
+    value = hand().value("ap_known", protocol)
+    assert value.value == pytest.approx(7 / 12, **NEAR)
+    assert value.parts == {"dog": pytest.approx(2 / 3, **NEAR), "cat": pytest.approx(0.5, **NEAR)}
+    assert value.count == 2
+
+
+@pytest.mark.parametrize(
+    ("protocol", "expected"),
+    [("coco", 34 / 101), ("owod", 1 / 3), ("opendet-2007", 4 / 11), ("paper", 1 / 3)],
+)
+def test_unknown_depends_on_the_estimator(protocol, expected):
+    assert hand().value("ap_unknown", protocol).value == pytest.approx(expected, **NEAR)
+
+
+def test_one_overlap_and_one_size():
+    scene = hand()
+    assert scene.value("ap_known", iou=0.75).value == pytest.approx(7 / 12, **NEAR)
+    assert scene.value("ap_known", size="large").value == pytest.approx(7 / 12, **NEAR)
+    assert "no" in scene.value("ap_known", size="small").reason
+    with pytest.raises(UsageError, match=r"IoU 0\.42"):
+        scene.value("ap_known", iou=0.42)
+    with pytest.raises(UsageError, match="Did you mean"):
+        scene.value("ap_known", size="smal")
+
+
+def test_tasks():
+    scene = hand()
+    assert scene.value("ap_current").value == pytest.approx(7 / 12, **NEAR)
+    assert "earlier tasks" in scene.value("ap_previous").reason
+
+
+def test_recall():
+    scene = hand()
+    assert scene.value("ar_known").value == 1
+    assert scene.value("ar_unknown").value == pytest.approx(1 / 3)
+    assert scene.value("ar_known", limit=1).parts == {"dog": 1, "cat": 1}
+    assert "does not match at many IoUs" in scene.value("ar_known", "owod").reason
+    with pytest.raises(UsageError, match="limit"):
+        scene.value("ar_known", limit=3)
+
+
+def test_precision_and_recall_of_all_detections():
+    scene = hand()
+    assert scene.value("precision_known").parts == {"dog": 1 / 2, "cat": 1 / 3}
+    assert scene.value("recall_known").value == 1
+
+
+def test_class_without_objects():
+    scene = hand()
+    alone = scene.but(truth=scene.truth.select(scene.truth.label != 1))
+    assert alone.value("ap_known", "paper").value == pytest.approx(2 / 3)  # skipped
+    assert "'cat' has detections but no object" in alone.value("ap_known", "owod").reason
+    assert alone.value("ap_known", "fmiyc").value == pytest.approx(1 / 3)  # counts 0
+    rules = Protocol.of("owod").but(drop_nan=True)
+    assert alone.value("ap_known", rules).value == pytest.approx(2 / 3)

@@ -1,0 +1,87 @@
+"""Wilderness Impact by hand: images 1 and 2 have known objects, image 3 is wild.
+
+At recall .8 dog stands at score .7 and cat at .8. Closed images: dog 2 right of 2, cat 1 of 2.
+The wild image adds one wrong dog (.95).
+"""
+
+from dataclasses import replace
+
+import pytest
+from metric_scenes import hand
+
+from openset.tables import Images
+
+
+@pytest.mark.parametrize(
+    ("variant", "expected"),
+    [
+        ("pooled", 1 / 4),  # 1 / (2 + 2)
+        ("mean-ratio", 1 / 4),  # (1/2 + 0/2) / 2
+        ("mean-precision", 2 / 7),  # mean(1, 1/2) / mean(2/3, 1/2) - 1
+        ("ratio-of-sums", 2 / 5),  # (1 + 1) / (3 + 2)
+        ("nearest-recall", 2 / 3),  # (1 + 1) / (2 + 1)
+    ],
+)
+def test_variants(variant, expected):
+    value = hand().value("wilderness_impact", variant=variant)
+    assert value.value == pytest.approx(expected)
+    assert value.params["variant"] == variant
+    assert value.params["recall"] == 0.8
+
+
+def test_the_authors_code():
+    # Images 2 and 3 hold unknown objects: wild. Alone, image 1 is perfect; then 2/3 and 1/2.
+    value = hand().value("wilderness_impact", "elephant")
+    assert value.value == pytest.approx(12 / 7 - 1, abs=1e-6)
+
+
+def test_denominator_with_and_without_the_errors():
+    code = hand().value("wilderness_impact", variant="ratio-of-sums").value
+    printed = hand().value("wilderness_impact", variant="nearest-recall").value
+    assert printed == pytest.approx(code / (1 - code))
+
+
+def test_operating_point():
+    value = hand().value("score_at_recall")
+    assert value.parts == {"dog": 0.7, "cat": 0.8}
+    assert value.value == pytest.approx(0.75)
+
+
+def test_curve():
+    curve = hand().value("wilderness_curve")
+    assert curve.value == pytest.approx(1 / 4)
+    levels = [curve.parts[f"{level / 10:.1f}"] for level in range(10)]
+    assert levels == pytest.approx([0] * 5 + [1 / 4] * 5)  # one wild image from ratio 0.5 on
+    assert hand().value("average_wilderness_impact").value == pytest.approx(5 / 4 / 9)
+    with_zero = hand().value("average_wilderness_impact", include_zero=True)
+    assert with_zero.value == pytest.approx(5 / 4 / 10)
+
+
+def test_ap_curve():
+    curve = hand().value("ap_known_curve")
+    assert curve.parts["0.0"] == pytest.approx(3 / 4, abs=1e-6)  # without the wild image
+    assert curve.value == pytest.approx(7 / 12, abs=1e-6)
+
+
+def test_profile():
+    # At score 0 all count: 1 of 4 dogs and 2 of 3 cats lie on unknown objects.
+    value = hand().value("wilderness_profile", threshold=0.0)
+    assert value.value == pytest.approx((1 / 4 + 2 / 3) / 2)
+
+
+def test_ratio():
+    scene = hand()
+    assert scene.value("wilderness_ratio").value == 1 / 2
+    assert scene.value("wilderness_ratio", "elephant").value == 2
+    assert "too few wild images" in scene.value("wilderness_impact", ratio=3.0).reason
+    assert scene.value("wilderness_impact", ratio=0.5).value == pytest.approx(1 / 4)
+
+
+def test_no_split():
+    scene = hand()
+    first_two = replace(scene.truth.select(scene.truth.image < 2), images=Images([1, 2]))
+    closed = scene.but(truth=first_two)
+    assert "no wild image" in closed.value("wilderness_impact").reason
+    assert closed.value("wilderness_impact", variant="ratio-of-sums").value is not None
+    empty = scene.but(truth=scene.truth.select(scene.truth.label < 0))
+    assert "no closed-set image" in empty.value("wilderness_impact").reason
