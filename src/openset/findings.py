@@ -44,6 +44,15 @@ class Finding:
     cause: str = ""
     fix: str = ""
 
+    def __post_init__(self) -> None:
+        """Take the catalogue's cause and fix where no better one is known."""
+        from openset.codes import CODES
+
+        entry = CODES.get(self.code)
+        if entry is not None:
+            object.__setattr__(self, "cause", self.cause or entry.cause)
+            object.__setattr__(self, "fix", self.fix or entry.fix)
+
     def __str__(self) -> str:
         head = f"{self.level} {self.code}  {self.message}"
         rows = [("first: ", self.example), ("likely cause: ", self.cause), ("fix: ", self.fix)]
@@ -61,6 +70,7 @@ class InputError(OpenSetError, ValueError):
     >>> error = InputError([Finding("OS101", Level.ERROR, "no such file: gt.json")])
     >>> print(error)
     error OS101  no such file: gt.json
+                 likely cause: ...
     """
 
     def __init__(self, findings: list[Finding]) -> None:
@@ -73,7 +83,7 @@ class UsageError(OpenSetError, ValueError):
 
 
 def refuse(
-    code: str, message: str, *, example: str = "", cause: str = "", fix: str = ""
+    code: str, message: str, *, count: int = 1, example: str = "", cause: str = "", fix: str = ""
 ) -> InputError:
-    """Build the error for a single fatal finding."""
-    return InputError([Finding(code, Level.ERROR, message, 1, example, cause, fix)])
+    """Build the error for a single fatal finding about `count` records."""
+    return InputError([Finding(code, Level.ERROR, message, count, example, cause, fix)])

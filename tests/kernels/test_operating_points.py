@@ -1,5 +1,7 @@
 """Operating points against a walk over literally repeated detections."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,7 +19,7 @@ def draw_case(seed, n_resamples=5):
     klass = np.sort(random.integers(0, n_classes, n))
     start = np.searchsorted(klass, np.arange(n_classes + 1))
     score = random.integers(0, 6, n) / 5
-    for begin, end in zip(start[:-1], start[1:], strict=True):
+    for begin, end in pairwise(start):
         score[begin:end] = np.sort(score[begin:end])[::-1]
     return {
         "class_start": start,

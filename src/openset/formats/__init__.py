@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openset.findings import InputError, UsageError
-from openset.formats._anything import Anything
-from openset.formats._errors import problem, shown, wrong_kind
+from openset.findings import InputError, UsageError, refuse
+from openset.formats._errors import shown, wrong_kind
 from openset.formats._files import HEAD, head, replacing
 from openset.formats._spec import Format, Kind
 
@@ -36,7 +35,7 @@ def read(
     *,
     as_: Kind | None = None,
     format: str | None = None,
-    **options: Anything,
+    **options: Any,
 ) -> Annotations | Detections:
     """Read a file or folder.
 
@@ -65,7 +64,7 @@ def _chosen(path: Path, start: bytes, name: str, as_: Kind | None) -> tuple[Form
 
     cls = lookup(formats(), name, "format")
     if path.is_dir() and not record_of(cls).folder:
-        raise problem("OS103", f"{path} is a folder, but format {name!r} is a file")
+        raise refuse("OS103", f"{path} is a folder, but format {name!r} is a file")
     reader = cls()
     # A reader that is told what to read gives better errors than a sniffer that sees nothing.
     kind = reader.sniff(path, start) or as_
@@ -96,7 +95,7 @@ def _unrecognised(path: Path, start: bytes, tried: list[str]) -> InputError:
         _refuse_bad_json(path, start)
     what = "a folder with" if path.is_dir() else "starts with"
     seen = shown(start.split(b"\n")[:5]) if path.is_dir() else shown(start[:60])
-    return problem(
+    return refuse(
         "OS104",
         f"{path} is in no known format: {what} {seen}",
         cause=f"tried {', '.join(tried)}",
@@ -115,7 +114,7 @@ def _refuse_bad_json(path: Path, start: bytes) -> None:
             raise
 
 
-def _check_options(method: Anything, options: Mapping[str, Any]) -> None:
+def _check_options(method: Any, options: Mapping[str, Any]) -> None:
     from inspect import Parameter, signature
 
     from openset.plugins import lookup
@@ -125,7 +124,7 @@ def _check_options(method: Anything, options: Mapping[str, Any]) -> None:
         lookup({parameter.name: None for parameter in keyword}, name, "option")
 
 
-def read_annotations(source: Anything, **options: Anything) -> Annotations:
+def read_annotations(source: Any, **options: Any) -> Annotations:
     """Ground truth from a path, a table, or in-memory objects (see `openset.formats.memory`)."""
     from openset.tables import Annotations, Detections
 
@@ -142,7 +141,7 @@ def read_annotations(source: Anything, **options: Anything) -> Annotations:
     return memory.to_annotations(source, **options)
 
 
-def read_detections(source: Anything, **options: Anything) -> Detections:
+def read_detections(source: Any, **options: Any) -> Detections:
     """Detections from a path, a table, or in-memory objects (see `openset.formats.memory`)."""
     from openset.tables import Annotations, Detections
 

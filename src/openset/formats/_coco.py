@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.formats._anything import Anything
+from openset.findings import refuse
 from openset.formats._columns import (
     attribute,
     flags,
@@ -26,7 +26,7 @@ from openset.formats._columns import (
     required,
     texts,
 )
-from openset.formats._errors import dangling, missing_key, problem, repeated, wrong_kind, wrong_type
+from openset.formats._errors import dangling, missing_key, repeated, wrong_kind, wrong_type
 from openset.kernels.read import BULK_KEYS
 from openset.tables import Annotations, Detections, Images, LogitLayout
 from openset.tables.columns import positions
@@ -57,7 +57,7 @@ class Columns:
     extras: Extras = field(default_factory=dict)
 
 
-def detections_of(records: Anything, where: str, layout: str | None = None) -> Detections:
+def detections_of(records: Any, where: str, layout: str | None = None) -> Detections:
     """Detections from a decoded list of results."""
     if not isinstance(records, list):
         held = isinstance(records, dict) and {"images", "annotations"} & records.keys()
@@ -135,7 +135,7 @@ def _layout(values: Sequence[Any], given: str | None, where: str) -> LogitLayout
     raise wrong_type(where, "layout", expected, [], sorted(map(str, stated)), len(values))
 
 
-def annotations_of(document: Anything, where: str, *, everything: bool = True) -> Annotations:
+def annotations_of(document: Any, where: str, *, everything: bool = True) -> Annotations:
     """Annotations from a decoded document."""
     skipped = frozenset() if everything else BULK_KEYS
     if isinstance(document, list):
@@ -168,9 +168,9 @@ def annotations_of(document: Anything, where: str, *, everything: bool = True) -
     return build_annotations(columns, where)
 
 
-def _not_coco(where: str, value: Anything) -> Exception:
+def _not_coco(where: str, value: Any) -> Exception:
     kind = "a list" if isinstance(value, list) else "a value"
-    return problem(
+    return refuse(
         "OS104",
         f"{where} is JSON, but {kind} that is neither COCO ground truth nor COCO results",
         fix="ground truth is {images, annotations, categories}, results are [{image_id, ...}]",

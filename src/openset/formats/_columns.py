@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.formats._anything import Anything
 from openset.formats._errors import missing_key, wrong_type
 from openset.formats._json import compact
 from openset.tables.columns import ids
@@ -47,7 +46,7 @@ def integers(values: Sequence[Any], key: str, where: str) -> NDArray[np.int64]:
     raise wrong_type(where, key, "integers", rows, values[rows[0]])
 
 
-def _is_integer(value: Anything) -> bool:
+def _is_integer(value: Any) -> bool:
     if type(value) is float:
         return value.is_integer() and abs(value) < 1 << 63
     return type(value) is int and -(1 << 63) <= value < 1 << 63
@@ -129,11 +128,11 @@ def attribute(values: Sequence[Any]) -> NDArray[Any]:
     return text_column([_text(value) for value in values])
 
 
-def _exact(value: Anything) -> bool:
+def _exact(value: Any) -> bool:
     return not isinstance(value, int) or abs(value) <= _EXACT
 
 
-def _text(value: Anything) -> str:
+def _text(value: Any) -> str:
     if value is None:
         return ""
     return value if type(value) is str else compact(value)
@@ -157,7 +156,7 @@ def cells(column: NDArray[Any]) -> list[Any]:
     return values
 
 
-def _nested(text: str) -> Anything:
+def _nested(text: str) -> Any:
     if text[0] not in "[{":
         return text
     import msgspec

@@ -8,20 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from openset.findings import Finding, InputError, Level
-from openset.formats._anything import Anything
+from openset.findings import InputError, refuse
 
 _SHORT = 80
 
 
-def problem(
-    code: str, message: str, *, count: int = 1, example: str = "", cause: str = "", fix: str = ""
-) -> InputError:
-    """One fatal finding about `count` records."""
-    return InputError([Finding(code, Level.ERROR, message, count, example, cause, fix)])
-
-
-def shown(value: Anything) -> str:
+def shown(value: Any) -> str:
     """A value as text that fits on a line."""
     text = repr(value)
     return text if len(text) <= _SHORT else text[: _SHORT - 3] + "..."
@@ -29,19 +21,19 @@ def shown(value: Anything) -> str:
 
 def undecodable(where: str, why: object, *, cause: str = "", fix: str = "") -> InputError:
     """OS102: the bytes cannot be decoded."""
-    return problem("OS102", f"cannot read {where}: {why}", cause=cause, fix=fix)
+    return refuse("OS102", f"cannot read {where}: {why}", cause=cause, fix=fix)
 
 
 def wrong_kind(where: str, wanted: str) -> InputError:
     """OS105 or OS106: the file holds the other table."""
     if wanted == "annotations":
-        return problem(
+        return refuse(
             "OS105",
             f"{where} holds detections, but ground truth was expected",
             cause="ground truth and detections were swapped",
             fix="give the ground truth first and the detections second",
         )
-    return problem(
+    return refuse(
         "OS106",
         f"{where} holds ground truth, but detections were expected",
         cause="ground truth and detections were swapped, or the boxes have no scores",
@@ -51,7 +43,7 @@ def wrong_kind(where: str, wanted: str) -> InputError:
 
 def missing_key(where: str, key: str, rows: Sequence[int], total: int, fix: str = "") -> InputError:
     """OS107: records `rows` have no `key`."""
-    return problem(
+    return refuse(
         "OS107",
         f"{len(rows)} of {total} records of {where} have no {key!r}",
         count=len(rows),
@@ -65,12 +57,12 @@ def wrong_type(
     key: str,
     expected: str,
     rows: Sequence[int],
-    value: Anything,
+    value: Any,
     count: int | None = None,
 ) -> InputError:
     """OS108: `key` of records `rows` is not what was expected; `value` is the first."""
     number = len(rows) if count is None else count
-    return problem(
+    return refuse(
         "OS108",
         f"{number} values of {key!r} in {where} are not {expected}",
         count=number,
@@ -80,7 +72,7 @@ def wrong_type(
 
 def repeated(where: str, what: str, values: Sequence[Any], count: int) -> InputError:
     """OS111: ids that must be distinct are not."""
-    return problem(
+    return refuse(
         "OS111",
         f"{count} {what} of {where} are repeated",
         count=count,
@@ -89,9 +81,9 @@ def repeated(where: str, what: str, values: Sequence[Any], count: int) -> InputE
     )
 
 
-def dangling(where: str, what: str, value: Anything, row: int, count: int) -> InputError:
+def dangling(where: str, what: str, value: Any, row: int, count: int) -> InputError:
     """OS112: records refer to an image or a label that is not listed."""
-    return problem(
+    return refuse(
         "OS112",
         f"{count} records of {where} refer to a {what} that is not listed",
         count=count,
@@ -100,9 +92,9 @@ def dangling(where: str, what: str, value: Anything, row: int, count: int) -> In
     )
 
 
-def needs_sizes(where: str, count: int, example: Anything) -> InputError:
+def needs_sizes(where: str, count: int, example: Any) -> InputError:
     """OS110: normalised boxes and unknown image sizes."""
-    return problem(
+    return refuse(
         "OS110",
         f"{where} holds normalised boxes and the sizes of {count} images are unknown",
         count=count,

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from openset.findings import InputError, UsageError
-from openset.formats._errors import problem, shown, undecodable
+from openset.findings import InputError, UsageError, refuse
+from openset.formats._errors import shown, undecodable
 
 HEAD = 1 << 16
 _GZIP = b"\x1f\x8b"
@@ -40,7 +40,7 @@ def listing(path: Path) -> bytes:
     with _located(path):
         names = sorted(os.listdir(path))  # noqa: PTH208 - ten times faster than iterdir
     if not names:
-        raise problem("OS103", f"{path} is an empty folder")
+        raise refuse("OS103", f"{path} is an empty folder")
     return "\n".join(names).encode("utf-8", "replace")
 
 
@@ -86,9 +86,9 @@ def _located(path: Path) -> Iterator[None]:
     except FileNotFoundError as error:
         near = _similar(path)
         fix = f"did you mean {near}?" if near else ""
-        raise problem("OS101", f"no such file: {path}", fix=fix) from error
+        raise refuse("OS101", f"no such file: {path}", fix=fix) from error
     except IsADirectoryError as error:
-        raise problem("OS103", f"{path} is a folder, but a file was expected") from error
+        raise refuse("OS103", f"{path} is a folder, but a file was expected") from error
     except (zlib.error, EOFError) as error:
         raise undecodable(str(path), error, cause="a damaged or truncated gzip file") from error
     except (OSError, ValueError) as error:
@@ -114,7 +114,7 @@ def safe_name(name: str) -> str:
     inside = not any(char in "/\\:" or char < " " or char == "\x7f" for char in name)
     if inside and name.strip(". ") and len(name.encode("utf-8", "replace")) < 240:
         return name
-    raise problem(
+    raise refuse(
         "OS113",
         f"{shown(name)} cannot be the name of a file inside the folder",
         fix="rename the image or the label, or write a format that is one file",
@@ -145,4 +145,4 @@ def replacing(path: Path, *, folder: bool) -> Iterator[Path]:
 
 
 def _unwritable(path: Path, error: OSError) -> InputError:
-    return problem("OS102", f"cannot write {path}: {error}")
+    return refuse("OS102", f"cannot write {path}: {error}")

@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from openset.formats._anything import Anything
 from openset.formats._errors import undecodable
 
 
-def decode(data: bytes, where: str, type_: Anything = Any) -> Anything:
+def decode(data: bytes, where: str, type_: Any = Any) -> Any:
     """The value that `data` holds; `type_` is a msgspec type and must allow any JSON value."""
     import msgspec
 
@@ -31,7 +30,7 @@ def decode(data: bytes, where: str, type_: Anything = Any) -> Anything:
         return value if type_ is Any else msgspec.convert(value, type_)
 
 
-def _decode_leniently(data: bytes, where: str) -> Anything:
+def _decode_leniently(data: bytes, where: str) -> Any:
     try:
         text = data.decode("utf-8-sig")
         with collector_paused():
@@ -49,7 +48,7 @@ def _decode_leniently(data: bytes, where: str) -> Anything:
         raise undecodable(where, error) from error
 
 
-def encode(value: Anything, *, finite: bool = True) -> bytes:
+def encode(value: Any, *, finite: bool = True) -> bytes:
     """JSON bytes; ``finite=False`` writes NaN and Infinity as Python does."""
     import msgspec
 
@@ -58,7 +57,7 @@ def encode(value: Anything, *, finite: bool = True) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def compact(value: Anything) -> str:
+def compact(value: Any) -> str:
     """A nested value as compact JSON text."""
     return encode(value, finite=False).decode()
 

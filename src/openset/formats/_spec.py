@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from openset.findings import UsageError
-from openset.formats._anything import Anything
 from openset.plugins import record_of, tag
 
 if TYPE_CHECKING:
@@ -99,11 +98,11 @@ class Format:
         """
         raise NotImplementedError
 
-    def read_annotations(self, path: Path, **options: Anything) -> Annotations:
+    def read_annotations(self, path: Path, **options: Any) -> Annotations:
         """Read ground truth."""
         raise self._cannot("read annotations")
 
-    def read_detections(self, path: Path, **options: Anything) -> Detections:
+    def read_detections(self, path: Path, **options: Any) -> Detections:
         """Read detections."""
         raise self._cannot("read detections")
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from openset.formats import _coco, _coco_write
-from openset.formats._anything import Anything
 from openset.formats._files import HEAD, is_gzip, load, save
 from openset.formats._json import decode, encode
 from openset.formats._spec import FileFormat, Format, Kind, file_format
@@ -54,9 +53,7 @@ class Coco(Format):
             return "annotations"
         return None
 
-    def read_annotations(
-        self, path: Path, *, everything: bool = False, **_: Anything
-    ) -> Annotations:
+    def read_annotations(self, path: Path, *, everything: bool = False, **_: Any) -> Annotations:
         """Read ground truth; `everything` also keeps masks, keypoints, licences and URLs."""
         source = load(path) if is_gzip(path) else path
         columns = None if everything else _fast_truth(source, str(path))
@@ -65,9 +62,7 @@ class Coco(Format):
         data = load(source) if isinstance(source, Path) else source
         return _coco.annotations_of(decode(data, str(path)), str(path), everything=everything)
 
-    def read_detections(
-        self, path: Path, *, layout: str | None = None, **_: Anything
-    ) -> Detections:
+    def read_detections(self, path: Path, *, layout: str | None = None, **_: Any) -> Detections:
         """Read results; `layout` says what the columns of logits are, if the file does not."""
         source = load(path) if is_gzip(path) else path
         fast = _fast_results(source, str(path), layout)
@@ -156,7 +151,7 @@ def _bytes(source: Path | bytes) -> bytes:
 
 def _extra_document(
     data: bytes, where: str, image_keys: Sequence[str], object_keys: Sequence[str]
-) -> Anything:
+) -> Any:
     """Images and annotations with the given keys only; the decoder skips the rest."""
     import msgspec
 
@@ -168,7 +163,7 @@ def _extra_document(
     return decode(data, where, msgspec.defstruct("Document", fields))
 
 
-def _extra_record(keys: Sequence[str]) -> type[Anything]:
+def _extra_record(keys: Sequence[str]) -> type[Any]:
     import msgspec
 
     fields = [(f"f{index}", Any, None) for index in range(len(keys))]
@@ -176,7 +171,7 @@ def _extra_record(keys: Sequence[str]) -> type[Anything]:
     return msgspec.defstruct("Extras", fields, rename=rename, gc=False)
 
 
-def _extra_lists(records: Sequence[Anything], keys: Sequence[str]) -> _coco.Extras:
+def _extra_lists(records: Sequence[Any], keys: Sequence[str]) -> _coco.Extras:
     return {
         key: [getattr(record, f"f{index}") for record in records] for index, key in enumerate(keys)
     }

@@ -20,10 +20,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import UsageError
+from openset.findings import UsageError, refuse
 from openset.formats import _coco
-from openset.formats._anything import Anything
-from openset.formats._errors import dangling, missing_key, problem, wrong_kind, wrong_type
+from openset.formats._errors import dangling, missing_key, wrong_kind, wrong_type
 from openset.plugins import lookup
 from openset.tables import Annotations, Detections, Images, LogitLayout
 from openset.tables.columns import ids, positions
@@ -45,7 +44,7 @@ _COLUMN_ALIASES = {
 
 
 def to_annotations(
-    source: Anything, *, box_format: BoxFormat | None = None, names: Names = None
+    source: Any, *, box_format: BoxFormat | None = None, names: Names = None
 ) -> Annotations:
     """Ground truth from in-memory objects.
 
@@ -78,7 +77,7 @@ def to_annotations(
 
 
 def to_detections(
-    source: Anything,
+    source: Any,
     *,
     box_format: BoxFormat | None = None,
     names: Names = None,
@@ -117,14 +116,14 @@ def to_detections(
     )
 
 
-def _columns(source: Anything, box_format: BoxFormat | None, kind: str) -> dict[str, Any]:
+def _columns(source: Any, box_format: BoxFormat | None, kind: str) -> dict[str, Any]:
     """Columns under the names of the tables, boxes as x, y, width, height."""
     if isinstance(source, Mapping):
         columns, default = _from_mapping(source), "xywh"
     elif isinstance(source, Sequence) and not isinstance(source, (str, bytes)):
         columns, default = _from_images(source, kind), "xyxy"
     else:
-        raise problem(
+        raise refuse(
             "OS104",
             f"cannot make {kind} from {type(source).__name__}",
             fix="pass a path, a table, a list of dictionaries or a dictionary of columns",
@@ -183,7 +182,7 @@ def _joined(parts: list[NDArray[Any]], counts: list[int], key: str) -> NDArray[A
     return np.empty((0, 4)) if key == "boxes" else np.empty(0, np.int64)
 
 
-def array(value: Anything) -> NDArray[Any]:
+def array(value: Any) -> NDArray[Any]:
     """A NumPy array from a tensor, an array or a list."""
     for step in ("detach", "cpu", "numpy"):
         if hasattr(value, step) and not isinstance(value, np.ndarray):
@@ -197,7 +196,7 @@ def array(value: Anything) -> NDArray[Any]:
     return made
 
 
-def _scalar(value: Anything) -> Anything:
+def _scalar(value: Any) -> Any:
     return value if isinstance(value, (int, str)) else array(value).reshape(-1)[0].item()
 
 
@@ -214,7 +213,7 @@ def _boxes(values: NDArray[Any], box_format: str) -> NDArray[np.float64]:
     return box
 
 
-def _indexed(columns: dict[str, Any], listed: Anything) -> tuple[NDArray[np.int32], Images]:
+def _indexed(columns: dict[str, Any], listed: Any) -> tuple[NDArray[np.int32], Images]:
     """The index of every row's image, and the images."""
     image = ids(columns["image"])
     if isinstance(listed, Images):

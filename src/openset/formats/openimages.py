@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.findings import refuse
 from openset.formats import _frames
-from openset.formats._anything import Anything
 from openset.formats._columns import text_column
-from openset.formats._errors import needs_sizes, problem, undecodable
+from openset.formats._errors import needs_sizes, undecodable
 from openset.formats._files import load, load_text
 from openset.formats._json import decode
 from openset.formats._names import detection_images, named, sizes_for, sizes_of, stems
@@ -87,7 +87,7 @@ class OpenImages(Format):
         sizes: str | Path | None = None,
         descriptions: str | Path | None = None,
         hierarchy: str | Path | None = None,
-        **_: Anything,
+        **_: Any,
     ) -> Annotations:
         """Read boxes; see the module for the options."""
         frame, where = _frames.read_csv(path), str(path)
@@ -117,7 +117,7 @@ class OpenImages(Format):
         *,
         sizes: str | Path | None = None,
         descriptions: str | Path | None = None,
-        **_: Anything,
+        **_: Any,
     ) -> Detections:
         """Read detections; see the module for the options."""
         frame, where = _frames.read_csv(path), str(path)
@@ -220,7 +220,7 @@ def _parent(code: str, parents: Parents, names: Mapping[str, str]) -> str:
 def _column(frame: pl.DataFrame, name: str, where: str) -> pl.Series:
     if name not in frame.columns:
         columns = ", ".join(frame.columns[:12])
-        raise problem("OS107", f"{where} has no column {name!r}", example=f"columns: {columns}")
+        raise refuse("OS107", f"{where} has no column {name!r}", example=f"columns: {columns}")
     return frame[name]
 
 

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import UsageError
-from openset.formats._anything import Anything
-from openset.formats._errors import problem, undecodable, wrong_kind
+from openset.findings import UsageError, refuse
+from openset.formats._errors import undecodable, wrong_kind
 from openset.formats._spec import FileFormat, Format, Kind, file_format
 from openset.tables import Annotations, Detections, Images, LogitLayout
 
@@ -54,7 +53,7 @@ class Parquet(Format):
         kind: Kind = _metadata(path)["kind"]
         return kind
 
-    def read_annotations(self, path: Path, **options: Anything) -> Annotations:
+    def read_annotations(self, path: Path, **options: Any) -> Annotations:
         """Read ground truth; there are no options."""
         meta, columns = _read(path, "annotations")
         images = meta["images"]
@@ -72,7 +71,7 @@ class Parquet(Format):
             **columns,
         )
 
-    def read_detections(self, path: Path, **options: Anything) -> Detections:
+    def read_detections(self, path: Path, **options: Any) -> Detections:
         """Read detections; there are no options."""
         meta, columns = _read(path, "detections")
         return Detections(
@@ -123,7 +122,7 @@ def _metadata(path: Path) -> dict[str, Any]:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         raise undecodable(str(path), error, cause="a damaged or truncated file") from error
     if not isinstance(meta, dict) or meta.get("kind") not in _BOTH:
-        raise problem(
+        raise refuse(
             "OS104",
             f"{path} is Parquet, but not a table written by openset",
             cause=f"its metadata has no key {_KEY!r}",
@@ -131,7 +130,7 @@ def _metadata(path: Path) -> dict[str, Any]:
         )
     if meta.get("schema_version") != SCHEMA_VERSION:
         version = meta.get("schema_version")
-        raise problem("OS102", f"{path} has schema version {version}, not {SCHEMA_VERSION}")
+        raise refuse("OS102", f"{path} has schema version {version}, not {SCHEMA_VERSION}")
     return meta
 
 

@@ -26,11 +26,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import UsageError
+from openset.findings import UsageError, refuse
 from openset.formats import _frames
-from openset.formats._anything import Anything
 from openset.formats._columns import matrix
-from openset.formats._errors import problem, undecodable
+from openset.formats._errors import undecodable
 from openset.formats._files import load, save
 from openset.formats._names import file_names
 from openset.formats._spec import FileFormat, Format, Kind, file_format
@@ -91,12 +90,12 @@ class Table(Format):
             return None
         return "detections" if "score" in found.role else "annotations"
 
-    def read_annotations(self, path: Path, **options: Anything) -> Annotations:
+    def read_annotations(self, path: Path, **options: Any) -> Annotations:
         """Read ground truth; there are no options."""
         frame = _frame(path)
         return _annotations(frame, _Header(frame.columns), str(path))
 
-    def read_detections(self, path: Path, **options: Anything) -> Detections:
+    def read_detections(self, path: Path, **options: Any) -> Detections:
         """Read detections; there are no options."""
         frame = _frame(path)
         return _detections(frame, _Header(frame.columns), str(path))
@@ -161,7 +160,7 @@ class _Header:
 
 
 def _no_column(what: str, names: Sequence[str], frame: pl.DataFrame, where: str) -> Exception:
-    return problem(
+    return refuse(
         "OS107",
         f"{where} has no column for the {what}: none of {', '.join(names)}",
         example=f"columns: {', '.join(frame.columns[:12])}",

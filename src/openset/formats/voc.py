@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.formats._anything import Anything
+from openset.findings import refuse
 from openset.formats._columns import text_column
-from openset.formats._errors import missing_key, problem, wrong_type
+from openset.formats._errors import missing_key, wrong_type
 from openset.formats._files import listing, load, load_text, safe_name
 from openset.formats._names import detection_images, file_names, named, stems
 from openset.formats._spec import FileFormat, Format, Kind, file_format
@@ -80,23 +80,21 @@ class Voc(Format):
         xml = any(name.lower().endswith(".xml") for name in names)
         return "annotations" if xml or (path / "Annotations").is_dir() else None
 
-    def read_annotations(
-        self, path: Path, *, split: str | None = None, **_: Anything
-    ) -> Annotations:
+    def read_annotations(self, path: Path, *, split: str | None = None, **_: Any) -> Annotations:
         """Read XML files, all or those of a split."""
         folder = path / "Annotations" if (path / "Annotations").is_dir() else path
         listing(folder)
         files = _split_files(path, folder, split) if split else sorted(folder.glob("*.xml"))
         if not files:
-            raise problem("OS103", f"{folder} holds no XML file")
+            raise refuse("OS103", f"{folder} holds no XML file")
         return _table([_Image.read(file) for file in files])
 
-    def read_detections(self, path: Path, *, split: str | None = None, **_: Anything) -> Detections:
+    def read_detections(self, path: Path, *, split: str | None = None, **_: Any) -> Detections:
         """Read result files, all or those of a split."""
         found = [(_RESULT.fullmatch(file.name), file) for file in sorted(path.glob("comp*.txt"))]
         files = [(match[2], file) for match, file in found if match and split in (None, match[1])]
         if not files:
-            raise problem("OS103", f"{path} holds no result file comp4_det_<split>_<class>.txt")
+            raise refuse("OS103", f"{path} holds no result file comp4_det_<split>_<class>.txt")
         labels = tuple(dict.fromkeys(name for name, _ in files))
         rows = [
             (labels.index(name), image, values)
@@ -163,7 +161,7 @@ class _Image:
         )
 
 
-def _parsed(file: Path) -> Anything:
+def _parsed(file: Path) -> Any:
     from xml.etree.ElementTree import ParseError
 
     from defusedxml import DefusedXmlException
@@ -173,15 +171,15 @@ def _parsed(file: Path) -> Anything:
         return fromstring(load(file))
     except (ParseError, DefusedXmlException, ValueError, LookupError, RecursionError) as error:
         cause = "entities are refused" if isinstance(error, DefusedXmlException) else ""
-        raise problem("OS109", f"invalid XML in {file}: {error}", cause=cause) from error
+        raise refuse("OS109", f"invalid XML in {file}: {error}", cause=cause) from error
 
 
-def _size(node: Anything, key: str, where: str) -> float:
+def _size(node: Any, key: str, where: str) -> float:
     text = None if node is None else node.findtext(key)
     return np.nan if not text else _float(text, key, 0, where)
 
 
-def _object(node: Anything, row: int, where: str) -> tuple[str, list[float], dict[str, bool]]:
+def _object(node: Any, row: int, where: str) -> tuple[str, list[float], dict[str, bool]]:
     name, box = node.findtext("name"), node.find("bndbox")
     if name is None or box is None:
         raise missing_key(where, "bndbox" if name else "name", [row], row + 1)

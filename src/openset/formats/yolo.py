@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.formats._anything import Anything
 from openset.formats._columns import text_column
 from openset.formats._errors import dangling, missing_key, needs_sizes, undecodable, wrong_type
 from openset.formats._files import load_text, safe_name
@@ -85,10 +84,10 @@ class Yolo(Format):
         self,
         path: Path,
         *,
-        names: Anything = None,
-        sizes: Anything = None,
+        names: Any = None,
+        sizes: Any = None,
         split: str | None = None,
-        **_: Anything,
+        **_: Any,
     ) -> Annotations:
         """Read labels; images without a label file have no objects."""
         data = _Rows.read(_Folder.of(path, split), names, sizes, columns=5)
@@ -104,10 +103,10 @@ class Yolo(Format):
         self,
         path: Path,
         *,
-        names: Anything = None,
-        sizes: Anything = None,
+        names: Any = None,
+        sizes: Any = None,
         split: str | None = None,
-        **_: Anything,
+        **_: Any,
     ) -> Detections:
         """Read predictions with confidences."""
         data = _Rows.read(_Folder.of(path, split), names, sizes, columns=6)
@@ -234,7 +233,7 @@ class _Rows:
     score: NDArray[np.float64]
 
     @classmethod
-    def read(cls, folder: _Folder, names: Anything, sizes: Anything, columns: int) -> _Rows:
+    def read(cls, folder: _Folder, names: Any, sizes: Any, columns: int) -> _Rows:
         labels = _label_names(folder, names)
         members = folder.members()
         numbers, image = [], []
@@ -256,7 +255,7 @@ class _Rows:
         return cls(images, labels, at, label, box, score)
 
 
-def _label_names(folder: _Folder, names: Anything) -> tuple[str, ...]:
+def _label_names(folder: _Folder, names: Any) -> tuple[str, ...]:
     if isinstance(names, (str, Path)):
         names = _load_yaml(Path(names)).get("names")
     if names is None and folder.config is not None:
@@ -292,7 +291,7 @@ def _indices(values: NDArray[np.float64], labels: Sequence[str], folder: _Folder
     return values.astype(np.int64)
 
 
-def _sizes(folder: _Folder, members: list[tuple[str, str]], given: Anything) -> NDArray[np.float64]:
+def _sizes(folder: _Folder, members: list[tuple[str, str]], given: Any) -> NDArray[np.float64]:
     if given is None and (folder.root / "sizes.csv").is_file():
         given = folder.root / "sizes.csv"
     known = read_sizes(given) if isinstance(given, (str, Path)) else dict(given or {})

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.codes import CODES
 from openset.findings import Finding, Level
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
@@ -71,9 +70,8 @@ def found(
     cause: str = "",
     fix: str = "",
 ) -> Finding:
-    """A finding, with the catalogue's cause and fix where no better one is known."""
-    entry = CODES[code]
-    return Finding(code, level, message, count, example, cause or entry.cause, fix or entry.fix)
+    """A finding, by keyword."""
+    return Finding(code, level, message, count, example, cause, fix)
 
 
 def number(value: int) -> str:
