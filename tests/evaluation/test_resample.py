@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from openset.metrics import table
 
 RESAMPLED = [name for name, metric in table().items() if metric.resampled]
 PROTOCOLS = ["default", "coco", "owod", "opendet-2007", "fmiyc", "elephant", "vos", "paper", "tide"]
+SEEDS = 6
 NEAREST = {"a_ose_at_recall", "unknown_precision_at_recall"}
 AWI = "average_wilderness_impact"  # only its pooled reading is resampled
 PAIRS = [
@@ -37,6 +40,32 @@ COPYABLE = [pair for pair in SUBSETS if not stops_at_nearest_recall(*pair)]
 
 def matches(shown, protocol):
     return match(*shown.tables(), KNOWN, protocol)
+
+
+@cache
+def whole(seed, protocol, ties=True):
+    """A scene and its matches; matching is the expensive part, and immutable."""
+    shown = scene(seed, images=12, ties=ties)
+    return shown, matches(shown, protocol)
+
+
+@cache
+def half(seed, protocol):
+    """Matches of about half of the images of a scene, and which these are."""
+    shown, _ = whole(seed, protocol)
+    times = np.random.default_rng(seed).integers(0, 2, 12)
+    kept = [image for image, n in zip(shown.images, times, strict=True) if n]
+    return matches(shown.part(kept), protocol), times
+
+
+@cache
+def copies(seed, protocol):
+    """Matches of a scene with images drawn with replacement, and how often each was drawn."""
+    # Equal scores within an image would interleave with those of its copies.
+    shown, _ = whole(seed, protocol, ties=False)
+    times = np.random.default_rng(seed).multinomial(12, np.full(12, 1 / 12))
+    drawn = shown.repeated(dict(zip(shown.images, times.tolist(), strict=True)))
+    return matches(drawn, protocol), times
 
 
 def plain(metric, found):
@@ -64,37 +93,28 @@ def weighted(metric, found, weights):
 @pytest.mark.parametrize(("name", "protocol"), PAIRS)
 def test_weights_of_one_are_the_plain_value(name, protocol):
     metric = table()[name]
-    for seed in range(6):
-        found = matches(scene(seed, images=12), protocol)
-        expected = plain(metric, found)
+    for seed in range(SEEDS):
+        _, found = whole(seed, protocol)
         got = weighted(metric, found, np.ones(12))
-        assert got == close(expected, protocol), seed
+        assert got == close(plain(metric, found), protocol), seed
 
 
 @pytest.mark.parametrize(("name", "protocol"), SUBSETS)
 def test_a_weight_of_zero_removes_the_image(name, protocol):
     metric = table()[name]
-    for seed in range(6):
-        shown = scene(seed, images=12)
-        times = np.random.default_rng(seed).integers(0, 2, 12)
-        kept = [image for image, n in zip(shown.images, times, strict=True) if n]
-        got = weighted(metric, matches(shown, protocol), times)
-        expected = plain(metric, matches(shown.part(kept), protocol))
-        assert got == close(expected, protocol), seed
+    for seed in range(SEEDS):
+        alone, times = half(seed, protocol)
+        got = weighted(metric, whole(seed, protocol)[1], times)
+        assert got == close(plain(metric, alone), protocol), seed
 
 
 @pytest.mark.parametrize(("name", "protocol"), COPYABLE)
 def test_weights_are_copies_of_images(name, protocol):
     metric = table()[name]
-    for seed in range(6):
-        # Equal scores within an image would interleave with those of its copies.
-        shown = scene(seed, images=12, ties=False)
-        found = matches(shown, protocol)
-        times = np.random.default_rng(seed).multinomial(12, np.full(12, 1 / 12))
-        copies = shown.repeated(dict(zip(shown.images, times.tolist(), strict=True)))
-        expected = plain(metric, matches(copies, protocol))
-        got = weighted(metric, found, times)
-        assert got == close(expected, protocol), seed
+    for seed in range(SEEDS):
+        drawn, times = copies(seed, protocol)
+        got = weighted(metric, whole(seed, protocol, ties=False)[1], times)
+        assert got == close(plain(metric, drawn), protocol), seed
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -171,7 +171,7 @@ def vos_counts(size, level):
     return [parts["closed"], parts["wild"]]
 
 
-@golden(VOS + "(?P<method>msp|energy)/AUROC")
+@golden(VOS + "(?P<method>msp|energy)/AUROC", tolerance=2e-6)
 def vos_auroc(size, level, method):
     return compute("auroc", vos(size, level, method))
 
@@ -181,6 +181,6 @@ def vos_aupr(size, level, method):
     return compute("aupr", vos(size, level, method))
 
 
-@golden(VOS + "(?P<method>msp|energy)/FPR95")
+@golden(VOS + "(?P<method>msp|energy)/FPR95", tolerance=1e-3)
 def vos_fpr(size, level, method):
     return compute("fpr_at_95_tpr", vos(size, level, method))

@@ -109,7 +109,7 @@ def _take(values: NDArray[Any], keep: NDArray[np.intp] | None) -> NDArray[Any]:
 def tie_keys(
     rules: Protocol, ids: NDArray[Any], wild: NDArray[np.bool_]
 ) -> NDArray[np.int32] | None:
-    """By image, what equal scores are ordered by before the order of the input; None for nothing."""
+    """By image, what equal scores go by before the order of the input; None for nothing."""
     if rules.ties == "image":
         return ranks(ids)
     return wild.astype(np.int32) if rules.ties == "closed-first" else None

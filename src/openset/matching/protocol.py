@@ -52,8 +52,8 @@ class Protocol:
         iou: Overlap thresholds; the first is the one for everything that uses a single threshold.
         iou_inclusive: Whether an overlap equal to the threshold is a match.
         prefer_later: On equal overlaps the later object wins (pycocotools), else the first.
-        ties: Order of equal scores: by ``image`` id, as in the ``input``, or ``closed-first`` (as in
-            the input, but closed-set images before wild ones).
+        ties: Order of equal scores: by ``image`` id, as in the ``input``, or ``closed-first`` (as
+            in the input, but closed-set images before wild ones).
         ignore: Which flags of an object take it out of the evaluation.
         regions: Ignored crowds are regions: overlap is the covered share of the detection, and any
             number of detections may fall on one.

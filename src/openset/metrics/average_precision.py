@@ -188,6 +188,8 @@ def _resampled(matches: Matches, iou: float | None, how: str) -> NDArray[np.floa
     if how == "101-point" and matches.protocol.rule == "coco":
         return _resampled_grid(matches, iou)
     grid = None if how == "area" else _POINTS[how].astype(np.float64)
+    if how == "11-point-float32":
+        grid = np.arange(11) / 10  # a recall of 3/10 meets the .3 point, as it does in float32
     return resampled_precision(matches, iou, matches.positives, grid=grid)
 
 

@@ -94,21 +94,30 @@ def _points(matches: Matches, keep: NDArray[np.bool_], wild: NDArray[np.bool_]) 
     return _Points(positive, negative)
 
 
+def _share(counts: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Counts over their total, NaN in resamples that drew none."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(total > 0, counts / total, np.nan)
+
+
 def _auroc(c: _Points) -> NDArray[np.float64]:
     step = np.diff(c.negative, axis=0, prepend=0)
     height = c.positive - np.diff(c.positive, axis=0, prepend=0) / 2
-    with np.errstate(invalid="ignore"):
-        return np.asarray((step * height).sum(axis=0) / (c.positive[-1] * c.negative[-1]))
+    return _share((step * height).sum(axis=0), c.positive[-1] * c.negative[-1])
 
 
 def _precision_recall(c: _Points) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    with np.errstate(invalid="ignore"):
-        return c.positive / (c.positive + c.negative), c.positive / c.positive[-1]
+    return _share(c.positive, c.positive + c.negative), _share(c.positive, c.positive[-1])
+
+
+def _both(c: _Points, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """NaN in resamples that lack either side."""
+    return np.where((c.positive[-1] > 0) & (c.negative[-1] > 0), numbers, np.nan)
 
 
 def _aupr(c: _Points) -> NDArray[np.float64]:
     precision, recall = _precision_recall(c)
-    return np.asarray(np.nansum(np.diff(recall, axis=0, prepend=0) * precision, axis=0))
+    return _both(c, np.nansum(np.diff(recall, axis=0, prepend=0) * precision, axis=0))
 
 
 def _aupr_trapezoid(c: _Points) -> NDArray[np.float64]:
@@ -116,18 +125,22 @@ def _aupr_trapezoid(c: _Points) -> NDArray[np.float64]:
     reached = np.argmax(recall >= 1, axis=0)
     keep = np.arange(len(recall))[:, None] <= reached  # the curve ends where recall is complete
     before = np.concatenate([np.ones_like(precision[:1]), precision[:-1]])
+    # Before a resample's first detection there is no precision; the curve starts at 1.
+    precision, before = np.nan_to_num(precision, nan=1.0), np.nan_to_num(before, nan=1.0)
     area = np.diff(recall, axis=0, prepend=0) * (precision + before) / 2
-    return np.asarray(np.nansum(np.where(keep, area, 0), axis=0))
+    return _both(c, np.nansum(np.where(keep, area, 0), axis=0))
 
 
 def _fpr_at_least(c: _Points, tpr: float) -> NDArray[np.float64]:
-    at = np.argmax(c.positive / c.positive[-1] >= tpr, axis=0)
-    return np.asarray(c.negative[at, np.arange(c.negative.shape[1])] / c.negative[-1])
+    at = np.argmax(_share(c.positive, c.positive[-1]) >= tpr, axis=0)
+    accepted = c.negative[at, np.arange(c.negative.shape[1])]
+    return _both(c, _share(accepted, c.negative[-1]))
 
 
 def _fpr_nearest(c: _Points, tpr: float) -> NDArray[np.float64]:
-    recall = c.positive / c.positive[-1]
+    recall = _share(c.positive, c.positive[-1])
     ended = np.argmax(recall >= 1, axis=0)
     gap = np.where(np.arange(len(recall))[:, None] <= ended, np.abs(recall - tpr), np.inf)
     at = len(gap) - 1 - np.argmin(gap[::-1], axis=0)  # the last of equals: lowest threshold
-    return np.asarray(c.negative[at, np.arange(c.negative.shape[1])] / c.negative[-1])
+    accepted = c.negative[at, np.arange(c.negative.shape[1])]
+    return _both(c, _share(accepted, c.negative[-1]))

@@ -75,6 +75,7 @@ def wilderness_impact(
     level = matches.protocol.recall if recall is None else recall
     name = variant or matches.protocol.wilderness
     compute = lookup(VARIANTS, name, "variant of Wilderness Impact")
+    plain = matches.weights is None
     shown: dict[str, Any] = {"recall": level, "variant": name, "iou": matches.protocol.iou[0]}
     if name not in WITHOUT_SPLIT:
         missing = _no_split(matches)
@@ -89,7 +90,11 @@ def wilderness_impact(
         if wanted < wild:
             matches = _with_first_wild(matches, wanted)
     numbers = compute(matches, level, positives_of(matches))
-    return _value(matches, numbers, f"no known class reaches recall {level}").with_params(**shown)
+    if not plain:
+        return Value(numbers)
+    if not np.isfinite(numbers[0]):
+        return Value.missing(f"no known class reaches recall {level}", params=shown)
+    return Value(float(numbers[0]), params=shown)
 
 
 def _no_split(matches: Matches) -> str:
@@ -102,13 +107,6 @@ def _no_split(matches: Matches) -> str:
 def _with_first_wild(matches: Matches, wanted: int) -> Matches:
     member = first_wild(matches, np.array([wanted]))
     return matches.resampled(member if matches.weights is None else matches.weights * member)
-
-
-def _value(matches: Matches, numbers: NDArray[np.float64], why: str) -> Value:
-    """One number for the data (a single column), all of them for resamples."""
-    if len(numbers) > 1:
-        return Value(numbers)
-    return Value(float(numbers[0])) if np.isfinite(numbers[0]) else Value.missing(why)
 
 
 @metric(
