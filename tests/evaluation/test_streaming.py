@@ -155,6 +155,29 @@ def test_what_one_batch_lacks_is_not_said_of_the_data():
     assert not lacking & codes(streamed.compute()).keys()
 
 
+def test_what_every_batch_lacks_is_said_of_the_data():
+    shown = scene(7, images=8)
+    for record in shown.found:
+        record["category_id"] = 3
+    streamed = evaluator()
+    for image in shown.images:  # some of them without detections, or without objects
+        streamed.update(*shown.part([image]).tables())
+    whole = openset.evaluate(*shown.tables(), known=KNOWN, intervals=False)
+    assert "OS309" in codes(whole)
+    assert "OS309" in codes(streamed.compute())
+
+
+def test_hashes_of_a_stream():
+    shown = scene(7, images=8)
+    whole = openset.evaluate(*shown.tables(), known=KNOWN, intervals=False).provenance
+    once = evaluator().update(*shown.tables()).compute().provenance
+    assert (once.truth_hash, once.detections_hash) == (whole.truth_hash, whole.detections_hash)
+    parts = evaluator()
+    for batch in in_batches(shown, shown.images, [4, 4]):
+        parts.update(*batch.tables())
+    assert len(parts.compute().provenance.truth_hash) == len(whole.truth_hash)
+
+
 def apart(shown):
     """The same scene with every detection far from every object."""
     found = [d | {"bbox": [180.0, 140.0, 4.0, 4.0]} for d in shown.found]
@@ -163,7 +186,9 @@ def apart(shown):
 
 def test_no_overlap_in_any_batch_is_an_error():
     shown = apart(scene(7, images=8))
-    batches = in_batches(shown, shown.images, [4, 4])
+    batches = in_batches(shown, shown.images, [3, 4, 1])
+    assert not batches[-1].truth["annotations"]  # an empty batch does not hide it
+    batches[-1].found.clear()
     streamed, forced = evaluator(), evaluator(force=True)
     for batch in batches:
         streamed.update(*batch.tables())

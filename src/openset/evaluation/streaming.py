@@ -6,6 +6,7 @@ evaluators of disjoint images merge likewise, whatever process they ran in.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from openset.diagnosis.resample import RESAMPLES
 from openset.evaluation.one_shot import (
     Source,
     choose,
+    contact,
     detections_hash,
     measure,
     prepare,
@@ -29,9 +31,9 @@ from openset.matching.merge import merge
 from openset.tables import Vocabulary
 
 # What a batch may lack without the data lacking it: said only if every batch lacks it.
-_LACKING = frozenset(
-    {"OS209", "OS302", "OS303", "OS304", "OS308", "OS309", "OS310", "OS401", "OS402", "OS410"}
-)
+_OF_TRUTH = frozenset({"OS302", "OS303", "OS304"})
+_OF_DETECTIONS = frozenset({"OS209", "OS308", "OS309"})
+_LACKING = _OF_TRUTH | _OF_DETECTIONS | {"OS310", "OS401", "OS402"}
 # Errors that look at how many records they concern: of a batch, too few to tell.
 _BY_SHARE = frozenset({"OS203", "OS204", "OS208", "OS306", "OS307", "OS403"})
 
@@ -93,10 +95,11 @@ class Evaluator:
         """All metrics over everything seen so far."""
         if not self._parts:
             raise UsageError("nothing to compute: call update() first")
-        findings = settle(_together(self._findings), self._force)
-        truth, detections = ("+".join(pair) for pair in zip(*self._hashes, strict=True))
+        merged = merge(self._parts)
+        findings = settle([*_together(self._findings), *contact(merged)], self._force)
+        truth, detections = (_joined(hashes) for hashes in zip(*self._hashes, strict=True))
         return measure(
-            merge(self._parts),
+            merged,
             self._metrics,
             findings,
             (truth, detections),
@@ -106,14 +109,26 @@ class Evaluator:
         )
 
 
+def _joined(hashes: Sequence[str]) -> str:
+    """One hash of many; of a single batch its own, as in one shot."""
+    if len(hashes) == 1:
+        return hashes[0]
+    return hashlib.blake2b("+".join(hashes).encode(), digest_size=8).hexdigest()
+
+
 def _together(batches: Sequence[Sequence[Finding]]) -> list[Finding]:
     """The findings of all batches, one per code; the first of a code speaks for the others."""
     by_code: dict[str, list[Finding]] = {}
     for finding in (finding for batch in batches for finding in batch):
         by_code.setdefault(finding.code, []).append(finding)
+    by_code.pop("OS410", None)  # decided by all matches together
+    having = {code: sum(any(f.code == code for f in b) for b in batches) for code in by_code}
     merged = []
     for code, found in by_code.items():
-        everywhere = len(found) >= len(batches)
+        # A batch without objects, or without detections, says nothing about theirs.
+        mute = having.get("OS401" if code in _OF_TRUTH else "OS402", 0)
+        could = len(batches) - (mute if code in _OF_TRUTH | _OF_DETECTIONS | _BY_SHARE else 0)
+        everywhere = having[code] >= could
         if code in _LACKING and not everywhere:
             continue
         level = found[0].level

@@ -21,7 +21,7 @@ Presets and the code they reproduce:
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -32,6 +32,35 @@ from openset.plugins import lookup
 COCO_IOU = tuple(np.linspace(0.5, 0.95, 10).tolist())
 TENTHS = tuple(step / 10 for step in range(1, 10))
 TWENTIETHS = tuple(step / 20 for step in range(1, 20))
+
+
+Flag = Literal["crowd", "difficult"]
+Geometry = Literal["continuous", "voc", "shifted", "shifted-int"]
+Rule = Literal["coco", "voc", "elephant"]
+Ties = Literal["image", "input", "closed-first"]
+EmptyImages = Literal["count", "skip"]
+Interpolation = Literal["101-point", "area", "11-point", "11-point-float32"]
+EmptyClass = Literal["skip", "nan", "zero", "detected"]
+NoseUnit = Literal["objects", "detections"]
+Wilderness = Literal[
+    "pooled", "mean-precision", "mean-ratio", "elephant", "ratio-of-sums", "nearest-recall"
+]
+Wild = Literal["no-known", "unknown"]
+FprRule = Literal["at-least", "nearest"]
+AuprRule = Literal["steps", "trapezoid"]
+_CHOICES = {
+    "geometry": get_args(Geometry),
+    "rule": get_args(Rule),
+    "ties": get_args(Ties),
+    "empty_images": get_args(EmptyImages),
+    "interpolation": get_args(Interpolation),
+    "empty_class": get_args(EmptyClass),
+    "nose": get_args(NoseUnit),
+    "wilderness": get_args(Wilderness),
+    "wild": get_args(Wild),
+    "fpr": get_args(FprRule),
+    "aupr": get_args(AuprRule),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,40 +115,42 @@ class Protocol:
     """
 
     name: str
-    geometry: Literal["continuous", "voc", "shifted", "shifted-int"] = "continuous"
+    geometry: Geometry = "continuous"
     box_decimals: int | None = None
     score_decimals: int | None = None
     float32_detections: bool = False
     float32_overlaps: bool = False
-    rule: Literal["coco", "voc", "elephant"] = "coco"
+    rule: Rule = "coco"
     iou: tuple[float, ...] = COCO_IOU
     iou_inclusive: bool = True
     prefer_later: bool = True
-    ties: Literal["image", "input", "closed-first"] = "image"
-    ignore: tuple[Literal["crowd", "difficult"], ...] = ("crowd", "difficult")
+    ties: Ties = "image"
+    ignore: tuple[Flag, ...] = ("crowd", "difficult")
     regions: bool = True
     max_detections: int | None = 100
-    empty_images: Literal["count", "skip"] = "count"
+    empty_images: EmptyImages = "count"
     synonyms: bool = True
-    interpolation: Literal["101-point", "area", "11-point", "11-point-float32"] = "101-point"
-    empty_class: Literal["skip", "nan", "zero", "detected"] = "skip"
+    interpolation: Interpolation = "101-point"
+    empty_class: EmptyClass = "skip"
     drop_nan: bool = True
     ose_counts_ignored: bool = False
-    nose: Literal["objects", "detections"] = "objects"
-    wilderness: Literal[
-        "pooled", "mean-precision", "mean-ratio", "elephant", "ratio-of-sums", "nearest-recall"
-    ] = "pooled"
-    wild: Literal["no-known", "unknown"] = "no-known"
+    nose: NoseUnit = "objects"
+    wilderness: Wilderness = "pooled"
+    wild: Wild = "no-known"
     recall: float = 0.8
     recalls: tuple[float, ...] = TENTHS
     numpy1_levels: bool = False
     minimum_score: float = 0.0
-    fpr: Literal["at-least", "nearest"] = "at-least"
-    aupr: Literal["steps", "trapezoid"] = "steps"
+    fpr: FprRule = "at-least"
+    aupr: AuprRule = "steps"
     scale: float = 1.0
     decimals: int | None = None
 
     def __post_init__(self) -> None:
+        for name, choices in _CHOICES.items():
+            lookup(dict.fromkeys(choices), getattr(self, name), f"value of {name}")
+        for flag in self.ignore:
+            lookup(dict.fromkeys(get_args(Flag)), flag, "value of ignore")
         if not 1 <= len(self.iou) <= 16:
             raise UsageError(f"a protocol has 1 to 16 IoU thresholds, not {len(self.iou)}")
         if not all(0 < value <= 1 for value in self.iou) or list(self.iou) != sorted(self.iou):
