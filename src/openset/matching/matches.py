@@ -101,6 +101,7 @@ class Matches:
         columns: Overlaps and greedy candidates, from the matching kernel.
         unknownness: Larger = more unknown, or None.
         weights: Per image and resample, how often the image was drawn; None for the data itself.
+        object_weights: The same for objects, where they count otherwise than detections.
     """
 
     protocol: Protocol
@@ -118,6 +119,7 @@ class Matches:
     columns: MatchColumns
     unknownness: NDArray[np.float64] | None = None
     weights: NDArray[np.uint8] | None = None
+    object_weights: NDArray[np.uint8] | None = None
     _outcomes: dict[float, Outcome] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -261,27 +263,28 @@ class Matches:
 
     def count(self, mask: Mask) -> Count:
         """Number of detections in a mask, per resample if there are weights."""
-        return self._count(self.image, mask)
+        return self._count(self.image, mask, self._weights32)
 
     def count_objects(self, mask: Mask) -> Count:
         """Number of objects in a mask, per resample if there are weights."""
-        return self._count(self.objects.image, mask)
+        return self._count(self.objects.image, mask, self._object_weights32)
 
     def count_images(self, mask: Mask) -> Count:
         """Number of images in a mask, per resample if there are weights."""
-        return self._count(np.arange(self.n_images), mask)
+        return self._count(np.arange(self.n_images), mask, self._weights32)
 
-    def _count(self, image: NDArray[Any], mask: Mask) -> Count:
-        if self._weights32 is None:
+    def _count(self, image: NDArray[Any], mask: Mask, weights: NDArray[np.float32] | None) -> Count:
+        if weights is None:
             return int(np.count_nonzero(mask))
         per_image = np.bincount(image[mask], minlength=self.n_images).astype(np.float32)
-        return np.rint(per_image @ self._weights32).astype(np.int64)
+        return np.rint(per_image @ weights).astype(np.int64)
 
     @cached_property
     def positives(self) -> NDArray[np.int64]:
         """Objects that count, per class [K + 1], and per resample if there are weights."""
         keep = ~self.objects.ignored
-        return self._by_class(self.objects.klass[keep], self.objects.image[keep], None)
+        klass, image = self.objects.klass[keep], self.objects.image[keep]
+        return self._by_class(klass, image, None, self._object_weights32)
 
     def count_by_class(
         self, mask: Mask, times: NDArray[np.integer] | None = None
@@ -292,24 +295,31 @@ class Matches:
             mask: Which detections.
             times: How often each of those in the mask counts.
         """
-        return self._by_class(self.klass[mask], self.image[mask], times)
+        return self._by_class(self.klass[mask], self.image[mask], times, self._weights32)
 
     def _by_class(
         self,
         klass: NDArray[np.int32],
         image: NDArray[np.int32],
         times: NDArray[np.integer] | None,
+        weights: NDArray[np.float32] | None,
     ) -> NDArray[np.int64]:
         n = self.n_known + 1
-        if self._weights32 is None:
+        if weights is None:
             return np.bincount(klass, times, minlength=n).astype(np.int64)
         cell = klass.astype(np.int64) * self.n_images + image
         table = np.bincount(cell, times, minlength=n * self.n_images).astype(np.float32)
-        return np.rint(table.reshape(n, -1) @ self._weights32).astype(np.int64)
+        return np.rint(table.reshape(n, -1) @ weights).astype(np.int64)
 
     @cached_property
     def _weights32(self) -> NDArray[np.float32] | None:
         return None if self.weights is None else self.weights.astype(np.float32)
+
+    @cached_property
+    def _object_weights32(self) -> NDArray[np.float32] | None:
+        if self.object_weights is None:
+            return self._weights32
+        return self.object_weights.astype(np.float32)
 
     def positives_by_size(self) -> NDArray[np.int64]:
         """Objects that count, per class and size range."""
@@ -375,10 +385,17 @@ class Matches:
             counted=None if limit is None else self.columns.rank < limit,
         )
 
-    def resampled(self, weights: NDArray[np.uint8]) -> Matches:
-        """The same matches, counted with image weights (one column per resample)."""
+    def resampled(
+        self, weights: NDArray[np.uint8], object_weights: NDArray[np.uint8] | None = None
+    ) -> Matches:
+        """The same matches, counted with image weights (one column per resample).
+
+        Args:
+            weights: How often each image counts.
+            object_weights: How often its objects count, if not as often as its detections.
+        """
         # Outcomes do not depend on weights and are shared; counts do and are not.
-        return replace(self, weights=weights)
+        return replace(self, weights=weights, object_weights=object_weights)
 
 
 def _take_columns(columns: MatchColumns, keep: Mask, before: NDArray[np.intp]) -> MatchColumns:

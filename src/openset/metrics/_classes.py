@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,12 @@ def without_unknown(matches: Matches) -> Value:
     if matches.protocol.empty_class == "zero":
         return Value(0.0)
     return Value.missing("there is no unknown object")
+
+
+def where_unknown(matches: Matches, numbers: NDArray[Any], present: NDArray[Any]) -> Value:
+    """Numbers about unknown objects per resample, where a resample has such objects."""
+    absent = 0.0 if matches.protocol.empty_class == "zero" else np.nan
+    return Value(np.where(present > 0, numbers, absent))
 
 
 def class_mean(

@@ -74,7 +74,6 @@ def envelope(values: NDArray[np.floating], start: NDArray[np.intp]) -> NDArray[n
 def resampled_precision(
     matches: Matches,
     iou: float | None,
-    positives: NDArray[np.int64],
     *,
     grid: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
@@ -83,7 +82,6 @@ def resampled_precision(
     Args:
         matches: Matched detections with weights.
         iou: The overlap threshold.
-        positives: Objects, by class and resample.
         grid: Recalls over which the envelope is averaged; None for the area under it.
     """
     assert matches.weights is not None
@@ -96,7 +94,7 @@ def resampled_precision(
         np.ones(len(position), np.uint16),
         np.zeros(len(position), np.uint16),
         matches.weights,
-        np.broadcast_to(positives, (len(positives), matches.weights.shape[1])),
+        matches.positives,
         n_thresholds=1,
         recall_grid=np.ones(1) if grid is None else grid,
         counted=~outcome.ignored,

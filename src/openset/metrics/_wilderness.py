@@ -18,7 +18,7 @@ from openset.metrics._curves import resampled_precision
 from openset.metrics._points import nearest_to, positives_of, threshold_for, weights_of
 
 Numbers = NDArray[np.float64]
-Variant = Callable[[Matches, float, NDArray[np.int64]], Numbers]
+Variant = Callable[[Matches, float], Numbers]
 LEVELS = 0.1  # step of the wilderness ratio in curves, as in the authors' code
 WITHOUT_SPLIT = ("ratio-of-sums", "nearest-recall")
 
@@ -29,11 +29,11 @@ def ratio(above: Any, below: Any) -> Numbers:
         return np.where(below > 0, above / below, np.nan)
 
 
-def _ratio_of_sums(matches: Matches, recall: float, _: Any) -> Numbers:
+def _ratio_of_sums(matches: Matches, recall: float) -> Numbers:
     return _at_nearest(matches, recall, matches.open_set_errors, ~matches.outcome().ignored)
 
 
-def _nearest_recall(matches: Matches, recall: float, _: Any) -> Numbers:
+def _nearest_recall(matches: Matches, recall: float) -> Numbers:
     outcome = matches.outcome()
     wrong = matches.open_set_errors & outcome.wrong
     return _at_nearest(matches, recall, wrong, ~(outcome.ignored | wrong))
@@ -74,17 +74,17 @@ def _on_wild(matches: Matches) -> NDArray[np.bool_]:
     return ~matches.outcome().ignored & matches.wild[matches.image]
 
 
-def _pooled(matches: Matches, recall: float, _: Any) -> Numbers:
+def _pooled(matches: Matches, recall: float) -> Numbers:
     total, _hits, wrong = at_thresholds(matches, recall, _on_wild(matches))
     return ratio(np.nansum(wrong, axis=0), np.nansum(total, axis=0))
 
 
-def _mean_precision(matches: Matches, recall: float, _: Any) -> Numbers:
+def _mean_precision(matches: Matches, recall: float) -> Numbers:
     total, right, wrong = at_thresholds(matches, recall, _on_wild(matches))
     return ratio(_nanmean(right / total), _nanmean(right / (total + wrong))) - 1
 
 
-def _mean_ratio(matches: Matches, recall: float, _: Any) -> Numbers:
+def _mean_ratio(matches: Matches, recall: float) -> Numbers:
     total, _hits, wrong = at_thresholds(matches, recall, _on_wild(matches))
     return _nanmean(wrong / total)
 
@@ -97,25 +97,24 @@ def _nanmean(values: NDArray[Any]) -> NDArray[Any]:
         )
 
 
-def _elephant(matches: Matches, recall: float, positives: NDArray[np.int64]) -> Numbers:
+def _elephant(matches: Matches, recall: float) -> Numbers:
     """Ratio of class means of interpolated precision: without wild images, and with them."""
     weights = weights_of(matches)
-    closed = matches.resampled(weights * ~matches.wild[:, None])
-    without = _interpolated(closed, recall, positives)
+    objects = weights if matches.object_weights is None else matches.object_weights
+    closed = matches.resampled(weights * ~matches.wild[:, None], objects)
+    without = _interpolated(closed, recall)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return (without / _interpolated(matches, recall, positives) - 1).astype(np.float64)
+        change = without / _interpolated(matches.resampled(weights, objects), recall) - 1
+    return np.asarray(change, np.float64)
 
 
-def _interpolated(
-    matches: Matches, recall: float, positives: NDArray[np.int64]
-) -> NDArray[np.float32]:
+def _interpolated(matches: Matches, recall: float) -> NDArray[np.float32]:
     """Class mean of the envelope precision at a recall, over classes with detections, in float32.
 
     The envelope at one recall is an average precision over a grid of one point.
     """
-    weighted = matches.resampled(weights_of(matches))
-    precision = resampled_precision(weighted, None, positives, grid=np.array([recall]))[:-1]
-    present = weighted.count_by_class(np.ones(len(matches), np.bool_))[:-1] > 0
+    precision = resampled_precision(matches, None, grid=np.array([recall]))[:-1]
+    present = matches.count_by_class(np.ones(len(matches), np.bool_))[:-1] > 0
     return _nanmean(np.where(present, np.nan_to_num(precision), np.nan).astype(np.float32))
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from openset.findings import UsageError
 from openset.matching import Matches
 from openset.matching.matches import DETECTION_LIMITS, SIZE_RANGES
-from openset.metrics._classes import class_mean, settle, without_unknown
+from openset.metrics._classes import class_mean, settle, where_unknown, without_unknown
 from openset.metrics._curves import Curve, curve, envelope, hits_needed, resampled_precision
 from openset.metrics._spec import Value, metric
 from openset.plugins import lookup
@@ -60,7 +60,10 @@ def ap_unknown(matches: Matches, **options: Any) -> Value:
     """
     if not np.any(matches.positives[-1]):
         return without_unknown(matches)
-    return _mean_ap(matches, [matches.n_known], "unknown classes", **options)
+    value = _mean_ap(matches, [matches.n_known], "unknown classes", **options)
+    if matches.weights is None:
+        return value
+    return where_unknown(matches, value.value, matches.positives[-1])
 
 
 @metric("ap_previous", title="AP previous", paper=OWOD)
@@ -190,7 +193,7 @@ def _resampled(matches: Matches, iou: float | None, how: str) -> NDArray[np.floa
     grid = None if how == "area" else _POINTS[how].astype(np.float64)
     if how == "11-point-float32":
         grid = np.arange(11) / 10  # a recall of 3/10 meets the .3 point, as it does in float32
-    return resampled_precision(matches, iou, matches.positives, grid=grid)
+    return resampled_precision(matches, iou, grid=grid)
 
 
 def _resampled_grid(matches: Matches, iou: float | None) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from openset.matching import Matches
-from openset.metrics._classes import without_unknown
+from openset.metrics._classes import where_unknown, without_unknown
 from openset.metrics._points import nearest_to
 from openset.metrics._spec import Value, metric
 
@@ -38,7 +38,7 @@ def a_ose(matches: Matches) -> Value:
         return without_unknown(matches)
     number = matches.count(matches.open_set_errors)
     if np.ndim(number):
-        return Value(np.where(n_unknown > 0, number, np.nan))
+        return where_unknown(matches, number, n_unknown)
     sizes = np.add.reduceat(
         np.append(matches.open_set_errors, False).astype(np.int64), matches.class_start[:-2]
     ) * (np.diff(matches.class_start[:-1]) > 0)
@@ -67,7 +67,7 @@ def a_ose_objects(matches: Matches) -> Value:
         return without_unknown(matches)
     number = matches.count_objects(countable & _hit_by_known(matches))
     if np.ndim(number):
-        return Value(np.where(total > 0, number, np.nan))
+        return where_unknown(matches, number, total)
     return Value(float(number), count=int(total), params={"iou": matches.protocol.iou[0]})
 
 

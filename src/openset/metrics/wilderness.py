@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.matching import Matches
-from openset.metrics._points import positives_of
+from openset.metrics._points import weights_of
 from openset.metrics._spec import Value, metric
 from openset.metrics._wilderness import (
     VARIANTS,
@@ -89,9 +89,11 @@ def wilderness_impact(
             return Value.missing(why, params=shown)
         if wanted < wild:
             matches = _with_first_wild(matches, wanted)
-    numbers = compute(matches, level, positives_of(matches))
+    numbers = compute(matches, level)
     if not plain:
-        return Value(numbers)
+        both = (matches.count_images(x) > 0 for x in (matches.wild, ~matches.wild))
+        drawn = np.logical_and(*both) | (name in WITHOUT_SPLIT)
+        return Value(np.where(drawn, numbers, np.nan))
     if not np.isfinite(numbers[0]):
         return Value.missing(f"no known class reaches recall {level}", params=shown)
     return Value(float(numbers[0]), params=shown)
@@ -105,8 +107,8 @@ def _no_split(matches: Matches) -> str:
 
 
 def _with_first_wild(matches: Matches, wanted: int) -> Matches:
-    member = first_wild(matches, np.array([wanted]))
-    return matches.resampled(member if matches.weights is None else matches.weights * member)
+    member, weights = first_wild(matches, np.array([wanted])), weights_of(matches)
+    return matches.resampled(weights * member, weights)
 
 
 @metric(
@@ -172,19 +174,25 @@ def wilderness_curve(
     if missing:
         return Value.missing(missing)
     ratios, wanted = curve_levels(matches)
-    member = matches.resampled(first_wild(matches, wanted))
-    values = lookup(VARIANTS, name, "variant of Wilderness Impact")(
-        member, level, positives_of(matches)
-    )
-    parts = {
-        f"{ratio:.1f}": None if np.isnan(v) else float(v)
-        for ratio, v in zip(ratios, values, strict=True)
-    }
+    compute = lookup(VARIANTS, name, "variant of Wilderness Impact")
+    values = compute(_along(matches, wanted), level)
+    parts = _by_ratio(ratios, values)
     last = parts[f"{ratios[-1]:.1f}"]
     shown = {"recall": level, "variant": name, "ratio": float(ratios[-1])}
     if last is None:
         return Value.missing(f"no class reaches recall {level}", parts=parts, params=shown)
     return Value(last, count=len(ratios), params=shown, parts=parts)
+
+
+def _along(matches: Matches, wanted: NDArray[np.int64]) -> Matches:
+    """The matches at each wilderness ratio; objects stay, so that recall keeps its base."""
+    member = first_wild(matches, wanted)
+    return matches.resampled(member, np.ones_like(member))
+
+
+def _by_ratio(ratios: NDArray[np.float64], values: NDArray[np.float64]) -> dict[str, float | None]:
+    pairs = zip(ratios, values.tolist(), strict=True)
+    return {f"{ratio:.1f}": None if np.isnan(value) else value for ratio, value in pairs}
 
 
 @metric(
@@ -203,11 +211,11 @@ def ap_known_curve(matches: Matches, *, iou: float | None = None) -> Value:
     if missing:
         return Value.missing(missing)
     ratios, wanted = curve_levels(matches)
-    member = first_wild(matches, wanted)
-    points = [ap_known(matches.on(column.astype(np.bool_)), iou=iou) for column in member.T]
-    parts = {f"{ratio:.1f}": point.value for ratio, point in zip(ratios, points, strict=True)}
-    last = points[-1]
-    return Value(last.value, last.reason, len(points), {"ratio": float(ratios[-1])}, parts)
+    values = ap_known(_along(matches, wanted), iou=iou).value
+    parts = _by_ratio(ratios, values)
+    last = parts[f"{ratios[-1]:.1f}"]
+    why = "" if last is not None else "no known class has an object"
+    return Value(last, why, len(ratios), {"ratio": float(ratios[-1])}, parts)
 
 
 @metric(
