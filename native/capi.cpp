@@ -18,7 +18,7 @@
 
 namespace {
 
-constexpr int32_t kAbi = 4;
+constexpr int32_t kAbi = 5;
 
 thread_local std::string last_error;
 thread_local openset::ReadFailure last_refusal;

@@ -22,8 +22,8 @@ struct OperatingPointInput {
   const uint8_t* flags;       // bit 0: a hit, which recall counts; others: what else to count
   const double* score;        // null: the nearest recall; else the threshold that reaches it
   const int64_t* n_positive;  // [n_classes, n_resamples]
+  const double* recall;       // the level, by resample
   WeightTable weights;
-  double recall;
   int32_t n_classes, n_flags, threads;
 };
 
@@ -76,29 +76,32 @@ class OperatingPoint {
   void set_targets(const int64_t* n_positive) {
     waiting_ = 0;
     for (int b = 0; b < kLanes; ++b) {
-      const double positive = b < lanes_.width() ? double(n_positive[lanes_.first() + b]) : 0.0;
       target_[b] = kNever;
-      if (positive > 0) target_[b] = in_.score ? least(positive, b) : nearest(positive, b);
+      if (b >= lanes_.width()) continue;
+      const double positive = static_cast<double>(n_positive[lanes_.first() + b]);
+      const double recall = in_.recall[lanes_.first() + b];
+      if (positive > 0)
+        target_[b] = in_.score ? least(recall, positive, b) : nearest(recall, positive, b);
       waiting_ += target_[b] != kNever;
     }
   }
 
-  int32_t least(double positive, int b) const {
-    const int64_t hits = std::max<int64_t>(needed(in_.recall, positive), 1);
+  int32_t least(double recall, double positive, int b) const {
+    const int64_t hits = std::max<int64_t>(needed(recall, positive), 1);
     return hits <= total_[b] ? static_cast<int32_t>(hits) : kNever;
   }
 
   // Rounding of the quotients decides between neighbours, and the fewer hits on ties, as when a
   // list of recalls is searched for its first minimum.
-  int32_t nearest(double positive, int b) const {
+  int32_t nearest(double recall, double positive, int b) const {
     const int32_t fewest = kept_[0][b];
-    const double guess = in_.recall * positive;
+    const double guess = recall * positive;
     int32_t best = -1;
     double gap = std::numeric_limits<double>::infinity();
     for (double offset = -1; offset <= 2; ++offset) {
       const double wanted = std::max(std::floor(guess + offset), double(fewest));
       const int32_t hits = std::min(static_cast<int32_t>(wanted), total_[b]);
-      const double here = std::fabs(hits / positive - in_.recall);
+      const double here = std::fabs(hits / positive - recall);
       if (here < gap) gap = here, best = hits;
     }
     return best > fewest ? best : kNever;  // never: it stays at its first detection

@@ -16,7 +16,7 @@ from ctypes import (
     c_void_p,
 )
 
-ABI = 4
+ABI = 5
 
 _bools, _bytes, _masks = POINTER(c_bool), POINTER(c_uint8), POINTER(c_uint16)
 _ints, _longs = POINTER(c_int32), POINTER(c_int64)
@@ -157,8 +157,8 @@ class OperatingPointInput(ctypes.Structure):
         ("flags", _bytes),
         ("score", _doubles),
         ("n_positive", _longs),
+        ("recall", _doubles),
         ("weights", WeightTable),
-        ("recall", c_double),
         *((name, c_int32) for name in ("n_classes", "n_flags", "threads")),
     )
 

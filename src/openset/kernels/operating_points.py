@@ -19,7 +19,7 @@ def operating_points(
     weights: NDArray[np.uint8],
     n_positive: NDArray[np.int64],
     *,
-    recall: float,
+    recall: float | NDArray[np.float64],
     n_flags: int,
     score: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
@@ -31,7 +31,7 @@ def operating_points(
         flags: Bit 0 of a detection: a hit, which recall counts. Bit f: it counts for flag f.
         weights: How often each resample (columns) drew each image (rows).
         n_positive: Objects that count, by class and resample.
-        recall: The level.
+        recall: The level, for all resamples or for each.
         n_flags: How many bits of the flags to count.
         score: With scores, the threshold at which recall first reaches the level, and all
             detections of at least that score. Without, the first detection whose recall comes
@@ -54,6 +54,7 @@ def operating_points(
     score = None if score is None else np.ascontiguousarray(score, np.float64)
     check_columns(class_start, image, weights)
     n_classes, n_resamples = len(class_start) - 1, weights.shape[1]
+    levels = np.ascontiguousarray(np.broadcast_to(recall, n_resamples), np.float64)
     if len(flags) != len(image) or not 1 <= n_flags <= MAX_FLAGS:
         raise ValueError(f"flags must have one entry per detection and 1 to {MAX_FLAGS} bits")
     if n_positive.shape != (n_classes, n_resamples):
@@ -63,7 +64,7 @@ def operating_points(
         from openset.kernels.numpy_twins import operating_points as twin
 
         return twin.operating_points(
-            class_start, image, flags, weights, n_positive, recall, n_flags, score
+            class_start, image, flags, weights, n_positive, levels, n_flags, score
         )
     counts = np.empty((n_classes, n_flags, n_resamples), np.int32)
     reached = np.empty((n_classes, n_resamples), np.bool_)
@@ -75,7 +76,7 @@ def operating_points(
         score=score,
         n_positive=n_positive,
         weights=weight_table(weights),
-        recall=recall,
+        recall=levels,
         n_classes=n_classes,
         n_flags=n_flags,
         threads=_library.threads(),

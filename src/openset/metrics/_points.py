@@ -6,8 +6,8 @@ operating point is found the same way in both.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,14 @@ def nearest_to(matches: Matches, recall: float, hit: Mask, *masks: Mask) -> Poin
     return _points(matches, recall, hit, masks, positives_of(matches), None)
 
 
+def nearest_to_each(matches: Matches, recalls: Sequence[float], hit: Mask, *masks: Mask) -> Points:
+    """The same at many levels of the data itself: one column per level."""
+    weights = np.ones((matches.n_images, len(recalls)), np.uint8)
+    levels = np.array(recalls)
+    each = matches.resampled(weights)
+    return _points(each, levels, hit, masks, positives_of(each), None)
+
+
 def threshold_for(
     matches: Matches, recall: float, hit: Mask, *masks: Mask, positives: NDArray[np.int64]
 ) -> Points:
@@ -59,7 +67,7 @@ def threshold_for(
 
 def _points(
     matches: Matches,
-    recall: float,
+    recall: float | NDArray[np.float64],
     hit: Mask,
     masks: tuple[Mask, ...],
     positives: NDArray[np.int64],
@@ -80,8 +88,3 @@ def _points(
     )
     first, *others = counts.transpose(1, 0, 2)
     return Points(first, tuple(others), reached)
-
-
-def single(matches: Matches, numbers: NDArray[Any]) -> Any:
-    """The number itself for the data, all columns for resamples."""
-    return numbers if matches.weights is not None else numbers[0]

@@ -188,18 +188,12 @@ def per_class(
 
 def _resampled(matches: Matches, iou: float | None, how: str) -> NDArray[np.float64]:
     """Average precision per class and resample [K + 1, B]."""
-    if how == "101-point" and matches.protocol.rule == "coco":
-        return _resampled_grid(matches, iou)
+    if iou is None and how == "101-point" and matches.protocol.rule == "coco":
+        return np.asarray(matches.resampled_precision.mean(axis=1))
     grid = None if how == "area" else _POINTS[how].astype(np.float64)
     if how == "11-point-float32":
         grid = np.arange(11) / 10  # a recall of 3/10 meets the .3 point, as it does in float32
     return resampled_precision(matches, iou, grid=grid)
-
-
-def _resampled_grid(matches: Matches, iou: float | None) -> NDArray[np.float64]:
-    if iou is None:
-        return np.asarray(matches.resampled_precision.mean(axis=1))
-    return np.asarray(matches.resampled_precision[:, matches.threshold_index(iou)])
 
 
 def _size_index(size: str) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from openset.matching import Matches
 from openset.metrics._classes import where_unknown, without_unknown
-from openset.metrics._points import nearest_to
+from openset.metrics._points import nearest_to, nearest_to_each
 from openset.metrics._spec import Value, metric
 
 MILLER = "Miller et al., Dropout Sampling for Robust Object Detection, ICRA 2018"
@@ -129,13 +129,13 @@ def a_ose_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
     protocol.
     """
     level = matches.protocol.recall if recall is None else recall
-    levels = sorted({*matches.protocol.recalls, level}) if matches.weights is None else [level]
     hit, error = matches.outcome().correct, matches.open_set_errors
-    points = [nearest_to(matches, value, hit, error) for value in levels]
-    numbers = [point.counts[0][:-1].sum(axis=0) for point in points]
     if matches.weights is not None:
-        return Value(numbers[0].astype(np.float64))
-    parts = {f"{value:.2f}": int(row[0]) for value, row in zip(levels, numbers, strict=True)}
+        point = nearest_to(matches, level, hit, error)
+        return Value(point.counts[0][:-1].sum(axis=0).astype(np.float64))
+    levels = sorted({*matches.protocol.recalls, level})
+    numbers = nearest_to_each(matches, levels, hit, error).counts[0][:-1].sum(axis=0).tolist()
+    parts = {f"{value:.2f}": number for value, number in zip(levels, numbers, strict=True)}
     return Value(float(parts[f"{level:.2f}"]), params={"recall": level}, parts=parts)
 
 

@@ -7,10 +7,11 @@ Unknown recall asks both at once; Zhao et al. split it into UDR (found under any
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openset.matching import Matches
 from openset.metrics._classes import without_unknown
-from openset.metrics._points import nearest_to
+from openset.metrics._points import Points, nearest_to, nearest_to_each
 from openset.metrics._spec import Value, metric
 from openset.metrics.open_set_error import _countable_unknown, _hit_by_known
 
@@ -85,16 +86,19 @@ def unknown_precision_at_recall(matches: Matches, *, recall: float | None = None
     level = matches.protocol.recall if recall is None else recall
     if len(matches) == matches.known_end:
         return Value.missing("no detection is labelled unknown")
-    levels = sorted({*matches.protocol.recalls, level}) if matches.weights is None else [level]
     outcome = matches.outcome()
     # Known labels are masked out, so that only the class "unknown" is walked.
     hit, counted = (x & matches.labelled_unknown for x in (outcome.correct, ~outcome.ignored))
-    points = [nearest_to(matches, value, hit, counted) for value in levels]
-    numbers = [point.hits[-1] / np.maximum(point.counts[0][-1], 1) for point in points]
     if matches.weights is not None:
-        return Value(numbers[0])
-    parts = {f"{value:.2f}": float(row[0]) for value, row in zip(levels, numbers, strict=True)}
+        return Value(_precision(nearest_to(matches, level, hit, counted)))
+    levels = sorted({*matches.protocol.recalls, level})
+    numbers = _precision(nearest_to_each(matches, levels, hit, counted)).tolist()
+    parts = {f"{value:.2f}": number for value, number in zip(levels, numbers, strict=True)}
     return Value(parts[f"{level:.2f}"], params={"recall": level}, parts=parts)
+
+
+def _precision(points: Points) -> NDArray[np.float64]:
+    return points.hits[-1] / np.maximum(points.counts[0][-1], 1)
 
 
 def _true_unknown(matches: Matches) -> np.ndarray:

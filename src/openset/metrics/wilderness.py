@@ -202,7 +202,7 @@ def _by_ratio(ratios: NDArray[np.float64], values: NDArray[np.float64]) -> dict[
     resampled=False,
 )
 def ap_known_curve(matches: Matches, *, iou: float | None = None) -> Value:
-    """AP of known classes against the wilderness ratio; the value is the curve's last point.
+    """AP of known classes at one IoU against the wilderness ratio; the value is the last point.
 
     Ratios and images as in `wilderness_curve`. Recall keeps all known objects as its base, so that
     the curve falls by false positives alone. `parts` holds the curve.
@@ -211,11 +211,13 @@ def ap_known_curve(matches: Matches, *, iou: float | None = None) -> Value:
     if missing:
         return Value.missing(missing)
     ratios, wanted = curve_levels(matches)
-    values = ap_known(_along(matches, wanted), iou=iou).value
+    level = matches.protocol.iou[0] if iou is None else iou
+    values = ap_known(_along(matches, wanted), iou=level).value
     parts = _by_ratio(ratios, values)
     last = parts[f"{ratios[-1]:.1f}"]
     why = "" if last is not None else "no known class has an object"
-    return Value(last, why, len(ratios), {"ratio": float(ratios[-1])}, parts)
+    shown = {"ratio": float(ratios[-1]), "iou": level}
+    return Value(last, why, len(ratios), shown, parts)
 
 
 @metric(

@@ -16,7 +16,7 @@ def operating_points(
     flags: NDArray[np.uint8],
     weights: NDArray[np.uint8],
     n_positive: NDArray[np.int64],
-    recall: float,
+    recall: NDArray[np.float64],
     n_flags: int,
     score: NDArray[np.float64] | None,
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
@@ -32,9 +32,11 @@ def operating_points(
         for columns in blocks(end - begin, n_resamples):
             table = weights[image[begin:end], columns].astype(np.int64)
             found = (
-                _nearest(table, bits, n_positive[klass, columns], recall)
+                _nearest(table, bits, n_positive[klass, columns], recall[columns])
                 if score is None
-                else _threshold(table, bits, n_positive[klass, columns], recall, score[begin:end])
+                else _threshold(
+                    table, bits, n_positive[klass, columns], recall[columns], score[begin:end]
+                )
             )
             counts[klass, :, columns], reached[klass, columns] = found
     return counts, reached
@@ -49,7 +51,7 @@ def _threshold(
     table: Counts,
     bits: NDArray[np.uint8],
     n_positive: Counts,
-    recall: float,
+    recall: NDArray[np.float64],
     score: NDArray[np.float64],
 ) -> tuple[Counts, NDArray[np.bool_]]:
     last = np.append(np.flatnonzero(score[1:] != score[:-1]), len(score) - 1)
@@ -62,7 +64,7 @@ def _threshold(
 
 
 def _nearest(
-    table: Counts, bits: NDArray[np.uint8], n_positive: Counts, recall: float
+    table: Counts, bits: NDArray[np.uint8], n_positive: Counts, recall: NDArray[np.float64]
 ) -> tuple[Counts, NDArray[np.bool_]]:
     """The first detection, one copy of it, unless more hits come nearer."""
     columns = np.arange(table.shape[1])
@@ -82,7 +84,9 @@ def _nearest(
     return kept, reached
 
 
-def _nearest_hits(fewest: Counts, most: Counts, n_positive: Counts, recall: float) -> Counts:
+def _nearest_hits(
+    fewest: Counts, most: Counts, n_positive: Counts, recall: NDArray[np.float64]
+) -> Counts:
     """The number of hits whose recall is nearest, the fewer on ties."""
     guess = recall * n_positive
     tries = [
