@@ -8,8 +8,6 @@ to edit: adding a file is all it takes.
 
 from __future__ import annotations
 
-import difflib
-import glob
 import importlib
 import pkgutil
 import sys
@@ -87,6 +85,8 @@ def _advertised(group: str) -> bool:
     """
     if "importlib.metadata" in sys.modules:
         return True
+    import glob
+
     section = f"[{group}]".encode()
     for folder in sys.path:
         for path in glob.iglob(f"{glob.escape(folder or '.')}/*.*-info/entry_points.txt"):  # noqa: PTH207
@@ -106,6 +106,8 @@ def lookup(table: Mapping[str, T], name: str, what: str) -> T:
     """
     if isinstance(name, str) and name in table:
         return table[name]
+    import difflib
+
     close = difflib.get_close_matches(str(name), table, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     raise UsageError(f"unknown {what} {name!r}.{hint} Known: {', '.join(sorted(table))}")

@@ -15,7 +15,6 @@ Not an interval over training runs or data sets: it says how much the test image
 from __future__ import annotations
 
 from collections.abc import Iterable
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +68,8 @@ def interval(
     kept = numbers[np.isfinite(numbers)]
     if len(kept) * 2 < len(numbers) or not len(kept):
         return None
+    from statistics import NormalDist  # its own imports would show in every start-up
+
     normal = NormalDist()
     below = float(np.mean(kept < value) + np.mean(kept == value) / 2)
     bias = normal.inv_cdf(min(max(below, 1 / len(kept)), 1 - 1 / len(kept)))

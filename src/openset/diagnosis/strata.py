@@ -147,7 +147,7 @@ def restrict_images(matches: Matches, images: NDArray[np.bool_]) -> Matches:
         wild=matches.wild[images],
         objects=Objects(**{**objects, "image": new_image[objects["image"]]}),
         image=new_image[kept.image],
-        columns=replace(kept.columns, **named),
+        columns=kept.columns._replace(**named),
         weights=None if matches.weights is None else matches.weights[images],
         _outcomes={},
     )

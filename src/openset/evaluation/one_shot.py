@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any, get_args
 
-import numpy as np
-
-from openset import __version__
 from openset.diagnosis.resample import RESAMPLES, interval, replicates
-from openset.evaluation.result import Evaluation, Provenance
+from openset.evaluation.provenance import describe
+from openset.evaluation.result import Evaluation
 from openset.findings import Finding, InputError, Level
 from openset.formats import read_annotations, read_detections
 from openset.matching import Matches, Protocol, match
@@ -77,11 +75,10 @@ def evaluate(
         boxes=boxes,
         leaked=leaked,
     )
-    hashes = truth_hash(truth), detections_hash(detections)
     del truth, detections
     found = settle(findings, force)
     return measure(
-        matches, chosen, found, hashes, names, seed=seed, resamples=RESAMPLES if intervals else 0
+        matches, chosen, found, names, seed=seed, resamples=RESAMPLES if intervals else 0
     )
 
 
@@ -165,7 +162,6 @@ def measure(
     matches: Matches,
     metrics: Sequence[Metric],
     findings: Sequence[Finding],
-    hashes: tuple[str, str],
     inputs: Mapping[str, str],
     *,
     seed: int,
@@ -177,58 +173,10 @@ def measure(
     for name, numbers in drawn.items():
         if values[name].value is not None:
             values[name] = replace(values[name], interval=interval(numbers, values[name].value))
-    protocol, vocabulary = matches.protocol, matches.vocabulary
-    provenance = Provenance(
-        version=__version__,
-        protocol=protocol.name,
-        deviations={name: list(pair) for name, pair in protocol.deviations().items()},
-        vocabulary=vocabulary.name,
-        vocabulary_hash=vocabulary.hash,
-        truth_hash=hashes[0],
-        detections_hash=hashes[1],
-        counts=counts(matches),
-        seed=seed,
-        resamples=resamples,
-        inputs=inputs,
-    )
-    return Evaluation(values, provenance, tuple(findings), drawn, matches)
-
-
-def counts(matches: Matches) -> dict[str, int]:
-    """Images, objects and detections by role."""
-    objects = matches.objects
-    unknown = objects.klass == matches.n_known
-    return {
-        "images": matches.n_images,
-        "wild_images": int(matches.wild.sum()),
-        "known_classes": matches.n_known,
-        "known_objects": int((~unknown & ~objects.ignored).sum()),
-        "unknown_objects": int((unknown & ~objects.ignored).sum()),
-        "ignored_objects": int(objects.ignored.sum()),
-        "detections": len(matches),
-        "known_detections": matches.known_end,
-        "unknown_detections": len(matches) - matches.known_end,
-    }
+    origin = partial(describe, matches, inputs, seed=seed, resamples=resamples)
+    return Evaluation(values, origin, tuple(findings), drawn, matches)
 
 
 def source_name(source: Source) -> str:
     """How an input is called in a result: its file name, or what it is."""
     return Path(source).name if isinstance(source, (str, Path)) else type(source).__name__
-
-
-def truth_hash(truth: Annotations) -> str:
-    """Changes when the images, objects or labels of a ground truth change."""
-    columns = (truth.images.id, truth.image, truth.label, truth.box, truth.crowd, truth.difficult)
-    return _hash(columns, "\n".join(truth.labels))
-
-
-def detections_hash(detections: Detections) -> str:
-    """Changes when the scores of detections or their order change: enough to tell runs apart."""
-    return _hash((detections.score,), str(len(detections)))
-
-
-def _hash(columns: Sequence[Any], text: str) -> str:
-    digest = hashlib.blake2b(text.encode(), digest_size=8)
-    for column in columns:
-        digest.update(np.ascontiguousarray(column).data if column.size else b"")
-    return digest.hexdigest()

@@ -6,76 +6,52 @@ parameters; a result read back from JSON has the stored numbers only.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.evaluation.provenance import Provenance
 from openset.findings import Finding, InputError, Level, UsageError, refuse
 from openset.matching import Matches
 from openset.metrics import Metric, Value, table
 from openset.plugins import lookup
-from openset.render import Table
 
 if TYPE_CHECKING:
     import polars
+
+    from openset.render import Table
 
 SCHEMA = "openset.evaluation/1"
 _ARROW = {"higher": "↑", "lower": "↓", None: ""}
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """Where numbers come from.
-
-    Attributes:
-        version: Version of openset.
-        protocol: Name of the protocol.
-        deviations: Fields in which it departs from the preset of that name: preset, used.
-        vocabulary: Name of the vocabulary, if it has one.
-        vocabulary_hash: Changes when any role changes.
-        truth_hash: Changes when images or objects change.
-        detections_hash: Changes when detections change.
-        counts: Images, objects and detections by role.
-        seed: Seed of the resamples.
-        resamples: Number of resamples, 0 without intervals.
-        inputs: Names of the inputs.
-    """
-
-    version: str
-    protocol: str
-    deviations: Mapping[str, Any]
-    vocabulary: str
-    vocabulary_hash: str
-    truth_hash: str
-    detections_hash: str
-    counts: Mapping[str, int]
-    seed: int
-    resamples: int
-    inputs: Mapping[str, str]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
     """All numbers of one detector on one benchmark.
 
     Attributes:
         values: Metric name → value.
-        provenance: Where they come from.
+        describe: Makes the provenance, when it is first asked for.
         findings: Warnings and notes about the inputs.
         replicates: Metric name → its number in every resample (empty without intervals).
         matches: What they were computed from; None for a result read from a file.
     """
 
     values: Mapping[str, Value]
-    provenance: Provenance
+    describe: Callable[[], Provenance]
     findings: tuple[Finding, ...] = ()
     replicates: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, repr=False)
     matches: Matches | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """Where the numbers come from: protocol, vocabulary, inputs, seed."""
+        return self.describe()
 
     def value(self, name: str, **params: Any) -> Value:
         """The value of a metric, at the protocol's parameters or at given ones.
@@ -117,7 +93,8 @@ class Evaluation:
             direction = _ARROW[metric.better] if metric else ""
             title = metric.title if metric else name
             rows.append((title, number(value.value, metric) + mark, ends(value, metric), direction))
-        return Table(("metric", "value", "95% interval", "better"), tuple(rows), tuple(notes))
+        header = ("metric", "value", "95% interval", "better")
+        return _table(header, tuple(rows), tuple(notes))
 
     def __repr__(self) -> str:
         return f"{self.headline()}\n\n{self.table(headline=True).text()}"
@@ -147,7 +124,7 @@ class Evaluation:
     def to_csv(self) -> str:
         """The numbers as comma-separated values, unrounded."""
         header = ("metric", "value", "low", "high", "count", "params", "reason")
-        return Table(header, tuple(tuple(map(_cell, row)) for row in self._rows())).csv()
+        return _table(header, tuple(tuple(map(_cell, row)) for row in self._rows())).csv()
 
     def to_frame(self) -> polars.DataFrame:
         """The numbers as a polars data frame, one row per metric."""
@@ -158,6 +135,8 @@ class Evaluation:
         return polars.DataFrame(self._rows(), dict(zip(names, kinds, strict=True)), orient="row")
 
     def _rows(self) -> list[tuple[Any, ...]]:
+        import json
+
         rows = []
         for name, v in self.values.items():
             low, high = v.interval or (None, None)
@@ -179,6 +158,8 @@ class Evaluation:
         }
         if replicates:
             document["replicates"] = {n: plain(v.tolist()) for n, v in self.replicates.items()}
+        import json
+
         text = json.dumps(document, indent=1, allow_nan=False)
         if path is not None:
             from openset.formats._files import replacing
@@ -190,6 +171,8 @@ class Evaluation:
     @classmethod
     def from_json(cls, source: str | Path) -> Evaluation:
         """Read a result back: from a file, or from the text itself."""
+        import json
+
         text = source if isinstance(source, str) and source.lstrip().startswith("{") else None
         try:
             document = json.loads(Path(source).read_text("utf-8") if text is None else text)
@@ -221,7 +204,15 @@ class Evaluation:
             for name, numbers in document.get("replicates", {}).items()
         }
         provenance = Provenance(**document["provenance"])
-        return cls(values, provenance, tuple(findings), replicates)
+        return cls(values, lambda: provenance, tuple(findings), replicates)
+
+
+def _table(
+    header: tuple[str, ...], rows: tuple[tuple[str, ...], ...], notes: tuple[str, ...] = ()
+) -> Table:
+    from openset.render import Table  # imported when something is shown
+
+    return Table(header, rows, notes)
 
 
 def number(value: float | None, metric: Metric | None) -> str:

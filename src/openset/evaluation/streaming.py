@@ -6,27 +6,25 @@ evaluators of disjoint images merge likewise, whatever process they ran in.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from openset.diagnosis.resample import RESAMPLES
 from openset.evaluation.one_shot import (
     Source,
     choose,
     contact,
-    detections_hash,
     measure,
     prepare,
     settle,
-    truth_hash,
 )
 from openset.evaluation.result import Evaluation
 from openset.findings import Finding, Level, UsageError
 from openset.formats import read_annotations, read_detections
 from openset.matching import Matches, Protocol
+from openset.matching.matcher import Leaked
 from openset.matching.merge import merge
 from openset.tables import Vocabulary
 
@@ -48,6 +46,8 @@ class Evaluator:
         intervals: As in `evaluate`.
         seed: As in `evaluate`.
         force: As in `evaluate`; errors are raised by `compute`, which sees all batches.
+        boxes: As in `evaluate`.
+        leaked: As in `evaluate`.
     """
 
     def __init__(
@@ -59,6 +59,8 @@ class Evaluator:
         intervals: bool = True,
         seed: int = 0,
         force: bool = False,
+        boxes: str = "xywh",
+        leaked: Leaked = "unknown",
     ) -> None:
         self._known = known
         self._vocabulary: Vocabulary | None = None
@@ -68,8 +70,8 @@ class Evaluator:
         self._seed = seed
         self._parts: list[Matches] = []
         self._force = force
+        self._options: dict[str, Any] = {"boxes": boxes, "leaked": leaked}
         self._findings: list[list[Finding]] = []
-        self._hashes: list[tuple[str, str]] = []
 
     def update(self, gt: Source, dt: Source) -> Self:
         """Add a batch: the ground truth of some images, and all detections on them."""
@@ -77,10 +79,11 @@ class Evaluator:
         if self._vocabulary is None:
             self._vocabulary = Vocabulary.of(self._known, truth)
         # A batch may lack a class, an unknown object or even any contact; `compute` judges all.
-        matches, findings = prepare(truth, detections, self._vocabulary, self._protocol, force=True)
+        matches, findings = prepare(
+            truth, detections, self._vocabulary, self._protocol, force=True, **self._options
+        )
         self._parts.append(matches)
         self._findings.append(findings)
-        self._hashes.append((truth_hash(truth), detections_hash(detections)))
         return self
 
     def merge(self, other: Evaluator) -> Self:
@@ -88,7 +91,6 @@ class Evaluator:
         self._vocabulary = self._vocabulary or other._vocabulary
         self._parts += other._parts
         self._findings += other._findings
-        self._hashes += other._hashes
         return self
 
     def compute(self) -> Evaluation:
@@ -97,23 +99,14 @@ class Evaluator:
             raise UsageError("nothing to compute: call update() first")
         merged = merge(self._parts)
         findings = settle([*_together(self._findings), *contact(merged)], self._force)
-        truth, detections = (_joined(hashes) for hashes in zip(*self._hashes, strict=True))
         return measure(
             merged,
             self._metrics,
             findings,
-            (truth, detections),
             {"truth": f"{len(self._parts)} batches", "detections": f"{len(self._parts)} batches"},
             seed=self._seed,
             resamples=self._resamples,
         )
-
-
-def _joined(hashes: Sequence[str]) -> str:
-    """One hash of many; of a single batch its own, as in one shot."""
-    if len(hashes) == 1:
-        return hashes[0]
-    return hashlib.blake2b("+".join(hashes).encode(), digest_size=8).hexdigest()
 
 
 def _together(batches: Sequence[Sequence[Finding]]) -> list[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,7 @@ from openset.kernels import _library
 from openset.kernels._structures import AccumulateInput, AccumulateOutput
 
 
-@dataclass(frozen=True, slots=True)
-class PrecisionRecall:
+class PrecisionRecall(NamedTuple):
     """Precision on a grid of recalls, and recall by limit of detections.
 
     NaN where a class has no object in the size range.
@@ -29,8 +28,7 @@ class PrecisionRecall:
     recall: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(NamedTuple):
     """Everything accumulation depends on, contiguous and of the right types."""
 
     score: NDArray[np.float64]

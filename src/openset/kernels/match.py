@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +14,7 @@ from openset.kernels._structures import MatchInput, MatchOutput
 MAX_THRESHOLDS = 16  # one bit each in the masks of the candidates
 
 
-@dataclass(frozen=True, slots=True)
-class Boxes:
+class Boxes(NamedTuple):
     """Box columns, all float64 or all float32.
 
     The area is given, not derived: in some conventions it is not width times height.
@@ -29,8 +27,7 @@ class Boxes:
     area: NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Objects:
+class Objects(NamedTuple):
     """Ground-truth objects.
 
     Attributes:
@@ -51,8 +48,7 @@ class Objects:
     region: NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class MatchColumns:
+class MatchColumns(NamedTuple):
     """What matching finds, in class order.
 
     Best overlaps leave out regions; the first object in input order wins a tie; no overlap is 0
@@ -88,8 +84,7 @@ class MatchColumns:
     object: NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """Everything matching depends on, contiguous and of the right types."""
 
     image: NDArray[np.int32]
@@ -191,9 +186,7 @@ def match(
 
 
 def _contiguous(boxes: Boxes, real: type[np.floating[Any]]) -> Boxes:
-    return Boxes(
-        *(np.ascontiguousarray(getattr(boxes, field.name), real) for field in fields(Boxes))
-    )
+    return Boxes(*(np.ascontiguousarray(column, real) for column in boxes))
 
 
 def _contiguous_objects(objects: Objects, real: type[np.floating[Any]]) -> Objects:
@@ -283,7 +276,7 @@ def _match_native(native: ctypes.CDLL, problem: Problem) -> MatchColumns:
 
 
 def _packed(problem: Problem) -> MatchInput:
-    names = [field.name for field in fields(Boxes)]
+    names = Boxes._fields
     objects = problem.objects
     return _library.pack(
         MatchInput,

@@ -12,9 +12,8 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +52,7 @@ class ReadError(ValueError):
         super().__init__(f"{', '.join(places)}: {message}" if places else message)
 
 
-@dataclass(frozen=True, slots=True)
-class ResultColumns:
+class ResultColumns(NamedTuple):
     """COCO results: one entry per detection.
 
     Attributes:
@@ -72,8 +70,7 @@ class ResultColumns:
     extra_keys: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TruthColumns:
+class TruthColumns(NamedTuple):
     """COCO ground truth: one entry per image, then one per annotation.
 
     Attributes:

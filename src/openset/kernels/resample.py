@@ -7,7 +7,7 @@ in place, its copies following each other in class order.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,7 @@ MAX_FLAGS = 8
 MAX_GRID = (1 << 16) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Resamples:
+class Resamples(NamedTuple):
     """Everything resampled average precision depends on, of the right types."""
 
     image: NDArray[np.int32]

@@ -7,8 +7,7 @@ some shift one side only. This file is the one place that knows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,7 @@ from openset.matching.protocol import Protocol
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Corners:
+class Corners(NamedTuple):
     """Boxes as the two corners."""
 
     x1: Array

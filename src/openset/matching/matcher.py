@@ -89,9 +89,8 @@ def _objects(truth: Annotations, vocabulary: Vocabulary, rules: Protocol) -> Obj
     for flag in rules.ignore:
         ignored |= getattr(truth, flag)
     assert truth.area is not None
-    return Objects(
-        truth.image[row], klass[row], truth.label[row], ignored[row], truth.area[row], row
-    )
+    columns = (truth.image, klass, truth.label, ignored, truth.area)
+    return Objects(*(column[row] for column in columns), row, truth.box[row])
 
 
 def _taking_part(joined: Joined, leaked: Leaked) -> NDArray[np.intp] | None:
@@ -145,7 +144,7 @@ def _run(
         kernels.Objects(
             image=objects.image,
             klass=objects.klass,
-            boxes=geometry.object_boxes(truth.box[objects.row], rules),
+            boxes=geometry.object_boxes(objects.box, rules),
             size=objects.area,
             ignore=objects.ignored,
             region=regions,

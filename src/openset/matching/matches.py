@@ -11,9 +11,9 @@ return one number per resample, so that a metric written once gives its bootstra
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,7 @@ Mask = NDArray[np.bool_]
 Count = Any  # int, or an array with one count per resample
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What became of each detection at one overlap threshold.
 
     Attributes:
@@ -57,7 +56,7 @@ class Outcome:
         return ~(self.correct | self.ignored)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Objects:
     """Ground-truth objects that take part: columns, in the order of the file.
 
@@ -68,6 +67,7 @@ class Objects:
         ignored: Not counted (by the protocol's choice of flags).
         area: Area for size ranges.
         row: Row in the `Annotations`.
+        box: For those who show an object or identify it; no metric reads it.
     """
 
     image: NDArray[np.int32]
@@ -76,12 +76,13 @@ class Objects:
     ignored: Mask
     area: NDArray[np.float64]
     row: NDArray[np.int32]
+    box: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.image)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Matches:
     """Detections and objects, matched under a protocol.
 
@@ -171,7 +172,7 @@ class Matches:
             outcome = self._best_of_any_class(threshold)
         if self.protocol.empty_images == "skip":
             # Not dropped: published code keeps their place in the order, and they are predictions.
-            return replace(outcome, ignored=outcome.ignored | self.on_empty_image)
+            return outcome._replace(ignored=outcome.ignored | self.on_empty_image)
         return outcome
 
     @cached_property
@@ -405,7 +406,7 @@ def _take_columns(columns: MatchColumns, keep: Mask, before: NDArray[np.intp]) -
         name: getattr(columns, name)[candidate] for name in ("matched", "ignored", "object")
     }
     position = before[columns.position[candidate]].astype(np.int32)
-    names = (item.name for item in fields(columns) if item.name not in at_candidates)
+    names = (name for name in columns._fields if name not in at_candidates)
     rest = {name: getattr(columns, name) for name in names if name != "position"}
     taken: dict[str, Any] = {k: None if v is None else v[keep] for k, v in rest.items()}
     return MatchColumns(position=position, **at_candidates, **taken)

@@ -6,9 +6,8 @@ precision-recall curve needs its values there and nowhere else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,7 @@ from openset import kernels
 from openset.matching import Matches
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(NamedTuple):
     """The curve of every class at one overlap threshold, true positives only.
 
     Attributes:

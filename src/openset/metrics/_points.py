@@ -7,7 +7,7 @@ operating point is found the same way in both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,7 @@ from openset.matching import Matches
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Points:
+class Points(NamedTuple):
     """Where the classes stand.
 
     Attributes:

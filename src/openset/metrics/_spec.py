@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from openset.matching import Matches
 from openset.plugins import tag
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Value:
     """The outcome of a metric.
 
@@ -80,8 +80,7 @@ class Compute(Protocol):
     def __call__(self, matches: Matches, /, **params: Any) -> Value: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(NamedTuple):
     """What is known about a metric beside its number.
 
     Attributes:

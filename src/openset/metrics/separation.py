@@ -9,7 +9,7 @@ counts, never alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +53,7 @@ def fpr_at_95_tpr(matches: Matches, *, tpr: float = 0.95) -> Value:
     return _measure(matches, lambda c: (_fpr_nearest if nearest else _fpr_at_least)(c, tpr))
 
 
-@dataclass(frozen=True, slots=True)
-class _Points:
+class _Points(NamedTuple):
     """Cumulative weights at distinct scores, most known first; one column per resample."""
 
     positive: NDArray[np.float64]

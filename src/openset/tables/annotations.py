@@ -18,7 +18,7 @@ from openset.findings import UsageError
 from openset.tables.columns import Attributes, column, ids, take
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Images:
     """The images that are evaluated, with or without objects.
 
@@ -51,7 +51,7 @@ class Images:
         return len(self.id)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Annotations:
     """Ground-truth objects: one row per object.
 

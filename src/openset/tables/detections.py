@@ -32,7 +32,7 @@ class LogitLayout(StrEnum):
     """K independent sigmoids (RetinaNet, FCOS, YOLO, DETR variants)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Detections:
     """One row per detected box.
 

@@ -7,8 +7,8 @@ and marked, so that `check` can say it and matching can leave it out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,7 @@ IGNORED = -1
 ABSENT = -2
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(NamedTuple):
     """Where detections belong.
 
     Attributes:

@@ -11,10 +11,7 @@ a file does not have, and gives every other label of the file the role `rest`.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -162,6 +159,9 @@ class Vocabulary:
             "ignored": sorted(map(self.key, self.ignored)),
             "rest": self.rest,
         }
+        import hashlib
+        import json
+
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
     @classmethod
@@ -207,9 +207,11 @@ class Vocabulary:
         if path.suffix != ".toml":
             lines = (line.partition("#")[0].strip() for line in text.splitlines())
             return cls(tasks=(tuple(line for line in lines if line),), name=path.stem)
+        import tomllib
+
         try:
             return cls._from_table(tomllib.loads(text), path.stem)
-        except (tomllib.TOMLDecodeError, TypeError, ValueError) as error:
+        except (TypeError, ValueError) as error:  # tomllib's error is a ValueError
             raise refuse("OS102", f"cannot read vocabulary {path}: {error}") from error
 
     @classmethod

@@ -1,0 +1,112 @@
+"""Provenance: what a result was computed from, and under which rules.
+
+Made when it is first asked for: a hash of millions of scores is not free, and most results are only
+looked at. The hashes do not depend on the order of images, so that a stream of batches and a single
+pass over the same data agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset import __version__
+from openset.matching import Matches
+from openset.tables.columns import ranks
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where numbers come from.
+
+    Attributes:
+        version: Version of openset.
+        protocol: Name of the protocol.
+        deviations: Fields in which it departs from the preset of that name: preset, used.
+        vocabulary: Name of the vocabulary, if it has one.
+        vocabulary_hash: Changes when any role changes.
+        truth_hash: Changes when the images, or the labels or boxes of objects, change.
+        detections_hash: Changes when the number, labels, scores or sizes of detections change.
+        counts: Images, objects and detections by role.
+        seed: Seed of the resamples.
+        resamples: Number of resamples, 0 without intervals.
+        inputs: Names of the inputs.
+    """
+
+    version: str
+    protocol: str
+    deviations: Mapping[str, Any]
+    vocabulary: str
+    vocabulary_hash: str
+    truth_hash: str
+    detections_hash: str
+    counts: Mapping[str, int]
+    seed: int
+    resamples: int
+    inputs: Mapping[str, str]
+
+
+def describe(
+    matches: Matches, inputs: Mapping[str, str], *, seed: int, resamples: int
+) -> Provenance:
+    """The provenance of numbers that were computed from some matches."""
+    protocol, vocabulary = matches.protocol, matches.vocabulary
+    return Provenance(
+        version=__version__,
+        protocol=protocol.name,
+        deviations={name: list(pair) for name, pair in protocol.deviations().items()},
+        vocabulary=vocabulary.name,
+        vocabulary_hash=vocabulary.hash,
+        truth_hash=_truth_hash(matches),
+        detections_hash=_detections_hash(matches),
+        counts=counts(matches),
+        seed=seed,
+        resamples=resamples,
+        inputs=inputs,
+    )
+
+
+def counts(matches: Matches) -> dict[str, int]:
+    """Images, objects and detections by role."""
+    objects = matches.objects
+    unknown = objects.klass == matches.n_known
+    return {
+        "images": matches.n_images,
+        "wild_images": int(matches.wild.sum()),
+        "known_classes": matches.n_known,
+        "known_objects": int((~unknown & ~objects.ignored).sum()),
+        "unknown_objects": int((unknown & ~objects.ignored).sum()),
+        "ignored_objects": int(objects.ignored.sum()),
+        "detections": len(matches),
+        "known_detections": matches.known_end,
+        "unknown_detections": len(matches) - matches.known_end,
+    }
+
+
+def _truth_hash(matches: Matches) -> str:
+    objects, place = matches.objects, ranks(matches.image_ids)
+    used, label = np.unique(objects.label, return_inverse=True)
+    names = np.array([matches.labels[at] for at in used.tolist()] or [""])
+    columns = [place[objects.image], ranks(names)[label], *objects.box.T]
+    order = np.lexsort(columns[::-1])
+    return _hash([np.sort(matches.image_ids), np.sort(names), *(c[order] for c in columns)])
+
+
+def _detections_hash(matches: Matches) -> str:
+    place = ranks(matches.image_ids)[matches.image]
+    order = np.lexsort((matches.area, place, matches.score, matches.klass))
+    return _hash([column[order] for column in (place, matches.klass, matches.score, matches.area)])
+
+
+def _hash(columns: Sequence[NDArray[Any]]) -> str:
+    import hashlib
+
+    digest = hashlib.blake2b(digest_size=8)
+    for column in columns:
+        text = column.dtype.kind in "UT"
+        digest.update("\0".join(column.tolist()).encode() if text else column.tobytes())
+    return digest.hexdigest()
