@@ -89,8 +89,8 @@ def _objects(truth: Annotations, vocabulary: Vocabulary, rules: Protocol) -> Obj
     for flag in rules.ignore:
         ignored |= getattr(truth, flag)
     assert truth.area is not None
-    columns = (truth.image, klass, truth.label, ignored, truth.area)
-    return Objects(*(column[row] for column in columns), row, truth.box[row])
+    image, label, area, box = truth.image[row], truth.label[row], truth.area[row], truth.box[row]
+    return Objects(image, klass[row], label, ignored[row], area, row, box)
 
 
 def _taking_part(joined: Joined, leaked: Leaked) -> NDArray[np.intp] | None:
