@@ -18,5 +18,7 @@ print(f"\nWilderness Impact at recall 0.5, one wild image per closed-set image: 
 print("\nThe same detections under the protocols of published evaluators:")
 for name in ("owod", "opendet", "osod3-voc", "elephant"):
     other = openset.evaluate(TRUTH, DETECTIONS, protocol=name, intervals=False)
-    numbers = [other.value(metric) for metric in ("wilderness_impact", "a_ose", "unknown_recall")]
-    print(f"  {name:10} WI {numbers[0]}  A-OSE {numbers[1]}  unknown recall {numbers[2]}")
+    wi, a_ose, recall = (
+        float(other.value(m)) for m in ("wilderness_impact", "a_ose", "unknown_recall")
+    )
+    print(f"  {name:10} WI {wi:.4f}  A-OSE {a_ose:.0f}  unknown recall {recall:.4f}")

@@ -20,6 +20,7 @@ TARGET = Path("src/openset/examples")
 
 
 def main() -> None:
+    """Write both files of the example, from the repository's root."""
     truth_file = json.loads((SOURCE / "gt.json").read_text())
     records = json.loads((SOURCE / "dt.json").read_text())
     logits = np.load(SOURCE / "logits.npz", allow_pickle=False)["logits"]
