@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "parallel.hpp"
+#include "wide.hpp"
 
 namespace openset {
 
@@ -67,15 +68,51 @@ struct Box {
   Real x1, y1, x2, y2, area;
 };
 
-// Intersection over union; over the detection's own area if the object is a region.
-// Same operations in the same order as pycocotools, hence no contraction to fused multiply-add.
+// Intersection with a region, over the detection's own area.
 template <class Real>
-Real overlap(const Box<Real>& detection, const Box<Real>& object, bool region, Real offset) {
-  const Real w = std::min(detection.x2, object.x2) - std::max(detection.x1, object.x1) + offset;
-  const Real h = std::min(detection.y2, object.y2) - std::max(detection.y1, object.y1) + offset;
-  if (!(w > 0 && h > 0)) return 0;
-  const Real shared = w * h;
-  return shared / (region ? detection.area : detection.area + object.area - shared);
+Real covered(const Box<Real>& detection, const Box<Real>& region, Real offset) {
+  const Real w = std::min(detection.x2, region.x2) - std::max(detection.x1, region.x1) + offset;
+  const Real h = std::min(detection.y2, region.y2) - std::max(detection.y1, region.y1) + offset;
+  return w > 0 && h > 0 ? w * h / detection.area : Real{0};
+}
+
+// The objects of one image as columns: a detection is compared with several of them at a time.
+template <class Real>
+struct Columns {
+  std::vector<Real> x1, y1, x2, y2, area;
+
+  void clear() { x1.clear(), y1.clear(), x2.clear(), y2.clear(), area.clear(); }
+  void add(const Box<Real>& box) {
+    x1.push_back(box.x1), y1.push_back(box.y1), x2.push_back(box.x2), y2.push_back(box.y2);
+    area.push_back(box.area);
+  }
+};
+
+// Intersection over union with every object. Same operations in the same order as pycocotools, hence
+// no contraction to fused multiply-add; without branches, so that it vectorises.
+template <class Real>
+inline void all_overlaps(const Box<Real>& box, const Columns<Real>& objects, Real offset,
+                         Real* __restrict out) {
+  const size_t n = objects.x1.size();
+  const Real *x1 = objects.x1.data(), *y1 = objects.y1.data(), *x2 = objects.x2.data(),
+             *y2 = objects.y2.data(), *area = objects.area.data();
+  for (size_t j = 0; j < n; ++j) {
+    const Real w = std::min(box.x2, x2[j]) - std::max(box.x1, x1[j]) + offset;
+    const Real h = std::min(box.y2, y2[j]) - std::max(box.y1, y1[j]) + offset;
+    const Real shared = w * h;
+    const Real iou = shared / (box.area + area[j] - shared);
+    out[j] = (w > 0) & (h > 0) ? iou : Real{0};
+  }
+}
+
+OPENSET_WIDE inline void overlaps(const Box<double>& box, const Columns<double>& objects,
+                                  double offset, double* out) {
+  all_overlaps(box, objects, offset, out);
+}
+
+OPENSET_WIDE inline void overlaps(const Box<float>& box, const Columns<float>& objects,
+                                  float offset, float* out) {
+  all_overlaps(box, objects, offset, out);
 }
 
 // The largest overlap so far; the first object wins a tie.
@@ -122,7 +159,7 @@ class ImageMatcher {
  private:
   struct Object {
     Box<Real> box;
-    int32_t index, klass;
+    int32_t index, klass, place;  // place: in the columns
     bool region;
   };
 
@@ -142,10 +179,14 @@ class ImageMatcher {
 
   void load_objects(int32_t image) {
     present_.clear();
+    columns_.clear();
     for (int64_t j = objects_.start[image]; j < objects_.start[image + 1]; ++j) {
-      const int32_t i = objects_.item[j];
-      present_.push_back({object_box(i), i, in_.object_klass[i], in_.object_region[i] != 0});
+      const int32_t i = objects_.item[j], place = static_cast<int32_t>(present_.size());
+      present_.push_back({object_box(i), i, in_.object_klass[i], place, in_.object_region[i] != 0});
+      columns_.add(present_.back().box);
     }
+    iou_.resize(present_.size());
+    touched_.resize(present_.size());
   }
 
   void match_cell(int32_t klass, const int32_t* first, const int32_t* last, Candidates& found) {
@@ -170,10 +211,12 @@ class ImageMatcher {
     const Real offset = static_cast<Real>(in_.offset);
     const uint8_t* similar = in_.similar ? in_.similar + int64_t{klass} * in_.n_classes : nullptr;
     Best<Real> same, known, unknown, alike;
-    for (const Object& object : present_) {
+    overlaps(box, columns_, offset, iou_.data());
+    const size_t n_touched = touch();
+    for (size_t k = 0; k < n_touched; ++k) {
+      const Object& object = present_[touched_[k]];
       if (object.region) continue;
-      const Real iou = overlap(box, object.box, false, offset);
-      if (!(iou > 0)) continue;
+      const Real iou = iou_[touched_[k]];
       if (object.klass == klass) {
         same.offer(iou, object.index);
       } else if (object.klass == in_.unknown_class) {
@@ -190,12 +233,23 @@ class ImageMatcher {
     if (similar) out_.iou_similar[position] = static_cast<float>(alike.iou);
   }
 
+  // Lists the objects with any overlap; most have none, and which ones cannot be predicted.
+  size_t touch() {
+    size_t n = 0;
+    for (size_t j = 0; j < iou_.size(); ++j) {
+      touched_[n] = static_cast<int32_t>(j);
+      n += iou_[j] > 0;
+    }
+    return n;
+  }
+
   // Appends the pairs of one detection in the order in which greedy matching prefers them.
   bool collect_pairs(const Box<Real>& box) {
     const size_t begin = pairs_.size();
     for (size_t j = 0; j < peers_.size(); ++j) {
-      const Real iou =
-          overlap(box, peers_[j]->box, peers_[j]->region, static_cast<Real>(in_.offset));
+      const Object& peer = *peers_[j];
+      const Real iou = peer.region ? covered(box, peer.box, static_cast<Real>(in_.offset))
+                                   : iou_[static_cast<size_t>(peer.place)];
       if (!(iou >= thresholds_[0])) continue;
       uint32_t mask = 0;
       for (size_t t = 0; t < thresholds_.size(); ++t)
@@ -289,6 +343,9 @@ class ImageMatcher {
   const ByImage &detections_, &objects_;
   std::vector<Real> thresholds_;
   std::vector<Object> present_;        // objects of the image, in input order
+  Columns<Real> columns_;              // their boxes
+  std::vector<Real> iou_;              // of the detection with each of them
+  std::vector<int32_t> touched_;       // those that overlap it
   std::vector<const Object*> peers_;   // those of the cell's class
   std::vector<Pair<Real>> pairs_;      // of all candidates of the cell
   std::vector<size_t> pair_start_;     // first pair of each candidate

@@ -5,6 +5,7 @@ Public names are imported on first use, so that `import openset` stays cheap.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from openset.tables.check import check
 
 __version__ = "0.1.0"
+
+# Once NumPy is imported, OpenBLAS's idle threads spin for a tenth of a second, on cores that our
+# readers need just then: let them sleep after 2^20 cycles instead. Without effect later on.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
 
 _WHERE = {
     "evaluate": "openset.evaluation",

@@ -1,7 +1,7 @@
 """Evaluation: from two inputs to all numbers, with their protocol, provenance and intervals.
 
-`evaluate` is one shot, `Evaluator` streams, `compare` asks whether two results differ. The latter
-two are imported on first use: most evaluations need neither.
+`evaluate` is one shot, `Evaluator` streams, `compare` asks whether two results differ. All but the
+first are imported on first use; `evaluate` imports what it needs while it reads.
 """
 
 from __future__ import annotations
@@ -10,15 +10,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from openset.evaluation.one_shot import evaluate
-from openset.evaluation.provenance import Provenance
-from openset.evaluation.result import Evaluation
 
 if TYPE_CHECKING:
     from openset.evaluation.comparison import Comparison, compare
+    from openset.evaluation.provenance import Provenance
+    from openset.evaluation.result import Evaluation
     from openset.evaluation.streaming import Evaluator
 
 __all__ = ["Comparison", "Evaluation", "Evaluator", "Provenance", "compare", "evaluate"]
-_LATER = {"Comparison": "comparison", "compare": "comparison", "Evaluator": "streaming"}
+_LATER = {
+    "Comparison": "comparison",
+    "Evaluation": "result",
+    "Evaluator": "streaming",
+    "Provenance": "provenance",
+    "compare": "comparison",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -12,15 +12,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from openset.diagnosis.resample import RESAMPLES
-from openset.evaluation.one_shot import (
-    Source,
-    choose,
-    contact,
-    measure,
-    prepare,
-    settle,
-)
+from openset.evaluation.reading import Source
 from openset.evaluation.result import Evaluation
+from openset.evaluation.steps import choose, contact, measure, prepare, settle
 from openset.findings import Finding, Level, UsageError
 from openset.formats import read_annotations, read_detections
 from openset.matching import Matches, Protocol
