@@ -103,7 +103,11 @@ def measure(run: Run, limits: Limits, *, check: bool = False) -> Run:
         start = time.perf_counter()
         try:
             process = subprocess.Popen(
-                command + ["--check"] * check, stdout=out, stderr=err, stdin=subprocess.DEVNULL
+                command + ["--check"] * check,
+                stdout=out,
+                stderr=err,
+                stdin=subprocess.DEVNULL,
+                env=environment(),
             )
         except OSError as error:
             run.failure = f"cannot start {interpreter}: {error.strerror}"
@@ -120,6 +124,14 @@ def measure(run: Run, limits: Limits, *, check: bool = False) -> Run:
         read_output(run, process.returncode, out, err)
         run.failure = guard.reason or run.failure
     return run
+
+
+def environment() -> dict[str, str]:
+    """Return the environment less what keeps an interpreter from caching bytecode.
+
+    Peers were compiled when they were installed; a checkout of openset is on its first run.
+    """
+    return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
 def read_output(run: Run, code: int, out: IO[str], err: IO[str]) -> None:

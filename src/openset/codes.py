@@ -2,7 +2,7 @@
 
 One entry per code: what it means, the likely cause and the fix. A finding takes its cause and fix
 from here unless it knows better. The hundreds digit names the group: 1 reading files, 2 boxes and
-scores, 3 labels and roles, 4 how ground truth and detections join.
+scores, 3 labels and roles, 4 how ground truth and detections join, 5 scoring.
 
 Not the checks themselves (see `openset.tables.check`), and not their levels: the same code can be
 a warning for a few records and an error for all of them.
@@ -18,6 +18,8 @@ GROUPS: Mapping[str, str] = {
     "2": "Boxes and scores",
     "3": "Labels and roles",
     "4": "Joining ground truth and detections",
+    "5": "Scoring",
+    "7": "Making worlds",
 }
 
 
@@ -173,6 +175,35 @@ _ENTRIES = (
          "nothing, or choose a protocol= without the limit"),
     Code("OS410", "no detection overlaps an object", "Every metric would be zero.",
          _SCALE, _LAYOUT + "; check that images join the right way; force=True evaluates anyway"),
+    Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
+         "the detector ran without keeping it, or the format cannot hold it",
+         "run the detector with its evidence kept, and write Parquet, which holds every column"),
+    Code("OS502", "evidence is not finite", "A logit, embedding or score is NaN or infinite.",
+         "an overflow in half precision, or a detector that diverged in training",
+         "run the detector in float32, or remove the records"),
+    Code("OS503", "evidence of another shape", "A column is wider, narrower or laid out otherwise "
+         "than the scorer, its fit or the head expects.", "files of two detectors were mixed",
+         "use the training detections, the head and the layout of the same detector"),
+    Code("OS504", "too little to fit on", "The scorer cannot be fitted on these detections.",
+         "a score threshold or a filter left too few", "give more training detections"),
+    Code("OS505", "test data in a fit", "Numbers on that data would be optimistic.",
+         "the detections to evaluate were given in place of training or held-out ones",
+         "fit on training data and calibrate on held-out knowns; force=True does it, and says so"),
+    Code("OS506", "unknown objects in a fit", "What is called unknown would be known to the scorer.",
+         "relabelled detections, or a detector that names unknowns, were given",
+         "leave detections labelled unknown out of the fit; force=True does it, and says so"),
+    Code("OS507", "not a fitted scorer", "The file is damaged, or of another kind or version.",
+         "another .npz file, or one with pickled objects, which are never loaded",
+         "fit again and save with Fitted.save"),
+    Code("OS508", "class without training detection", "The scorer knows nothing of the class: its "
+         "objects may look unknown.", "a rare class, or a high score threshold",
+         "lower the threshold of the training detections, or nothing, if it is expected"),
+    Code("OS701", "impossible world", "No scene can be made with these parameters.",
+         "a value out of range, or parameters that contradict each other",
+         "change the parameters named"),
+    Code("OS702", "folder is taken", "The folder holds something else than this world.",
+         "another world, the same with other parameters, or files of your own",
+         "choose another folder, or empty this one"),
 )  # fmt: skip
 
 CODES: Mapping[str, Code] = {entry.code: entry for entry in _ENTRIES}

@@ -20,6 +20,7 @@ from openset.findings import OpenSetError, UsageError
 
 T = TypeVar("T")
 _ATTRIBUTE = "__openset__"
+_LISTED = 200  # names that an error message lists; more would bury the suggestion
 
 
 class DuplicateNameError(OpenSetError):
@@ -110,4 +111,5 @@ def lookup(table: Mapping[str, T], name: str, what: str) -> T:
 
     close = difflib.get_close_matches(str(name), table, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-    raise UsageError(f"unknown {what} {name!r}.{hint} Known: {', '.join(sorted(table))}")
+    known = f" Known: {', '.join(sorted(table))}" if len(table) <= _LISTED else ""
+    raise UsageError(f"unknown {what} {name!r}.{hint}{known}")

@@ -1,0 +1,51 @@
+"""Explain: what a metric, a protocol, an error type, a finding or a term means.
+
+One source of words for the command line, the documentation and the report. What the code says of
+itself is not said again: entries of metrics come from their docstrings, those of presets and codes
+from their records, and the texts beside this file add formulas, worked examples, variants and what
+a number must not be compared with. Nothing is computed here and nothing is printed.
+"""
+
+from __future__ import annotations
+
+from openset.explain._layout import plain
+from openset.explain.entry import KINDS, Entry, Kind
+from openset.explain.example import Example, Result
+from openset.explain.scene import Scene
+
+__all__ = ["KINDS", "Entry", "Example", "Kind", "Result", "Scene", "entries", "lookup", "plain"]
+
+
+def entries(kind: Kind | None = None) -> list[Entry]:
+    """All entries, or those of one kind, in the order of their source.
+
+    >>> [entry.name for entry in entries("taxonomy")][:3]
+    ['OSOD-I', 'OSOD-II', 'OSOD-III']
+    """
+    from openset.explain._sources import SOURCES
+    from openset.plugins import lookup as find
+
+    sources = SOURCES.values() if kind is None else [find(SOURCES, kind, "kind of entry")]
+    return [entry for source in sources for entry in source()]
+
+
+def lookup(term: str) -> Entry:
+    """The entry of a term: a name or an alias, in any case, with dashes, underscores or spaces.
+
+    >>> lookup("WI").name, lookup("A-OSE").name, lookup("os203").title
+    ('wilderness_impact', 'a_ose', 'OS203: normalised boxes')
+    """
+    from openset.plugins import lookup as find
+    from openset.tables.vocabulary import normal
+
+    found = entries()
+    names = {entry.name: entry for entry in found}
+    aliases = {alias: entry for entry in found for alias in (entry.title, *entry.aliases)}
+    by_key = {
+        normal(spelling): entry for table in (aliases, names) for spelling, entry in table.items()
+    }
+    if normal(term) in by_key:
+        return by_key[normal(term)]
+    return find(
+        {key.lower(): entry for key, entry in (aliases | names).items()}, term.lower(), "term"
+    )
