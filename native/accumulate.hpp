@@ -41,27 +41,25 @@ struct Peak {
 
 // Precision can only peak at a true positive, so the envelope needs those alone. The false
 // positives before one are the detections in range so far less the matched ones among them.
-class ClassAccumulator {
+class Accumulator {
  public:
-  ClassAccumulator(const AccumulateInput& in, const AccumulateOutput& out)
+  Accumulator(const AccumulateInput& in, const AccumulateOutput& out)
       : in_(in), out_(out), needed_(in.n_grid), peaks_(in.n_thresholds),
         found_(static_cast<size_t>(in.n_thresholds) * in.n_limits) {}
 
-  void run(int32_t klass) {
-    klass_ = klass;
+  void run(int32_t klass, int range) {
+    klass_ = klass, range_ = range;
     const int32_t* const end = in_.position + in_.n_candidates;
     first_ = std::lower_bound(in_.position, end, in_.class_start[klass]) - in_.position;
     last_ = std::lower_bound(in_.position + first_, end, in_.class_start[klass + 1]) - in_.position;
-    for (range_ = 0; range_ < in_.n_ranges; ++range_) {
-      n_positive_ = in_.n_positive[int64_t{klass} * in_.n_ranges + range_];
-      if (n_positive_ > 0) {
-        find_needed();
-        walk();
-      }
-      for (int t = 0; t < in_.n_thresholds; ++t) {
-        write_recall(t);
-        write_grid(t);
-      }
+    n_positive_ = in_.n_positive[int64_t{klass} * in_.n_ranges + range];
+    if (n_positive_ > 0) {
+      find_needed();
+      walk();
+    }
+    for (int t = 0; t < in_.n_thresholds; ++t) {
+      write_recall(t);
+      write_grid(t);
     }
   }
 
@@ -163,9 +161,11 @@ class ClassAccumulator {
 }  // namespace accumulation
 
 inline void accumulate(const AccumulateInput& in, const AccumulateOutput& out) {
-  parallel(in.threads, in.n_classes, [&](TaskQueue& tasks) {
-    accumulation::ClassAccumulator accumulator(in, out);
-    for (int64_t t; tasks.take(t);) accumulator.run(static_cast<int32_t>(t));
+  // One range at a time: a single class may hold most of the detections.
+  parallel(in.threads, int64_t{in.n_classes} * in.n_ranges, [&](TaskQueue& tasks) {
+    accumulation::Accumulator accumulator(in, out);
+    for (int64_t t; tasks.take(t);)
+      accumulator.run(static_cast<int32_t>(t / in.n_ranges), static_cast<int>(t % in.n_ranges));
   });
 }
 

@@ -36,7 +36,10 @@ namespace resampling {
 
 // With copies of images following each other, hits come one by one, so the number of hits at the
 // operating point follows from their total; the walk only has to find where it is met.
+template <int kLanes>
 class OperatingPoint {
+  using Counts = CountsOf<kLanes>;
+
  public:
   OperatingPoint(const OperatingPointInput& in, const OperatingPointOutput& out)
       : in_(in), out_(out), lanes_(in.weights) {}
@@ -162,7 +165,7 @@ class OperatingPoint {
 
   const OperatingPointInput& in_;
   const OperatingPointOutput& out_;
-  PackedWeights lanes_;
+  PackedWeights<kLanes> lanes_;
   int64_t begin_ = 0, end_ = 0;
   int waiting_ = 0;  // resamples that have not met their target
   Counts counts_[8], kept_[8], total_, target_;
@@ -172,11 +175,8 @@ class OperatingPoint {
 }  // namespace resampling
 
 inline void operating_points(const OperatingPointInput& in, const OperatingPointOutput& out) {
-  resampling::for_each_block(in.n_classes, in.weights.n_resamples, in.threads, [&] {
-    return [walker = resampling::OperatingPoint(in, out)](int32_t klass, int32_t first) mutable {
-      walker.run(klass, first);
-    };
-  });
+  resampling::walk_all<resampling::OperatingPoint>(in.n_classes, in.weights.n_resamples,
+                                                   in.threads, in, out);
 }
 
 }  // namespace openset

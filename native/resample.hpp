@@ -38,13 +38,17 @@ struct ResampleInput {
 
 namespace resampling {
 
-constexpr int kLanes = 64;
+// Resamples that are handled at once: few when there are few, as for the data itself or a curve.
+constexpr int kMany = 64, kFew = 16;
 
-using Counts = int32_t[kLanes];
-using Reals = double[kLanes];
+template <int kLanes>
+using CountsOf = int32_t[kLanes];
+template <int kLanes>
+using RealsOf = double[kLanes];
 
 // The weights of a block of resamples, one short row per image: small enough for the cache, which
 // the whole table is not. Lanes beyond the last resample are 0.
+template <int kLanes>
 class PackedWeights {
  public:
   explicit PackedWeights(const WeightTable& table) : table_(table) {}
@@ -68,11 +72,13 @@ class PackedWeights {
   int32_t first_ = -1, width_ = 0;
 };
 
-inline void add(Counts& counts, const uint8_t* weights) {
+template <int kLanes>
+void add(CountsOf<kLanes>& counts, const uint8_t* weights) {
   for (int b = 0; b < kLanes; ++b) counts[b] += weights[b];
 }
 
-inline void subtract(Counts& counts, const uint8_t* weights) {
+template <int kLanes>
+void subtract(CountsOf<kLanes>& counts, const uint8_t* weights) {
   for (int b = 0; b < kLanes; ++b) counts[b] -= weights[b];
 }
 
@@ -86,9 +92,10 @@ inline int64_t needed(double target, double total) {
 }
 
 // How many recalls of the grid a number of true positives reaches, for each lane.
+template <int kLanes>
 class RecallTable {
  public:
-  void fill(const double* grid, int32_t n_grid, const Reals& positive, int32_t max_tp) {
+  void fill(const double* grid, int32_t n_grid, const RealsOf<kLanes>& positive, int32_t max_tp) {
     stride_ = int64_t{max_tp} + 1;
     reached_.resize(static_cast<size_t>(stride_) * kLanes);
     for (int b = 0; b < kLanes; ++b) {
@@ -110,12 +117,16 @@ class RecallTable {
 
 // Walks a class backwards from its totals, so that the envelope of precision is known when a
 // true positive is met and nothing has to be kept.
+template <int kLanes>
 class AveragePrecision {
- public:
-  explicit AveragePrecision(const ResampleInput& in)
-      : in_(in), lanes_(in.weights), curves_(in.n_thresholds) {}
+  using Counts = CountsOf<kLanes>;
+  using Reals = RealsOf<kLanes>;
 
-  OPENSET_WIDE void run(int32_t klass, int32_t first_resample, double* out) {
+ public:
+  AveragePrecision(const ResampleInput& in, double* out)
+      : in_(in), out_(out), lanes_(in.weights), curves_(in.n_thresholds) {}
+
+  OPENSET_WIDE void run(int32_t klass, int32_t first_resample) {
     lanes_.load(first_resample);
     begin_ = in_.class_start[klass], end_ = in_.class_start[klass + 1];
     const int32_t* const last = in_.position + in_.n_candidates;
@@ -125,7 +136,7 @@ class AveragePrecision {
     count_all();
     if (!in_.area) start_grid();
     walk_back();
-    for (int t = 0; t < in_.n_thresholds; ++t) store(klass, t, out);
+    for (int t = 0; t < in_.n_thresholds; ++t) store(klass, t);
   }
 
  private:
@@ -225,10 +236,10 @@ class AveragePrecision {
     for (int b = 0; b < kLanes; ++b) curve.sum[b] += curve.envelope[b] * passed[b];
   }
 
-  void store(int32_t klass, int t, double* out) const {
+  void store(int32_t klass, int t) const {
     const Curve& curve = curves_[t];
     double* const row =
-        out + (int64_t{klass} * in_.n_thresholds + t) * in_.weights.n_resamples + lanes_.first();
+        out_ + (int64_t{klass} * in_.n_thresholds + t) * in_.weights.n_resamples + lanes_.first();
     for (int b = 0; b < lanes_.width(); ++b) {
       if (positive_[b] <= 0)
         row[b] = std::numeric_limits<double>::quiet_NaN();
@@ -240,35 +251,40 @@ class AveragePrecision {
   }
 
   const ResampleInput& in_;
-  PackedWeights lanes_;
-  RecallTable table_;
+  double* const out_;
+  PackedWeights<kLanes> lanes_;
+  RecallTable<kLanes> table_;
   std::vector<Curve> curves_;
   Reals positive_;
   Counts seen_;
   int64_t begin_ = 0, end_ = 0, first_candidate_ = 0, last_candidate_ = 0;
 };
 
-// Runs task(klass, first_resample) for all classes and blocks of resamples, block by block.
-template <class MakeTask>
-void for_each_block(int32_t n_classes, int32_t n_resamples, int threads, const MakeTask& make) {
+// Runs Walker<lanes>(args...).run(klass, first_resample) for all classes and blocks of resamples.
+template <template <int> class Walker, int kLanes, class... Args>
+void walk_blocks(int32_t n_classes, int32_t n_resamples, int threads, const Args&... args) {
   const int64_t blocks = (n_resamples + kLanes - 1) / kLanes;
   parallel(threads, n_classes * blocks, [&](TaskQueue& tasks) {
-    auto task = make();
+    Walker<kLanes> walker(args...);
     for (int64_t t; tasks.take(t);)
-      task(static_cast<int32_t>(t % n_classes), static_cast<int32_t>(t / n_classes * kLanes));
+      walker.run(static_cast<int32_t>(t % n_classes), static_cast<int32_t>(t / n_classes * kLanes));
   });
+}
+
+template <template <int> class Walker, class... Args>
+void walk_all(int32_t n_classes, int32_t n_resamples, int threads, const Args&... args) {
+  if (n_resamples <= kFew)
+    walk_blocks<Walker, kFew>(n_classes, n_resamples, threads, args...);
+  else
+    walk_blocks<Walker, kMany>(n_classes, n_resamples, threads, args...);
 }
 
 }  // namespace resampling
 
 // Fills out[n_classes, n_thresholds, n_resamples].
 inline void resampled_average_precision(const ResampleInput& in, double* out) {
-  resampling::for_each_block(in.n_classes, in.weights.n_resamples, in.threads, [&] {
-    return [&in, out, walker = resampling::AveragePrecision(in)](int32_t klass,
-                                                                 int32_t first) mutable {
-      walker.run(klass, first, out);
-    };
-  });
+  resampling::walk_all<resampling::AveragePrecision>(in.n_classes, in.weights.n_resamples,
+                                                     in.threads, in, out);
 }
 
 }  // namespace openset

@@ -4,11 +4,13 @@ dog: .95 wrong, .9 right, .7 right, .3 wrong, 2 objects: precision 1/2 and 2/3, 
 cat: .85 wrong, .8 right, .35 wrong, 1 object: 1/2.  unknown: .4 right, .2 wrong, 3 objects.
 """
 
+import numpy as np
 import pytest
 from metric_scenes import hand
 
 from openset.findings import UsageError
 from openset.matching import Protocol
+from openset.metrics.average_precision import ar_known
 
 NEAR = {"abs": 1e-6}
 
@@ -38,6 +40,18 @@ def test_one_overlap_and_one_size():
         scene.value("ap_known", iou=0.42)
     with pytest.raises(UsageError, match="Did you mean"):
         scene.value("ap_known", size="smal")
+
+
+@pytest.mark.parametrize("size", ["all", "small", "large"])
+def test_recall_of_one_size_has_the_same_resamples(size):
+    """A resample that draws every image once is the data itself, whatever the size."""
+    matches = hand().match("default")
+    itself = ar_known(matches, size=size)
+    once = ar_known(matches.resampled(np.ones((matches.n_images, 1), np.uint8)), size=size)
+    if itself.value is None:
+        assert np.isnan(once.value).all()
+    else:
+        assert once.value.tolist() == [pytest.approx(itself.value)]
 
 
 def test_tasks():

@@ -51,9 +51,7 @@ def scene(
     iou: float,
 ) -> Scene:
     """Match as TIDE does. Arguments as in `openset.diagnosis.tide.tide`."""
-    rules = Protocol.of("tide").but(
-        iou=(iou,), ignore=(), regions=False, ties="image", max_detections=None
-    )
+    rules = Protocol.of("tide").but(iou=(iou,))
     known = len(vocabulary.known)
     klass = vocabulary.classes(truth.labels)[truth.label] if len(truth) else truth.label
     counted, regions = _split(truth, klass, known, unknown, difficult)

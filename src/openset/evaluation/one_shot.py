@@ -70,7 +70,7 @@ def evaluate(
         boxes=boxes,
         leaked=leaked,
     )
-    del truth, detections
+    del reading, truth, detections  # the matches hold all that metrics need
     found = settle(findings, force)
     return measure(
         matches, chosen, found, names, seed=seed, resamples=RESAMPLES if intervals else 0

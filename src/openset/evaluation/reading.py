@@ -6,13 +6,12 @@ whoever waits may do something else meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import openset.formats.coco  # noqa: F401  threads must not race to import the kernels
-from openset.findings import InputError
+from openset.evaluation.later import Later
+from openset.findings import Finding, InputError
 from openset.formats import read_annotations, read_detections
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
@@ -29,17 +28,8 @@ class Reading:
     """
 
     def __init__(self, gt: Source, dt: Source) -> None:
-        self._read: dict[str, Any] = {}
-        jobs = (("truth", read_annotations, gt), ("detections", read_detections, dt))
-        self._threads = [Thread(target=self._into, args=job) for job in jobs]
-        for thread in self._threads:
-            thread.start()
-
-    def _into(self, key: str, reader: Callable[[Source], Any], source: Source) -> None:
-        try:
-            self._read[key] = reader(source)
-        except Exception as error:  # raised where the tables are asked for
-            self._read[key] = error
+        self._truth = Later(read_annotations, gt)
+        self._detections = Later(read_detections, dt)
 
     def tables(self) -> tuple[Annotations, Detections]:
         """Wait for both tables.
@@ -47,15 +37,14 @@ class Reading:
         Raises:
             InputError: With everything that is wrong with both files at once.
         """
-        for thread in self._threads:
-            thread.join()
-        failures = [one for one in self._read.values() if isinstance(one, Exception)]
-        findings = [f for one in failures if isinstance(one, InputError) for f in one.findings]
-        if len(failures) == 2 and findings:
-            raise InputError(findings)
-        for failure in failures:
-            raise failure
-        return self._read.pop("truth"), self._read.pop("detections")
+        failures: list[Finding] = []
+        for one in (self._truth, self._detections):
+            one.wait()
+            if isinstance(one.failure, InputError):
+                failures += one.failure.findings
+        if failures:
+            raise InputError(failures)
+        return self._truth.result(), self._detections.result()
 
 
 def source_name(source: Source) -> str:

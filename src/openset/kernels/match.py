@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.kernels import _library
+from openset.kernels._memory import empty_columns
 from openset.kernels._structures import MatchInput, MatchOutput
 
 MAX_THRESHOLDS = 16  # one bit each in the masks of the candidates
@@ -239,18 +240,18 @@ def _check_rules(problem: Problem) -> None:
         raise ValueError(f"similar must have shape {(n_classes, n_classes)}")
 
 
-def empty_columns(n: int, *, similar: bool) -> dict[str, NDArray[Any] | None]:
+def output_columns(n: int, *, similar: bool) -> dict[str, NDArray[Any] | None]:
     """Allocate the columns over all detections."""
-    columns: dict[str, NDArray[Any] | None] = {"rank": np.empty(n, np.int32)}
+    types: dict[str, Any] = {"rank": np.int32}
     for role in ("same", "known", "unknown"):
-        columns[f"iou_{role}"] = np.empty(n, np.float64)
-        columns[f"object_{role}"] = np.empty(n, np.int32)
-    columns["iou_similar"] = np.empty(n, np.float32) if similar else None
-    return columns
+        types |= {f"iou_{role}": np.float64, f"object_{role}": np.int32}
+    if similar:
+        types["iou_similar"] = np.float32
+    return {"iou_similar": None, **empty_columns(n, **types)}
 
 
 def _match_native(native: ctypes.CDLL, problem: Problem) -> MatchColumns:
-    columns = empty_columns(len(problem.image), similar=problem.similar is not None)
+    columns = output_columns(len(problem.image), similar=problem.similar is not None)
     result, count = ctypes.c_void_p(), ctypes.c_int64()
     status = native.openset_match(
         ctypes.byref(_packed(problem)),

@@ -19,9 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.kernels import _library
+from openset.kernels._memory import empty_columns
 from openset.kernels._structures import Source, TruthOutput
 
 _Columns = TypeVar("_Columns")
+Text = bytes | memoryview
 REFUSED = 2  # status of the compiled reader: see openset_refusal
 BULK_KEYS = frozenset(
     (
@@ -144,7 +146,7 @@ def read_truth(source: Path | bytes) -> TruthColumns:
 def _dispatch(
     source: Path | bytes,
     native_reader: Callable[[ctypes.CDLL, Source], _Columns],
-    twin: Callable[[bytes], _Columns],
+    twin: Callable[[Text], _Columns],
 ) -> _Columns:
     native = _library.library()
     if native is not None:
@@ -155,16 +157,26 @@ def _dispatch(
             # Escapes in keys are decoded by the twin: too rare to be worth compiled code.
             if error.kind != "escaped_key":
                 raise
-    return twin(source if isinstance(source, bytes) else Path(source).read_bytes())
+    return twin(source if isinstance(source, bytes) else _contents(source))
 
 
-def _twin_results(text: bytes) -> ResultColumns:
+def _contents(path: Path) -> Text:
+    """Read a file into memory of NumPy, which comes in larger pages than that of bytes."""
+    with Path(path).open("rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            return file.read()
+        text = np.empty(status.st_size, np.uint8)
+        return memoryview(text[: file.readinto(text)])
+
+
+def _twin_results(text: Text) -> ResultColumns:
     from openset.kernels.numpy_twins import read as twin
 
     return twin.read_results(text)
 
 
-def _twin_truth(text: bytes) -> TruthColumns:
+def _twin_truth(text: Text) -> TruthColumns:
     from openset.kernels.numpy_twins import read as twin
 
     return twin.read_truth(text)
@@ -201,13 +213,13 @@ def _native_results(native: ctypes.CDLL, source: Source) -> ResultColumns:
     status = native.openset_read_results(ctypes.byref(source), threads, ctypes.byref(result), count)
     _check(native, status)
     n, text_length = count
-    image_id, category_id = np.empty(n, np.int64), np.empty(n, np.int64)
-    box, score = np.empty((n, 4), np.float64), np.empty(n, np.float64)
-    outputs = (image_id, category_id, box, score)
-    pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in outputs]
+    columns = empty_columns(
+        n, image_id=np.int64, category_id=np.int64, box=(np.float64, 4), score=np.float64
+    )
+    pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in columns.values()]
     extra_keys = ctypes.create_string_buffer(text_length)
     _check(native, native.openset_results_take(result, threads, *pointers, extra_keys))
-    return ResultColumns(*outputs, extra_keys=tuple(json.loads(extra_keys.raw)))
+    return ResultColumns(**columns, extra_keys=tuple(json.loads(extra_keys.raw)))
 
 
 def _native_truth(native: ctypes.CDLL, source: Source) -> TruthColumns:
@@ -219,12 +231,15 @@ def _native_truth(native: ctypes.CDLL, source: Source) -> TruthColumns:
         "image_ids": np.empty(n_images, np.int64),
         "width": np.empty(n_images, np.float64),
         "height": np.empty(n_images, np.float64),
-        "id": np.empty(n, np.int64),
-        "image_id": np.empty(n, np.int64),
-        "category_id": np.empty(n, np.int64),
-        "box": np.empty((n, 4), np.float64),
-        "area": np.empty(n, np.float64),
-        "crowd": np.empty(n, np.bool_),
+        **empty_columns(
+            n,
+            id=np.int64,
+            image_id=np.int64,
+            category_id=np.int64,
+            box=(np.float64, 4),
+            area=np.float64,
+            crowd=np.bool_,
+        ),
     }
     names = ("head", "file_names", "image_extra_keys", "annotation_extra_keys")
     texts = {name: np.empty(size, np.uint8) for name, size in zip(names, text_lengths, strict=True)}

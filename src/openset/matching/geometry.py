@@ -89,8 +89,13 @@ def _continuous(box: Array, protocol: Protocol, *, detections: bool) -> Boxes:
         c = _corners(box, np.float32)
         width, height = c.x2 - c.x1, c.y2 - c.y1
         box = np.stack([c.x1, c.y1, width, height], axis=1).astype(np.float64)
-    c = _corners(box, np.float64)
-    return Boxes(c.x1, c.y1, c.x2, c.y2, box[:, 2] * box[:, 3])
+    x, y, w, h = box.T
+    columns = np.empty((5, len(box)))  # one block: see `kernels._memory`
+    columns[0], columns[1] = x, y
+    np.add(x, w, out=columns[2])
+    np.add(y, h, out=columns[3])
+    np.multiply(w, h, out=columns[4])
+    return Boxes(*columns)
 
 
 def _with_unit_area(x1: Array, y1: Array, x2: Array, y2: Array) -> Boxes:

@@ -11,6 +11,7 @@ return one number per resample, so that a metric written once gives its bootstra
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from openset.kernels import MatchColumns, PrecisionRecall, accumulate
 from openset.matching.protocol import Protocol
 from openset.tables.vocabulary import Vocabulary
 
+_FEW = 16  # columns of weights that are counted one by one
 SIZE_RANGES = {
     "all": (0.0, 1e10),
     "small": (0.0, 32.0**2),
@@ -283,7 +285,15 @@ class Matches:
     @cached_property
     def positives(self) -> NDArray[np.int64]:
         """Objects that count, per class [K + 1], and per resample if there are weights."""
-        keep = ~self.objects.ignored
+        return self._positives(~self.objects.ignored)
+
+    def positives_of_size(self, size: str) -> NDArray[np.int64]:
+        """The same for the objects of one of `SIZE_RANGES`."""
+        low, high = SIZE_RANGES[size]
+        area = self.objects.area
+        return self._positives(~self.objects.ignored & (area >= low) & (area <= high))
+
+    def _positives(self, keep: Mask) -> NDArray[np.int64]:
         klass, image = self.objects.klass[keep], self.objects.image[keep]
         return self._by_class(klass, image, None, self._object_weights32)
 
@@ -296,6 +306,10 @@ class Matches:
             mask: Which detections.
             times: How often each of those in the mask counts.
         """
+        if self._weights32 is None and times is None:  # each class is a slice
+            edges = itertools.pairwise(self.class_start.tolist())
+            counts = [np.count_nonzero(mask[start:end]) for start, end in edges]
+            return np.array(counts, np.int64)
         return self._by_class(self.klass[mask], self.image[mask], times, self._weights32)
 
     def _by_class(
@@ -308,6 +322,10 @@ class Matches:
         n = self.n_known + 1
         if weights is None:
             return np.bincount(klass, times, minlength=n).astype(np.int64)
+        if weights.shape[1] <= _FEW:  # the table below would cost more to fill than it saves
+            often = weights[image] if times is None else weights[image] * times[:, None]
+            columns = [np.bincount(klass, column, minlength=n) for column in often.T]
+            return np.stack(columns, axis=1).astype(np.int64)
         cell = klass.astype(np.int64) * self.n_images + image
         table = np.bincount(cell, times, minlength=n * self.n_images).astype(np.float32)
         return np.rint(table.reshape(n, -1) @ weights).astype(np.int64)
@@ -321,15 +339,6 @@ class Matches:
         if self.object_weights is None:
             return self._weights32
         return self.object_weights.astype(np.float32)
-
-    def positives_by_size(self) -> NDArray[np.int64]:
-        """Objects that count, per class and size range."""
-        objects, shape = self.objects, self.n_known + 1
-        rows = []
-        for low, high in SIZE_RANGES.values():
-            keep = ~objects.ignored & (objects.area >= low) & (objects.area <= high)
-            rows.append(np.bincount(objects.klass[keep], minlength=shape))
-        return np.stack(rows, axis=1)
 
     @cached_property
     def precision_recall(self) -> PrecisionRecall:
@@ -346,7 +355,7 @@ class Matches:
             self.columns.position,
             self.columns.matched,
             self.columns.ignored,
-            self.positives_by_size(),
+            np.stack([self.positives_of_size(size) for size in SIZE_RANGES], axis=1),
             size_ranges=np.array(list(SIZE_RANGES.values())),
             recall_grid=RECALL_GRID,
             max_detections=limits,

@@ -73,7 +73,7 @@ def class_mean(
 
 
 def _mean_of_columns(values: NDArray[np.float64], *, drop: bool) -> NDArray[np.float64]:
-    if not drop:
+    if not drop and len(values):
         return np.asarray(values.mean(axis=0))
     present = ~np.isnan(values)
     with np.errstate(invalid="ignore"):

@@ -51,10 +51,9 @@ def nearest_to(matches: Matches, recall: float, hit: Mask, *masks: Mask) -> Poin
 
 def nearest_to_each(matches: Matches, recalls: Sequence[float], hit: Mask, *masks: Mask) -> Points:
     """The same at many levels of the data itself: one column per level."""
-    weights = np.ones((matches.n_images, len(recalls)), np.uint8)
-    levels = np.array(recalls)
-    each = matches.resampled(weights)
-    return _points(each, levels, hit, masks, positives_of(each), None)
+    each = matches.resampled(np.ones((matches.n_images, len(recalls)), np.uint8))
+    positives = np.repeat(positives_of(matches), len(recalls), axis=1)
+    return _points(each, np.array(recalls), hit, masks, positives, None)
 
 
 def threshold_for(

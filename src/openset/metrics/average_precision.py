@@ -103,21 +103,21 @@ def _mean_recall(
     if limit not in DETECTION_LIMITS:
         raise UsageError(f"limit must be one of {DETECTION_LIMITS}, not {limit}")
     if matches.weights is not None:
-        return class_mean(_resampled_recall(matches, limit), matches, classes, what)
+        return class_mean(_resampled_recall(matches, limit, size), matches, classes, what)
     column = DETECTION_LIMITS.index(limit)
     recall = matches.precision_recall.recall[:, :, _size_index(size), column].mean(axis=0)
     return class_mean(recall, matches, classes, what).with_params(limit=limit, size=size)
 
 
-def _resampled_recall(matches: Matches, limit: int) -> NDArray[np.float64]:
+def _resampled_recall(matches: Matches, limit: int, size: str) -> NDArray[np.float64]:
     columns = matches.columns
     near = columns.rank[columns.position] < limit
     at = columns.position[near]
     mask = np.zeros(len(matches), np.bool_)
     mask[at] = True
     # Recall is linear in hits, so the hits of all thresholds can be added up first.
-    hits = matches.count_by_class(mask, np.bitwise_count(columns.matched[near, 0]))
-    return _over(hits, matches.positives * len(matches.protocol.iou))
+    hits = matches.count_by_class(mask, np.bitwise_count(columns.matched[near, _size_index(size)]))
+    return _over(hits, matches.positives_of_size(size) * len(matches.protocol.iou))
 
 
 @metric("precision_known", title="precision known", paper="Han et al., CVPR 2022")
