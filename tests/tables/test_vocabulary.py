@@ -246,6 +246,14 @@ def test_roles_from_fields():
         Vocabulary.of(None, truth(LABELS, role=("knwon", "", "", "")))
 
 
+def test_a_file_with_roles_may_keep_synonyms_apart():
+    """A file that lists both sofa and couch means two labels, whatever others call one."""
+    labels, roles = ("sofa", "couch", "tv"), ("known", "unknown", "known")
+    vocabulary = Vocabulary.of(None, truth(labels, role=roles))
+    assert vocabulary.classes(labels).tolist() == [0, 2, 1]
+    assert vocabulary.role("tvmonitor") is Role.KNOWN  # the other synonyms stay
+
+
 def test_roles_from_a_category_named_unknown():
     vocabulary = Vocabulary.of(None, truth(("dog", "Unknown", "cat")))
     assert vocabulary.known == ("dog", "cat")

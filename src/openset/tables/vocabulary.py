@@ -248,7 +248,7 @@ class Vocabulary:
             return cls._from_roles(truth)
         if any(map(is_unknown_spelling, truth.labels)):
             known = tuple(label for label in truth.labels if not is_unknown_spelling(label))
-            return cls(tasks=(known,))
+            return cls(tasks=(known,), synonyms=_apart(truth.labels))
         raise refuse(
             "OS301",
             "the ground truth does not say which labels are known",
@@ -265,7 +265,7 @@ class Vocabulary:
         rest = [i for i in openset["known"] if i not in previous]
         tasks = [previous, openset.get("known_cur") or rest]
         listed = tuple(tuple(names[i] for i in task if i in names) for task in tasks if task)
-        return cls(tasks=listed, name="info.openset")
+        return cls(tasks=listed, synonyms=_apart(truth.labels), name="info.openset")
 
     @classmethod
     def _from_roles(cls, truth: Annotations) -> Vocabulary:
@@ -276,8 +276,15 @@ class Vocabulary:
             tasks=(tuple(by_role["known"]),),
             unknown=frozenset(by_role["unknown"]),
             ignored=frozenset(by_role["ignored"]),
+            synonyms=_apart(truth.labels),
             name="role fields",
         )
+
+
+def _apart(labels: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    """The synonyms, less those that a file with roles of its own keeps apart as two labels."""
+    listed = set(map(normal, labels))
+    return tuple(group for group in SAME_CLASS if len(listed & set(map(normal, group))) < 2)
 
 
 def _names(values: object) -> tuple[str, ...]:
