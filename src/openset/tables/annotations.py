@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import UsageError
+from openset.findings import UsageError, refuse
 from openset.tables.columns import Attributes, column, ids, take
 
 
@@ -40,6 +40,7 @@ class Images:
         set_ = object.__setattr__
         set_(self, "id", ids(self.id))
         n = len(self.id)
+        _check_distinct(self.id)
         if self.file_name is not None:
             set_(self, "file_name", column("file_name", self.file_name, np.str_, n))
         for name in ("width", "height"):
@@ -49,6 +50,14 @@ class Images:
 
     def __len__(self) -> int:
         return len(self.id)
+
+
+def _check_distinct(images: NDArray[Any]) -> None:
+    distinct, times = np.unique(images, return_counts=True)
+    if len(distinct) < len(images):
+        count = int(np.count_nonzero(times > 1))
+        example = f"image id {distinct[times > 1][0]}"
+        raise refuse("OS111", f"{count} image ids occur twice", count=count, example=example)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
