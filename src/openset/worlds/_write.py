@@ -1,0 +1,164 @@
+"""Write: a digits world as a folder of images, COCO files and vocabularies.
+
+```
+world.json                   its parameters: the folder is of this world and no other
+images/train/00000001.png    ...
+train.json  val.json  test.json
+train-complete.json ...      only where labels are missing: with what is hidden
+vocabularies/*.toml          roles at each task, and within the super-class
+```
+
+Standard JSON is written, because machines that only train have no faster library.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openset.findings import refuse
+from openset.formats._coco_write import truth_document
+from openset.formats._files import load, replacing
+from openset.tables import Vocabulary
+from openset.worlds import _png, _tables
+from openset.worlds._cast import SPLITS, Split
+from openset.worlds._compose import SceneObject, compose
+
+if TYPE_CHECKING:
+    from openset.worlds.digits import DigitsWorld
+
+Progress = Callable[[int, int], None]
+Objects = list[tuple[SceneObject, ...]]
+Job = Callable[[range], Objects]
+_CHUNK = 50
+
+
+def write(world: DigitsWorld, folder: Path, workers: int, progress: Progress | None) -> Path:
+    """Write what is not there yet, and return the folder."""
+    try:
+        _claim(world, folder)
+        _write_vocabularies(world, folder / "vocabularies")
+        with _mapper(workers) as mapped:
+            done = 0
+            for split in SPLITS:
+                report = partial(_report, progress, done, world.images)
+                if not (folder / f"{split}.json").exists():
+                    objects = _write_images(world, split, folder, mapped, report)
+                    _write_truth(world, split, folder, objects)
+                done += world.count(split)
+                report(world.count(split))
+    except OSError as error:
+        raise refuse("OS102", f"cannot write {folder}: {error}") from error
+    return folder
+
+
+def _report(progress: Progress | None, before: int, total: int, count: int) -> None:
+    if progress is not None:
+        progress(before + count, total)
+
+
+@contextmanager
+def _mapper(workers: int) -> Iterator[Callable[[Job, Iterable[range]], Iterable[Objects]]]:
+    """A `map` in this process, or over several."""
+    if workers <= 1:
+        yield map
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # Spawned, not forked: the caller may have threads.
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        yield pool.map
+
+
+def _claim(world: DigitsWorld, folder: Path) -> None:
+    """State whose folder this is, or refuse a folder of something else."""
+    state = json.loads(_encoded(_tables.parameters(world)))
+    mark = folder / "world.json"
+    if mark.exists():
+        if difference := _difference(mark, state):
+            raise refuse("OS702", f"{folder} holds another world", example=difference)
+        return
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise refuse("OS702", f"{folder} is not an empty folder")
+    _save(mark, _encoded(state))
+
+
+def _difference(mark: Path, state: dict[str, Any]) -> str:
+    try:
+        other = dict(json.loads(load(mark)))
+    except (TypeError, ValueError):
+        return f"{mark} is not the file of a world"
+    pairs = ((name, other.get(name), state.get(name)) for name in state | other)
+    return next((f"{n} is {old!r} there, {new!r} here" for n, old, new in pairs if old != new), "")
+
+
+def _write_images(
+    world: DigitsWorld,
+    split: Split,
+    folder: Path,
+    mapped: Callable[[Job, Iterable[range]], Iterable[Objects]],
+    report: Callable[[int], None],
+) -> Objects:
+    (folder / "images" / split).mkdir(parents=True, exist_ok=True)
+    count = world.count(split)
+    chunks = [range(start, min(start + _CHUNK, count)) for start in range(0, count, _CHUNK)]
+    objects: Objects = []
+    for part in mapped(partial(_write_chunk, world, split, folder), chunks):
+        objects += part
+        report(len(objects))
+    return objects
+
+
+def _write_chunk(world: DigitsWorld, split: Split, folder: Path, indices: range) -> Objects:
+    found = []
+    for index in indices:
+        scene = compose(world, split, index)
+        found.append(scene.objects)
+        path = folder / _tables.file_name(world, split, index)
+        if not path.exists():
+            draft = path.with_suffix(".part")
+            draft.write_bytes(_png.encode(scene.image))
+            draft.replace(path)
+    return found
+
+
+def _write_truth(
+    world: DigitsWorld,
+    split: Split,
+    folder: Path,
+    objects: Objects,
+) -> None:
+    lossy = bool(world.hidden) or (split != "test" and world.holds_unknowns(split))
+    # The plain file comes last: where it is, the split is finished.
+    for complete, name in ((True, f"{split}-complete.json"), (False, f"{split}.json")):
+        if lossy or not complete:
+            table = _tables.ground_truth(world, split, objects, complete=complete)
+            _save(folder / name, _encoded(truth_document(table)[0]))
+
+
+def _write_vocabularies(world: DigitsWorld, folder: Path) -> None:
+    named = {f"task{task}": world.vocabulary_at(task) for task in range(1, world.tasks + 1)}
+    for name, vocabulary in (named | {"digit": world.superclass_vocabulary}).items():
+        _save(folder / f"{name}.toml", "\n".join(_toml(vocabulary)).encode())
+
+
+def _toml(vocabulary: Vocabulary) -> Iterator[str]:
+    # JSON lists of plain strings are TOML lists.
+    yield f"tasks = {json.dumps(vocabulary.tasks)}"
+    if vocabulary.ignored:
+        yield f"ignored = {json.dumps(sorted(vocabulary.ignored))}"
+    yield ""
+
+
+def _encoded(document: Any) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def _save(path: Path, data: bytes) -> None:
+    with replacing(path, folder=False) as target:
+        target.write_bytes(data)
