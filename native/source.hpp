@@ -80,7 +80,7 @@ class Window {
 class KeyList {
  public:
   void add(std::string_view key) {
-    if (key == last_) return;  // nearly always
+    if (!order_.empty() && key == last_) return;  // nearly always
     last_ = key;
     if (known_.insert(last_).second) order_.push_back(last_);
   }

@@ -139,6 +139,11 @@ def test_truth(backend, tmp_path):
     assert_same_but_tuples(columns, read_truth(text))
 
 
+def test_an_empty_key_is_a_key(backend):
+    columns = read_truth(b'{"images": [{"id": 1, "": 2}], "annotations": [], "categories": []}')
+    assert columns.image_extra_keys == ("",)
+
+
 def test_truth_names_extra_keys(backend):
     images = [{"id": 1, "wild": 1}, {"id": 2, "split": "val"}]
     annotations = [TRUTH["annotations"][1] | {"difficult": 1}]

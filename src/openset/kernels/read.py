@@ -166,8 +166,8 @@ def _contents(path: Path) -> Text:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             return file.read()
-        text = np.empty(status.st_size, np.uint8)
-        return memoryview(text[: file.readinto(text)])
+        text = np.empty(status.st_size, np.uint8).data
+        return text[: file.readinto(text)]
 
 
 def _twin_results(text: Text) -> ResultColumns:

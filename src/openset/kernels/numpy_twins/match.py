@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.kernels.match import MatchColumns, Problem, empty_columns
+from openset.kernels.match import MatchColumns, Problem, output_columns
 from openset.kernels.numpy_twins import greedy
 from openset.kernels.numpy_twins.sorting import counting_argsort, place_in_run, run_starts
 
 PAIRS_PER_BLOCK = 1 << 18
-SAME, KNOWN, UNKNOWN = range(3)  # what an object is to a detection
 
 Columns = dict[str, NDArray[Any] | None]
 
@@ -32,6 +31,7 @@ class Groups:
         object: Indices of the objects, by image.
         object_start: Where each image starts in ``object``.
         cell: Image and class of each detection, as one number.
+        klass: Class of each detection.
         rank: Place of each detection in its cell.
     """
 
@@ -39,21 +39,30 @@ class Groups:
     object: NDArray[np.int32]
     object_start: NDArray[np.int64]
     cell: NDArray[np.int64]
+    klass: NDArray[np.int32]
     rank: NDArray[np.int32]
 
 
 def match(problem: Problem) -> MatchColumns:
     """See ``openset.kernels.match``."""
     groups = _group(problem)
-    columns = empty_columns(len(problem.image), similar=problem.similar is not None)
+    columns = _no_overlap(problem)
     _column(columns, "rank")[groups.position] = groups.rank
     found = [greedy.no_pairs(problem)]
     for rows in _blocks(problem, groups):
         pairs = _overlapping_pairs(problem, groups, rows)
-        _store_best(problem, groups, rows, pairs, columns)
+        _store_best(problem, groups, pairs, columns)
         found.append(_close_pairs(problem, groups, pairs))
     candidates = greedy.match(problem, groups.cell, greedy.concatenate(found))
     return _sorted_columns(groups, columns, candidates)
+
+
+def _no_overlap(problem: Problem) -> Columns:
+    columns = output_columns(len(problem.image), similar=problem.similar is not None)
+    for name, column in columns.items():
+        if column is not None:
+            column.fill(-1 if name.startswith("object") else 0)
+    return columns
 
 
 def _sorted_columns(
@@ -87,6 +96,7 @@ def _group(problem: Problem) -> Groups:
         object=counting_argsort(problem.objects.image, problem.n_images).astype(np.int32),
         object_start=start,
         cell=cell,
+        klass=problem.klass[index],
         rank=place_in_run(run_starts(cell)).astype(np.int32),
     )
 
@@ -111,34 +121,33 @@ def _overlapping_pairs(problem: Problem, groups: Groups, rows: slice) -> greedy.
     before = np.cumsum(counts) - counts
     entry = np.repeat(groups.object_start[image] - before, counts)
     entry += np.arange(len(entry))
-    obj = groups.object[entry]
-    width = _extent(problem, "x1", "x2", index, counts, obj)
-    height = _extent(problem, "y1", "y2", index, counts, obj)
-    touch = np.flatnonzero((width > 0) & (height > 0))
-    row = np.repeat(np.arange(len(index)), counts)[touch]
-    obj = obj[touch]
-    iou = _iou(problem, index[row], obj, width[touch] * height[touch])
+    row, obj = np.repeat(np.arange(len(index)), counts), groups.object[entry]
+    width, row, obj = _touching(problem, "x1", "x2", index, row, obj)
+    height, row, obj, width = _touching(problem, "y1", "y2", index, row, obj, width)
+    iou = _iou(problem, index[row], obj, width * height)
     positive = np.flatnonzero(iou > 0)
     return greedy.Pairs(row[positive] + rows.start, obj[positive], iou[positive])
 
 
-def _extent(
+def _touching(
     problem: Problem,
     low: str,
     high: str,
     index: NDArray[np.int32],
-    counts: NDArray[np.int64],
+    row: NDArray[np.intp],
     obj: NDArray[np.int32],
-) -> NDArray[Any]:
-    """Width or height of the intersection of every pair."""
+    *more: NDArray[Any],
+) -> tuple[NDArray[Any], ...]:
+    """Width or height of the intersections, and the pairs for which it is positive."""
     boxes, others = problem.boxes, problem.objects.boxes
-    end = np.repeat(getattr(boxes, high)[index], counts)
+    end = getattr(boxes, high)[index][row]
     np.minimum(end, getattr(others, high)[obj], out=end)
-    begin = np.repeat(getattr(boxes, low)[index], counts)
+    begin = getattr(boxes, low)[index][row]
     np.maximum(begin, getattr(others, low)[obj], out=begin)
     end -= begin
     end += end.dtype.type(problem.offset)
-    return end
+    touch = np.flatnonzero(end > 0)
+    return tuple(column[touch] for column in (end, row, obj, *more))
 
 
 def _iou(
@@ -151,33 +160,34 @@ def _iou(
         return np.asarray(shared / whole)
 
 
-def _store_best(
-    problem: Problem, groups: Groups, rows: slice, pairs: greedy.Pairs, columns: Columns
-) -> None:
+def _store_best(problem: Problem, groups: Groups, pairs: greedy.Pairs, columns: Columns) -> None:
     """Write the best overlap of each detection with each role of object."""
-    countable = np.flatnonzero(~problem.objects.region[pairs.object])
-    row, obj, iou = pairs.row[countable], pairs.object[countable], pairs.iou[countable]
-    position = groups.position[rows]
-    klass, other = groups.cell[row] % problem.n_classes, problem.objects.klass[obj]
-    role = np.where(other == problem.unknown_class, UNKNOWN, KNOWN)
-    role[klass == other] = SAME
-    slot = (row - rows.start) * 3 + role
-    best = np.zeros((len(position), 3), iou.dtype)
-    np.maximum.at(best.reshape(-1), slot, iou)
-    winner = np.flatnonzero(iou == best.reshape(-1)[slot])[::-1]  # reversed: the first stays
-    first = np.full((len(position), 3), -1, np.int32)
-    first.reshape(-1)[slot[winner]] = obj[winner]
-    says_unknown = groups.cell[rows] % problem.n_classes == problem.unknown_class
-    best[says_unknown, UNKNOWN] = best[says_unknown, SAME]
-    first[says_unknown, UNKNOWN] = first[says_unknown, SAME]
-    for number, name in ((SAME, "same"), (KNOWN, "known"), (UNKNOWN, "unknown")):
-        _column(columns, f"iou_{name}")[position] = best[:, number]
-        _column(columns, f"object_{name}")[position] = first[:, number]
+    klass, other = groups.klass[pairs.row], problem.objects.klass[pairs.object]
+    same, unknown = klass == other, other == problem.unknown_class
+    countable = ~problem.objects.region[pairs.object]
+    roles = {"same": same, "known": ~(same | unknown), "unknown": unknown}
+    for name, role in roles.items():
+        row, best, first = _best(pairs, role & countable)
+        _column(columns, f"iou_{name}")[groups.position[row]] = best
+        _column(columns, f"object_{name}")[groups.position[row]] = first
     if problem.similar is not None:
-        alike = np.flatnonzero((role == KNOWN) & problem.similar[klass, other])
-        closest = np.zeros(len(position), iou.dtype)
-        np.maximum.at(closest, row[alike] - rows.start, iou[alike])
-        _column(columns, "iou_similar")[position] = closest
+        alike = roles["known"] & problem.similar[klass, other]
+        row, best, _ = _best(pairs, alike & countable)
+        _column(columns, "iou_similar")[groups.position[row]] = best
+
+
+def _best(
+    pairs: greedy.Pairs, chosen: NDArray[np.bool_]
+) -> tuple[NDArray[np.intp], NDArray[Any], NDArray[np.int32]]:
+    """Best overlap of each row among the chosen pairs, and the first object that has it."""
+    index = np.flatnonzero(chosen)
+    row, iou = pairs.row[index], pairs.iou[index]
+    start = np.flatnonzero(run_starts(row))
+    best = np.maximum.reduceat(iou, start) if len(start) else iou
+    is_best = iou == np.repeat(best, np.diff(start, append=len(row)))
+    index, row = index[is_best], row[is_best]
+    first = run_starts(row)
+    return row[first], best, pairs.object[index[first]]
 
 
 def _close_pairs(problem: Problem, groups: Groups, pairs: greedy.Pairs) -> greedy.Pairs:
@@ -186,6 +196,6 @@ def _close_pairs(problem: Problem, groups: Groups, pairs: greedy.Pairs) -> greed
         return greedy.no_pairs(problem)
     close = np.flatnonzero(pairs.iou >= greedy.real_thresholds(problem)[0])
     row, obj = pairs.row[close], pairs.object[close]
-    same = groups.cell[row] % problem.n_classes == problem.objects.klass[obj]
+    same = groups.klass[row] == problem.objects.klass[obj]
     keep = np.flatnonzero(same & (groups.rank[row] < problem.max_detections))
     return greedy.Pairs(row[keep], obj[keep], pairs.iou[close[keep]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.kernels.numpy_twins.resample import blocks
+from openset.kernels.numpy_twins.resample import blocks, drawn
 
 Counts = NDArray[np.int64]
 
@@ -28,60 +28,64 @@ def operating_points(
         begin, end = (int(bound) for bound in class_start[klass : klass + 2])
         if begin == end:
             continue
-        bits = (flags[begin:end, None] >> np.arange(n_flags, dtype=np.uint8)) & np.uint8(1)
+        bits = flags[begin:end] >> np.arange(n_flags, dtype=np.uint8)[:, None] & np.uint8(1)
         for columns in blocks(end - begin, n_resamples):
-            table = weights[image[begin:end], columns].astype(np.int64)
-            found = (
-                _nearest(table, bits, n_positive[klass, columns], recall[columns])
-                if score is None
-                else _threshold(
-                    table, bits, n_positive[klass, columns], recall[columns], score[begin:end]
-                )
-            )
+            table = drawn(weights, image[begin:end], columns)
+            given = (table, bits, n_positive[klass, columns], recall[columns])
+            found = _nearest(*given) if score is None else _threshold(*given, score[begin:end])
             counts[klass, :, columns], reached[klass, columns] = found
     return counts, reached
 
 
-def _recall(hits: Counts, n_positive: Counts) -> NDArray[np.float64]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(n_positive > 0, hits / n_positive, np.nan)
-
-
 def _threshold(
-    table: Counts,
+    table: NDArray[np.uint8],
     bits: NDArray[np.uint8],
     n_positive: Counts,
     recall: NDArray[np.float64],
     score: NDArray[np.float64],
 ) -> tuple[Counts, NDArray[np.bool_]]:
-    last = np.append(np.flatnonzero(score[1:] != score[:-1]), len(score) - 1)
-    total = [np.cumsum(table * bit[:, None], axis=0)[last] for bit in bits.T]
-    enough = _recall(total[0], n_positive) >= recall
-    enough &= total[0] > 0  # a level of 0 is reached with the first hit, not before
+    """All detections that score at least as high as the hit that reaches the level."""
+    hits = np.flatnonzero(bits[0])
+    total = np.cumsum(table[hits], axis=0, dtype=np.int64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        enough = (total / n_positive >= recall) & (n_positive > 0)
+    enough &= total > 0  # a level of 0 is reached with the first hit, not before
     reached = np.asarray(enough.any(axis=0))
-    at, columns = enough.argmax(axis=0), np.arange(table.shape[1])
-    return np.stack([np.where(reached, one[at, columns], 0) for one in total]), reached
+    if not reached.any():
+        return np.zeros((len(bits), len(recall)), np.int64), reached
+    ends = np.append(np.flatnonzero(score[1:] != score[:-1]) + 1, len(score))  # of equal scores
+    end = ends[np.searchsorted(ends, hits[enough.argmax(axis=0)], side="right")]
+    return _count(table, bits, np.where(reached, end, 0)), reached
+
+
+def _count(table: NDArray[np.uint8], bits: NDArray[np.uint8], end: NDArray[np.intp]) -> Counts:
+    """Count the detections before an end, by flag and column."""
+    table = table * (np.arange(len(table))[:, None] < end)
+    # Sums of products of small integers are exact in float64, and fast.
+    return (bits.astype(np.float64) @ table.astype(np.float64)).astype(np.int64)
 
 
 def _nearest(
-    table: Counts, bits: NDArray[np.uint8], n_positive: Counts, recall: NDArray[np.float64]
+    table: NDArray[np.uint8],
+    bits: NDArray[np.uint8],
+    n_positive: Counts,
+    recall: NDArray[np.float64],
 ) -> tuple[Counts, NDArray[np.bool_]]:
     """The first detection, one copy of it, unless more hits come nearer."""
     columns = np.arange(table.shape[1])
-    reached = np.asarray(table.any(axis=0))
-    kept = bits[(table > 0).argmax(axis=0)].T.astype(np.int64) * reached
-    hits = np.flatnonzero(bits[:, 0])
+    drawn_at_all = table > 0
+    reached = np.asarray(drawn_at_all.any(axis=0))
+    kept = bits[:, drawn_at_all.argmax(axis=0)].astype(np.int64) * reached
+    hits = np.flatnonzero(bits[0])
     if not len(hits):
         return kept, reached
-    total = [np.cumsum(table * bit[:, None], axis=0)[hits] for bit in bits.T]
-    target = _nearest_hits(kept[0], total[0][-1], n_positive, recall)
-    at = (total[0] >= target).argmax(axis=0)
-    further = (target > kept[0]) & (n_positive > 0)
-    copies = target - (total[0] - table[hits])[at, columns]
-    for f, count in enumerate(total):
-        before = count[at, columns] - table[hits][at, columns] * bits[hits, f][at]
-        kept[f] = np.where(further, before + copies * bits[hits, f][at], kept[f])
-    return kept, reached
+    total = np.cumsum(table[hits], axis=0, dtype=np.int64)
+    target = _nearest_hits(kept[0], total[-1], n_positive, recall)
+    at = (total >= target).argmax(axis=0)
+    row = hits[at]
+    copies = target - (total[at, columns] - table[row, columns])  # of the last hit
+    further = _count(table, bits, row) + copies * bits[:, row]
+    return np.where((target > kept[0]) & (n_positive > 0), further, kept), reached
 
 
 def _nearest_hits(

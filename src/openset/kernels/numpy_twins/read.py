@@ -1,6 +1,7 @@
 """Reading with msgspec: typed decoding of the common shape.
 
-What msgspec refuses, or what it might read differently from the rest of us (it keeps the last of
+Results of which all records look alike do not come here: `plain_results` is faster. What msgspec
+refuses, or what it might read differently from the rest of us (it keeps the last of
 two equal keys), goes to `strict_json`, which is slow and says exactly what is wrong.
 """
 
@@ -8,15 +9,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.kernels.numpy_twins import strict_json
-from openset.kernels.read import ResultColumns, TruthColumns
+from openset.kernels.numpy_twins import plain_results, strict_json
+from openset.kernels.numpy_twins.text import WORD, begin_with, find, words_from
+from openset.kernels.read import ResultColumns, Text, TruthColumns
 
 MAX_INTEGER = 1 << 53
 _ABSENT = -(1 << 62)  # an integer that no file may contain
@@ -65,43 +67,54 @@ class _Annotation(_Bulk, kw_only=True, forbid_unknown_fields=True, gc=False):
     iscrowd: int = _ABSENT
 
 
-def read_results(text: bytes) -> ResultColumns:
+def read_results(text: Text) -> ResultColumns:
     """See ``openset.kernels.read_results``."""
+    plain = plain_results.read_results(text)
+    if plain is not None:
+        return plain
     try:
         return _typed_results(text)
     except _DoubtfulError:
-        return strict_json.read_results(text)
+        return strict_json.read_results(bytes(text))
 
 
-def read_truth(text: bytes) -> TruthColumns:
+def read_truth(text: Text) -> TruthColumns:
     """See ``openset.kernels.read_truth``."""
     try:
         return _typed_truth(text)
     except _DoubtfulError:
-        return strict_json.read_truth(text)
+        return strict_json.read_truth(bytes(text))
 
 
-def _decode(text: bytes, kind: type[_Kind]) -> _Kind:
+def _decode(text: Text, kind: type[_Kind]) -> _Kind:
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise _DoubtfulError from error
 
 
-def _check_text(text: bytes) -> None:
+def _check_text(text: Text) -> None:
     """Refuse what is not UTF-8: msgspec does not look at strings that it skips."""
-    if not text.isascii():
+    if (np.frombuffer(text, np.uint8) >= 0x80).any():
         try:
-            text.decode()
+            bytes(text).decode()
         except UnicodeDecodeError as error:
             raise _DoubtfulError from error
 
 
-def _check_keys(text: bytes, counts: dict[str, int]) -> None:
+def _check_keys(text: Text, counts: dict[str, int]) -> None:
     """Doubt a text in which a key is written more, or fewer, times than records have it."""
-    for key, count in counts.items():
-        if text.count(b'"%s"' % key.encode()) != count:
-            raise _DoubtfulError
+    if _count_keys(text, counts) != list(counts.values()):
+        raise _DoubtfulError
+
+
+def _count_keys(text: Text, keys: Iterable[str]) -> list[int]:
+    """Count how often each key is written: few characters are quotes, and only these matter."""
+    quotes, end = find(text, '"'), len(text) - 2 * WORD  # all of these keys fit in two words
+    words = words_from(text, quotes[quotes <= end], 2)
+    rest = bytes(text[max(end + 1, 0) :])
+    quoted = [b'"%b"' % key.encode() for key in keys]
+    return [int(begin_with(words, key).sum()) + rest.count(key) for key in quoted]
 
 
 def _integers(values: Sequence[int]) -> NDArray[np.int64]:
@@ -118,7 +131,7 @@ def _boxes(records: Sequence[_Result] | Sequence[_Annotation]) -> NDArray[np.flo
     return np.array([record.bbox for record in records], np.float64).reshape(-1, 4)
 
 
-def _typed_results(text: bytes) -> ResultColumns:
+def _typed_results(text: Text) -> ResultColumns:
     _check_text(text)
     records = _decode(text, list[_Result])
     keys = ("image_id", "category_id", "bbox", "score")
@@ -132,22 +145,23 @@ def _typed_results(text: bytes) -> ResultColumns:
     )
 
 
-def _typed_truth(text: bytes) -> TruthColumns:
+def _typed_truth(text: Text) -> TruthColumns:
     _check_text(text)
     parts = _decode(text, dict[str, msgspec.Raw])
     _check_keys(text, {"images": 1, "annotations": 1})
     if not parts.keys() >= {"images", "annotations"}:
         raise _DoubtfulError
-    image_text, text = bytes(parts.pop("images")), bytes(parts.pop("annotations"))
+    image_text, text = (memoryview(parts.pop(key)) for key in ("images", "annotations"))
     images = _decode(image_text, list[_Image])
     records = _decode(text, list[_Annotation])
     width = np.array([image.width for image in images], np.float64)
     height = np.array([image.height for image in images], np.float64)
     area = np.array([record.area for record in records], np.float64)
     crowd, n_crowd = _crowd(records)
-    _check_optional(image_text, len(images), "id", width=width, height=height)
-    _check_optional(text, len(records), "id", "image_id", "category_id", "bbox", area=area)
-    _check_keys(text, {"iscrowd": n_crowd})
+    keys = {"id": len(images), "width": _present(width), "height": _present(height)}
+    _check_keys(image_text, keys)
+    keys = dict.fromkeys(("id", "image_id", "category_id", "bbox"), len(records))
+    _check_keys(text, keys | {"area": _present(area), "iscrowd": n_crowd})
     return TruthColumns(
         image_ids=_integers([image.id for image in images]),
         width=width,
@@ -173,14 +187,14 @@ def _crowd(records: Sequence[_Annotation]) -> tuple[NDArray[np.bool_], int]:
     return np.array([flag not in (0, _ABSENT) for flag in flags], np.bool_), len(present)
 
 
-def _check_optional(text: bytes, n: int, *required: str, **optional: NDArray[np.float64]) -> None:
-    present = {key: int((~np.isnan(column)).sum()) for key, column in optional.items()}
-    _check_keys(text, dict.fromkeys(required, n) | present)
+def _present(column: NDArray[np.float64]) -> int:
+    """Count the records that have an optional number."""
+    return int(np.count_nonzero(~np.isnan(column)))
 
 
-def _file_names(text: bytes, images: Sequence[_Image]) -> list[str] | None:
+def _file_names(text: Text, images: Sequence[_Image]) -> list[str] | None:
     """All images have a file name, or none has."""
-    n = text.count(b'"file_name"')
+    (n,) = _count_keys(text, ["file_name"])
     if n not in (0, len(images)):
         raise _DoubtfulError
     return [image.file_name for image in images] if n and images else None
