@@ -3,34 +3,43 @@
 # make lint, make format: what CI checks, and what repairs most of it.
 
 PYTHON := .venv/bin/python
-SETUP := .venv/.installed
+CORE := .venv/.core
+DEV := .venv/.dev
 
 .PHONY: demo test lint format fuzz clean
 
-demo: $(SETUP)
+demo: $(CORE)
 	$(PYTHON) examples/demo.py
 
-test: $(SETUP)
+test: $(DEV)
 	$(PYTHON) -m pytest -n auto
 	OPENSET_KERNELS=numpy $(PYTHON) -m pytest -n auto
 
-lint: $(SETUP)
+lint: $(DEV)
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-format: $(SETUP)
+format: $(DEV)
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 
 fuzz:
 	native/fuzz/run.sh
 
-$(SETUP): pyproject.toml setup.py constraints.txt $(wildcard native/*.hpp native/*.cpp)
+SOURCES := pyproject.toml setup.py constraints.txt $(wildcard native/*.hpp native/*.cpp)
+PIP = $(PYTHON) -m pip install --quiet --constraint constraints.txt
+
+# The core has no torch; what tests need comes on top of it.
+$(CORE): $(SOURCES)
 	python3 -m venv .venv
 	$(PYTHON) -m pip install --quiet --upgrade pip
-	$(PYTHON) -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(PIP) --editable .
+	touch $@
+
+$(DEV): $(CORE)
+	$(PIP) --editable ".[dev,torch]"
 	touch $@
 
 clean:
