@@ -1,23 +1,88 @@
 """Scorers: how unknown a detection looks, computed after the fact from what the detector kept.
 
-A scorer is a pure function from `Detections` to one number per detection, *larger = more unknown*
-whatever the sign in its paper. `table()` lists all of them, built in or from third parties (entry
-points in the group ``openset.scorers``). Adding a scorer is adding a file.
+``find("knn").fit(train).scored(test)`` gives detections with unknownness, *larger = more unknown*
+whatever the sign in the paper. `table()` lists all scorers, built in or from third parties (entry
+points in the group ``openset.scorers``), with what they read and fit on. Adding one is adding a
+file. What was fitted on which data travels with the detections (`ledger`).
 
-A score alone labels nothing: `threshold` chooses where unknown begins, and relabels.
+A score alone labels nothing: `calibrate` chooses where unknown begins, and relabels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from openset.plugins import discover, record_of
+from openset.plugins import discover, lookup, record_of
+from openset.render import Table
+from openset.scorers import _listing, ledger
+from openset.scorers._evidence import Evidence
+from openset.scorers._fitted import Fitted, load
+from openset.scorers._head import Head
 from openset.scorers._spec import Scorer, scorer
+from openset.scorers.calibration import Calibration, calibrate
+from openset.scorers.duplicates import suppress_duplicates
+from openset.scorers.ledger import of_split
 from openset.scorers.threshold import gaussian_threshold, quantile_threshold, relabel
+from openset.tables import Detections
+from openset.tables.detections import LogitLayout
 
-__all__ = ["Scorer", "gaussian_threshold", "quantile_threshold", "relabel", "scorer", "table"]
+__all__ = [
+    "Calibration",
+    "Evidence",
+    "Fitted",
+    "Head",
+    "Scorer",
+    "calibrate",
+    "find",
+    "gaussian_threshold",
+    "ledger",
+    "listing",
+    "load",
+    "markdown",
+    "of_split",
+    "quantile_threshold",
+    "relabel",
+    "scorer",
+    "suited",
+    "suppress_duplicates",
+    "table",
+]
 
 
 def table() -> Mapping[str, Scorer]:
     """Every scorer, by name, in the order of the files they live in."""
     return {name: record_of(target) for name, target in discover(__name__, "scorer").items()}
+
+
+def find(name: str) -> Scorer:
+    """The scorer of a name, or an error that suggests one."""
+    return lookup(table(), name, "scorer")
+
+
+def listing() -> Table:
+    """Every scorer with what it reads, what it fits on, and its paper."""
+    return _listing.listing(table().values())
+
+
+def markdown() -> str:
+    """Definitions and options of every scorer (the body of ``docs/scorers.md``)."""
+    return _listing.markdown(table().values())
+
+
+def suited(detections: Detections, head: Head | None = None) -> dict[str, dict[str, Any]]:
+    """The scorers that these detections have the evidence for, and the options they call for.
+
+    Where a scorer was published for a softmax and the detector has sigmoids, its sigmoid analogue
+    is chosen.
+    """
+    held = {name for name in ("logits", "embedding") if getattr(detections, name) is not None}
+    held |= {"image", "label", "box", "score", *detections.attributes}
+    held |= {"head"} if head is not None else set()
+    layout = detections.layout if head is None else head.layout
+    stated = {"activation": "sigmoid"} if layout is LogitLayout.SIGMOID else {}
+    return {
+        name: {key: value for key, value in stated.items() if key in record.options}
+        for name, record in table().items()
+        if held.issuperset((*record.requires, *record.fit_requires))
+    }

@@ -1,4 +1,9 @@
-"""Logits: their columns by meaning, and the two functions that softmax scorers are made of."""
+"""Logits: their columns by meaning, and the functions that logit scorers are made of.
+
+A softmax and a row of sigmoids are different detectors. Where a scorer was published for a softmax
+and the logits are sigmoids, there are two readings, and the caller says which (`activation`): the
+sigmoid analogue, or a softmax over the sigmoids' logits as FMIYC's code computes it.
+"""
 
 from __future__ import annotations
 
@@ -7,38 +12,63 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import UsageError
-from openset.tables import Detections
+from openset.findings import UsageError, refuse
+from openset.scorers._evidence import Evidence
 from openset.tables.detections import LogitLayout
 
 Background = Literal["keep", "drop"]
+Activation = Literal["softmax", "sigmoid"]
 F = TypeVar("F", np.float32, np.float64)
 
-# Where the classes are, by layout. A layout that is not here has no softmax.
+# Where the classes are, by layout.
 _CLASSES = {
     LogitLayout.SOFTMAX: slice(None),
     LogitLayout.SOFTMAX_BACKGROUND_LAST: slice(None, -1),
     LogitLayout.SOFTMAX_BACKGROUND_FIRST: slice(1, None),
+    LogitLayout.SIGMOID: slice(None),
 }
 
 
-def class_columns(detections: Detections) -> slice:
+def class_columns(layout: LogitLayout | None) -> slice:
     """Which columns of the logits are classes, not background."""
-    if detections.layout not in _CLASSES:
-        raise UsageError(f"this needs logits of a softmax, but their layout is {detections.layout}")
-    return _CLASSES[detections.layout]
+    if layout is None:
+        raise UsageError("logits need a layout: which column is the background, if any?")
+    return _CLASSES[layout]
 
 
-def softmax_logits(detections: Detections, background: Background) -> NDArray[np.float64]:
-    """The logits that enter the softmax, in float64: with the background column or without it."""
+def check_background(background: str) -> None:
+    """Refuse a misspelt choice."""
     if background not in ("keep", "drop"):
         raise UsageError(f"background must be 'keep' or 'drop', not {background!r}")
-    assert detections.logits is not None
-    columns = class_columns(detections)
-    kept = detections.logits[:, columns] if background == "drop" else detections.logits
-    if kept.shape[1] == 0:
-        raise UsageError("no column is left: the logits have a background and no class")
-    return kept.astype(np.float64)
+
+
+def logits_of(evidence: Evidence, background: Background) -> NDArray[np.float64]:
+    """The logits in float64, with the background column or without it."""
+    check_background(background)
+    logits, classes = evidence["logits"], class_columns(evidence.layout)
+    if logits[:, classes].shape[1] == 0:
+        raise refuse("OS503", "no column is left: the logits have a background and no class")
+    return (logits[:, classes] if background == "drop" else logits).astype(np.float64)
+
+
+def activation_of(layout: LogitLayout | None, stated: Activation | None) -> Activation:
+    """Softmax or sigmoid: what the layout says, and what was stated where it leaves two readings.
+
+    >>> activation_of(LogitLayout.SOFTMAX, None)
+    'softmax'
+    """
+    if stated not in (None, "softmax", "sigmoid"):
+        raise UsageError(f"activation must be 'softmax' or 'sigmoid', not {stated!r}")
+    if layout is not LogitLayout.SIGMOID:
+        if stated == "sigmoid":
+            raise UsageError(f"activation='sigmoid', but the logits' layout is {layout}")
+        return "softmax"
+    if stated is None:
+        raise UsageError(
+            "this was published for a softmax, but the logits' layout is sigmoid: say "
+            "activation='sigmoid' for the analogue, or 'softmax' for a softmax over these logits"
+        )
+    return stated
 
 
 def logsumexp(values: NDArray[F]) -> NDArray[F]:
@@ -49,7 +79,33 @@ def logsumexp(values: NDArray[F]) -> NDArray[F]:
 
 def max_softmax(values: NDArray[F]) -> NDArray[F]:
     """Row-wise largest softmax probability, in the precision of the values."""
-    peak = values.max(axis=1, keepdims=True)
-    shares = np.exp(values - peak)
+    return np.asarray(softmax(values).max(axis=1))
+
+
+def softmax(values: NDArray[F]) -> NDArray[F]:
+    """Row-wise softmax."""
+    shares = np.exp(values - values.max(axis=-1, keepdims=True))
     # Divide first and then take the largest, as float32 references do.
-    return np.asarray((shares / shares.sum(axis=1, keepdims=True)).max(axis=1))
+    return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
+
+
+def sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Element-wise sigmoid without overflow."""
+    return np.asarray(np.exp(-np.logaddexp(0.0, -values)))
+
+
+def probabilities(values: NDArray[np.float64], activation: Activation) -> NDArray[np.float64]:
+    """Class probabilities: they sum to one under a softmax, and are independent under sigmoids."""
+    return softmax(values) if activation == "softmax" else sigmoid(values)
+
+
+def free_energy(
+    values: NDArray[np.float64], activation: Activation, temperature: float = 1.0
+) -> NDArray[np.float64]:
+    """``-T log sum exp(l / T)``, or for sigmoids ``-T sum log(1 + exp(l / T))``."""
+    if not temperature > 0:
+        raise UsageError(f"temperature must be positive, not {temperature}")
+    scaled = values / temperature
+    if activation == "softmax":
+        return -temperature * logsumexp(scaled)
+    return np.asarray(-temperature * np.logaddexp(0.0, scaled).sum(axis=1))

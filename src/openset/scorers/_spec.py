@@ -1,27 +1,33 @@
-"""What a scorer is: a function from detections to unknownness, and what is known about it."""
+"""What a scorer is: how unknown a detection looks, and what is known about the way to tell.
+
+Two shapes, one record. A function of `Evidence` needs no fit. A frozen dataclass of arrays is what
+a scorer has learned, with a class method `fit` and a method `score`. Either is tagged by
+`@scorer(...)`, which says what it reads, what it fits on, and whether it sees unknown objects.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from openset.findings import UsageError
-from openset.plugins import tag
+from openset.findings import Finding, Level, UsageError, refuse
+from openset.plugins import lookup, tag
+from openset.scorers import ledger
+from openset.scorers._evidence import Column, gather
+from openset.scorers._fitted import Fitted, State, Unknownness, widths_of
+from openset.scorers._head import Head
 from openset.tables import Detections
+from openset.tables.vocabulary import is_unknown_spelling
 
-Unknownness = NDArray[np.float64]
-Column = Literal["logits", "embedding", "score"]
-
-
-class Compute(Protocol):
-    """A function from detections (and options) to one unknownness each."""
-
-    def __call__(self, detections: Detections, /, **options: object) -> Unknownness: ...
+FitsOn = Literal["nothing", "known training detections"]
+TRAINING: FitsOn = "known training detections"
+S = TypeVar("S")
+Compute = Callable[..., Unknownness]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,47 +36,172 @@ class Scorer:
 
     Attributes:
         name: How it is asked for.
-        compute: The function; larger = more unknown.
+        function: From evidence and options to unknownness; unused where there is a state.
+        state: What it learns, for a scorer that fits.
         title: How it is shown.
         paper: Where it was defined.
-        requires: Columns of the detections it reads; it refuses detections without them.
+        requires: Columns it reads to score; it gets no other.
+        fit_requires: Columns it reads to fit, beside these.
+        fits_on: What it must be fitted on.
+        uses_unknown: Whether unknown objects take part in the fit.
+        rowwise: Whether a detection's unknownness depends on that detection alone.
+        options: Names and defaults of its options.
+        doc: Definition and options.
     """
 
     name: str
-    compute: Compute
+    function: Compute
+    state: type[State] | None
     title: str
     paper: str
     requires: tuple[Column, ...]
-
-    @property
-    def doc(self) -> str:
-        """Definition and options: the docstring of the function."""
-        return (self.compute.__doc__ or "").strip()
+    fit_requires: tuple[Column, ...]
+    fits_on: FitsOn
+    uses_unknown: bool
+    rowwise: bool
+    options: Mapping[str, Any]
+    doc: str
 
     @property
     def summary(self) -> str:
         """The first line of the definition."""
         return self.doc.partition("\n")[0]
 
+    def fit(
+        self,
+        detections: Detections | None = None,
+        *,
+        head: Head | None = None,
+        force: bool = False,
+        **options: Any,
+    ) -> Fitted:
+        """Make the scorer ready to score.
+
+        Args:
+            detections: Known training detections, for a scorer that fits on them.
+            head: The detector's last layer, for a scorer that reads it.
+            force: Fit even on test data or unknown objects; the ledger says so.
+            **options: Options of the scorer.
+
+        Raises:
+            InputError: Evidence is missing or not finite, there is too little of it, or it is of
+                the test set.
+        """
+        chosen = self._chosen(options)
+        if self.fits_on == "nothing":
+            return self._unfitted(head, chosen)
+        if detections is None or not len(detections):
+            raise refuse("OS504", f"scorer {self.name!r} fits on {self.fits_on}; there are none")
+        leaks = ledger.check_fit(
+            f"scorer {self.name!r}", detections, uses_unknown=self.uses_unknown, force=force
+        )
+        columns = (*self.requires, *self.fit_requires)
+        evidence = gather(self.name, detections, columns, head)
+        assert self.state is not None
+        images = np.unique(detections.image)
+        split, used = ledger.split_of(detections), self.uses_unknown
+        entry = ledger.Entry(
+            "fit", self.name, split, len(images), len(detections), used, chosen, leaks
+        )
+        return Fitted(
+            self,
+            chosen,
+            widths_of(evidence),
+            entry,
+            images,
+            self.state.fit(evidence, **chosen),
+            evidence.linear,
+            self._untaught(detections),
+        )
+
+    def compute(self, detections: Detections, /, **options: Any) -> Unknownness:
+        """Unknownness at once, from a scorer that has nothing to fit."""
+        return self.fit(**options).score(detections)
+
+    def _unfitted(self, head: Head | None, chosen: Mapping[str, Any]) -> Fitted:
+        reads_head: tuple[Column, ...] = ("head",) if "head" in self.requires else ()
+        linear = gather(self.name, _NONE, reads_head, head).linear
+        entry = ledger.Entry("fit", self.name, "nothing", 0, 0, False, chosen)
+        return Fitted(self, chosen, {}, entry, np.empty(0, np.int64), None, linear)
+
+    def _chosen(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        for name in options:
+            lookup(self.options, name, f"option of scorer {self.name!r}:")
+        return {**self.options, **options}
+
+    def _untaught(self, detections: Detections) -> tuple[Finding, ...]:
+        if "label" not in self.fit_requires:
+            return ()
+        there, names = set(np.unique(detections.label).tolist()), enumerate(detections.labels)
+        absent = [n for i, n in names if i not in there and not is_unknown_spelling(n)]
+        if not absent:
+            return ()
+        message = f"{len(absent)} classes have no training detection: {', '.join(absent[:5])}"
+        return (Finding("OS508", Level.WARNING, message, len(absent), absent[0]),)
+
+
+_NONE = Detections([], [], np.empty((0, 4)), [])  # type: ignore[arg-type]
+
+
+class Mark(Protocol):
+    """What `scorer` returns: it leaves a class as it is, and makes a function take detections."""
+
+    @overload
+    def __call__(self, target: type[S]) -> type[S]: ...  # type: ignore[overload-overlap]
+    @overload
+    def __call__(self, target: Compute) -> Compute: ...
+
 
 def scorer(
-    name: str, *, title: str = "", paper: str = "", requires: tuple[Column, ...] = ("logits",)
-) -> Callable[[Callable[..., Unknownness]], Callable[..., Unknownness]]:
-    """Make a function of detections a scorer, under a name."""
+    name: str,
+    *,
+    title: str = "",
+    paper: str = "",
+    requires: tuple[Column, ...] = ("logits",),
+    fit_requires: tuple[Column, ...] = (),
+    fits_on: FitsOn = "nothing",
+    uses_unknown: bool = False,
+    rowwise: bool = True,
+) -> Mark:
+    """Make a function of evidence, or a dataclass that fits, a scorer under a name.
 
-    def mark(function: Callable[..., Unknownness]) -> Callable[..., Unknownness]:
-        @wraps(function)
-        def checked(detections: Detections, /, **options: object) -> Unknownness:
-            _refuse_missing(name, detections, requires)
-            return function(detections, **options)
+    A tagged function takes detections, and gets the evidence that it declares.
+    """
 
-        record = Scorer(name, checked, title or name.replace("_", " "), paper, requires)
-        return tag("scorer", record)(checked)
+    def mark(target: Any) -> Any:
+        state = target if isinstance(target, type) else None
+        if (state is None) != (fits_on == "nothing"):
+            raise UsageError(f"scorer {name!r}: a class fits on something, a function on nothing")
+        record = Scorer(
+            name,
+            target,
+            state,
+            title or name.replace("_", " "),
+            paper,
+            requires,
+            fit_requires,
+            fits_on,
+            uses_unknown,
+            rowwise,
+            _options(target if state is None else target.fit),
+            inspect.cleandoc(target.__doc__ or ""),
+        )
+        return tag("scorer", record)(target if state is not None else _direct(record, target))
 
     return mark
 
 
-def _refuse_missing(name: str, detections: Detections, requires: tuple[Column, ...]) -> None:
-    for column in requires:
-        if getattr(detections, column) is None:
-            raise UsageError(f"scorer {name!r} reads {column}, but the detections have none")
+def _direct(record: Scorer, function: Compute) -> Compute:
+    @wraps(function)
+    def called(detections: Detections, /, **options: Any) -> Unknownness:
+        return record.compute(detections, **options)
+
+    return called
+
+
+def _options(function: Callable[..., Any]) -> dict[str, Any]:
+    found = inspect.signature(function).parameters.values()
+    keyword = [p for p in found if p.kind is p.KEYWORD_ONLY]
+    if any(p.default is p.empty for p in keyword):
+        raise UsageError(f"every option of {function.__qualname__} needs a default")
+    return {p.name: p.default for p in keyword}

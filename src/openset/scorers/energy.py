@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from openset.findings import UsageError
-from openset.scorers._logits import Background, logsumexp, softmax_logits
-from openset.scorers._spec import Unknownness, scorer
-from openset.tables import Detections
+from openset.scorers._evidence import Evidence
+from openset.scorers._fitted import Unknownness
+from openset.scorers._logits import Activation, Background, activation_of, free_energy, logits_of
+from openset.scorers._spec import scorer
 
 
 @scorer("energy", paper="Liu et al., Energy-based Out-of-distribution Detection, NeurIPS 2020")
 def energy(
-    detections: Detections, *, temperature: float = 1.0, background: Background = "keep"
+    evidence: Evidence,
+    *,
+    temperature: float = 1.0,
+    background: Background = "keep",
+    activation: Activation | None = None,
 ) -> Unknownness:
     """Free energy of the logits: ``-T log sum exp(logit / T)``.
 
     Papers report the negative, where larger is more known. VOS drops the background logit first,
-    FMIYC keeps it.
+    FMIYC keeps it. For sigmoids the analogue is the joint energy, the sum of each class's own
+    ``-T log(1 + exp(logit / T))`` (Wang et al., NeurIPS 2021).
 
     Args:
-        detections: Detections with logits of a softmax layout.
+        evidence: Logits.
         temperature: T; large values approach the mean logit, small ones the largest.
         background: ``keep`` or ``drop`` the background column.
+        activation: For sigmoid logits: ``sigmoid`` or ``softmax``.
 
-    >>> from openset.tables.detections import LogitLayout
+    >>> from openset.tables import Detections, LogitLayout
     >>> boxes = Detections([1], [0], [[0, 0, 9, 9]], [0.9], ("dog", "cat"),
     ...     logits=[[1000.0, 1000.0]], layout=LogitLayout.SOFTMAX)
     >>> energy(boxes).round(4).tolist()
     [-1000.6931]
     """
-    if not temperature > 0:
-        raise UsageError(f"temperature must be positive, not {temperature}")
-    return -temperature * logsumexp(softmax_logits(detections, background) / temperature)
+    chosen = activation_of(evidence.layout, activation)
+    return free_energy(logits_of(evidence, background), chosen, temperature)

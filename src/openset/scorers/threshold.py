@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from openset.findings import UsageError
 from openset.scorers._logits import class_columns, max_softmax
-from openset.tables import Detections
+from openset.scorers.ranking import Ranking, unknown_score
+from openset.tables import Detections, LogitLayout
 from openset.tables.vocabulary import is_unknown_spelling
 
 Names = Mapping[int, str] | Sequence[str] | None
@@ -67,6 +68,7 @@ def relabel(
     label: Literal["detector", "logits"] = "detector",
     names: Names = None,
     score: Literal["detector", "softmax"] = "detector",
+    ranking: Ranking = "confidence",
 ) -> Detections:
     """Call detections unknown whose unknownness exceeds a threshold.
 
@@ -84,6 +86,8 @@ def relabel(
             ``label="logits"``; the names of category ids where detections hold ids.
         score: Keep the ``detector``'s score, or rank by the largest ``softmax`` probability over
             all logits, background included, in float32.
+        ranking: The score of what becomes unknown, by which AP_U ranks it
+            (`openset.scorers.ranking`).
 
     >>> boxes = Detections([1, 1], [0, 0], [[0, 0, 9, 9]] * 2, [0.9, 0.8], ("dog",))
     >>> new = relabel(boxes, [0.2, 0.7], threshold=0.5)
@@ -99,13 +103,15 @@ def relabel(
     kept, known = _labels(detections, label, names)
     scores = detections.score if score == "detector" else _softmax_scores(detections)
     stated = {"threshold": threshold, "inclusive": inclusive, "label": label, "score": score}
+    index = np.where(above, len(known), kept)
+    ranked = unknown_score(detections, scores, values, threshold, ranking)
     return replace(
         detections,
-        label=np.where(above, len(known), kept),
+        label=index,
         labels=(*known, UNKNOWN),
-        score=scores,
+        score=np.where(index == len(known), ranked, scores),
         unknownness=values,
-        provenance={**detections.provenance, "relabel": stated},
+        provenance={**detections.provenance, "relabel": {**stated, "ranking": ranking}},
     )
 
 
@@ -148,7 +154,7 @@ def _from_logits(detections: Detections, names: Names) -> Labels:
     """The largest logit decides, and background counts as unknown, whose index it shares."""
     if detections.logits is None:
         raise UsageError("label='logits' needs detections with logits")
-    columns = class_columns(detections)
+    columns = _softmax_columns(detections)
     places = np.arange(detections.logits.shape[1])[columns]
     if names is None or isinstance(names, Mapping) or len(names) != len(places):
         raise UsageError(f"names must name the {len(places)} class columns of the logits, in order")
@@ -160,5 +166,11 @@ def _from_logits(detections: Detections, names: Names) -> Labels:
 def _softmax_scores(detections: Detections) -> NDArray[np.float64]:
     if detections.logits is None:
         raise UsageError("score='softmax' needs detections with logits")
-    class_columns(detections)  # refuses layouts without a softmax
+    _softmax_columns(detections)
     return max_softmax(detections.logits.astype(np.float32)).astype(np.float64)
+
+
+def _softmax_columns(detections: Detections) -> slice:
+    if detections.layout is LogitLayout.SIGMOID:
+        raise UsageError("this needs logits of a softmax, but their layout is sigmoid")
+    return class_columns(detections.layout)

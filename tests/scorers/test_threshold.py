@@ -1,4 +1,4 @@
-"""Scorers: numbers by hand, signs, layouts; thresholds and what is relabelled."""
+"""Thresholds: which share of knowns they keep; relabelling and the score of what is unknown."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openset import scorers
-from openset.findings import UsageError
+from openset.findings import InputError, UsageError
 from openset.tables import Detections
 from openset.tables.detections import LogitLayout
 
@@ -25,65 +25,6 @@ def boxes(logits, layout=LAST, label=None, labels=NAMES):
 
 def named(detections):
     return [detections.labels[i] for i in detections.label]
-
-
-# ---------------------------------------------------------------------- scorers
-
-
-@pytest.mark.parametrize("name", scorers.table())
-def test_every_scorer(name):
-    scorer = scorers.table()[name]
-    sure, unsure = scorer.compute(boxes([[9, 0, 0], [0.2, 0.1, 0]]))
-    assert sure < unsure  # larger = more unknown
-    assert scorer.compute(boxes(np.empty((0, 3)))).shape == (0,)
-    assert scorer.summary.endswith(".")
-    assert scorer.paper
-    bare = Detections(["a"], [0], [[0, 0, 9, 9]], [0.5], NAMES)
-    with pytest.raises(UsageError, match=f"{name}.*reads logits"):
-        scorer.compute(bare)
-
-
-@pytest.mark.parametrize("name", ["msp", "energy"])
-def test_layout_says_which_column_is_the_background(name):
-    compute = scorers.table()[name].compute
-    last, first = boxes([[2, 1, 5]]), boxes([[5, 2, 1]], FIRST)
-    without = boxes([[2, 1]], LogitLayout.SOFTMAX)
-    for background in ("keep", "drop"):
-        assert compute(last, background=background) == compute(first, background=background)
-    assert compute(last, background="drop") == compute(without)
-    assert compute(last) != compute(without)
-
-
-@pytest.mark.parametrize("name", ["msp", "energy"])
-def test_what_they_refuse(name):
-    compute = scorers.table()[name].compute
-    with pytest.raises(UsageError, match="layout is sigmoid"):
-        compute(boxes([[1, 2]], LogitLayout.SIGMOID))
-    with pytest.raises(UsageError, match="'keep' or 'drop'"):
-        compute(boxes([[1, 2, 3]]), background="maybe")
-    with pytest.raises(UsageError, match="no class"):
-        compute(boxes([[1]]), background="drop")
-
-
-def test_by_hand():
-    table = scorers.table()
-    logits = boxes(np.log([[1, 2, 5]]))
-    assert table["msp"].compute(logits) == pytest.approx(1 - 5 / 8)
-    assert table["msp"].compute(logits, background="drop") == pytest.approx(1 - 2 / 3)
-    assert table["energy"].compute(logits) == pytest.approx(-np.log(8))
-    assert table["energy"].compute(logits, background="drop") == pytest.approx(-np.log(3))
-    cold = table["energy"].compute(logits, temperature=0.5)
-    assert cold == pytest.approx(-0.5 * np.log(1 + 4 + 25))
-    with pytest.raises(UsageError, match="temperature"):
-        table["energy"].compute(logits, temperature=0.0)
-
-
-@pytest.mark.parametrize("size", [1e4, -1e4, 1e30])
-def test_large_logits_do_not_overflow(size):
-    table = scorers.table()
-    logits = boxes([[size, size, size]])
-    assert table["msp"].compute(logits) == pytest.approx(2 / 3)
-    assert table["energy"].compute(logits) == pytest.approx(-size - np.log(3))
 
 
 # ---------------------------------------------------------------------- thresholds
@@ -168,3 +109,80 @@ def test_what_relabel_refuses():
         scorers.relabel(bare, [0], 1, score="softmax")
     with pytest.raises(UsageError, match="'detector' or 'logits'"):
         scorers.relabel(found, [0], 1, label="oracle")
+    with pytest.raises(UsageError, match="softmax, but their layout is sigmoid"):
+        sigmoids = boxes([[1, 2]], LogitLayout.SIGMOID)
+        scorers.relabel(sigmoids, [0], 1, label="logits", names=NAMES)
+
+
+# ---------------------------------------------------------------------- ranking
+
+
+def test_scores_of_what_becomes_unknown():
+    found = replace(boxes(np.log([[1, 2, 5], [4, 2, 2]])), score=np.array([0.5, 0.4]))
+
+    def scores(ranking, values=(0, 3)):
+        return scorers.relabel(found, values, 1, ranking=ranking).score.tolist()
+
+    assert scores("confidence") == [0.5, 0.4]
+    assert scores("constant") == [0.5, 1.0]
+    assert scores("top3") == pytest.approx([0.5, 6 / 8])  # of two classes there are two
+    bounded = 0.5 + np.arctan(2) / np.pi
+    assert scores("unknownness") == pytest.approx([0.5, bounded])
+    assert scores("product") == pytest.approx([0.5, 0.4 * bounded])
+    low, high = scores("unknownness", (1e6, 1e6 + 1))
+    assert 0 <= low < high <= 1
+    with pytest.raises(UsageError, match="ranking must be one of"):
+        scores("alphabetical")
+    with pytest.raises(InputError, match="logits"):
+        scorers.relabel(replace(found, logits=None), [0, 3], 1, ranking="top3")
+
+
+def test_three_sigmoids_may_sum_to_more_than_one():
+    found = boxes([[9, 9, 9, 9]], LogitLayout.SIGMOID)
+    new = scorers.relabel(found, [2], 1, ranking="top3")
+    assert new.score[0] == pytest.approx(1 / (1 + np.exp(-9)))
+
+
+# ---------------------------------------------------------------------- calibration
+
+
+def scored(values, split="val", label=0, labels=NAMES):
+    n = len(values)
+    found = boxes([[0, 0, 0]] * n, label=[label] * n, labels=labels)
+    return scorers.of_split(replace(found, unknownness=np.array(values, float)), split)
+
+
+def test_calibration_keeps_its_share():
+    known = scored(np.arange(200))
+    quantile, zscore = scorers.calibrate(known), scorers.calibrate(known, flavour="zscore")
+    assert (quantile.threshold, quantile.kept) == (189, 0.95)
+    assert zscore.threshold == scorers.gaussian_threshold(np.arange(200))
+    assert scorers.calibrate(scored([0.0] * 50 + [0.5] * 50), flavour="zscore").kept == 1.0
+    new = quantile.relabel(scored([100, 195], split="test"), ranking="constant")
+    assert named(new) == ["dog", "unknown"]
+    assert new.score.tolist() == [0.5, 1.0]
+
+
+def test_calibration_round_trip(tmp_path):
+    found = scorers.calibrate(scored(np.arange(200)))
+    found.save(tmp_path / "c.npz")
+    again = scorers.Calibration.load(tmp_path / "c.npz")
+    assert vars(again) | {"images": None} == vars(found) | {"images": None}
+    assert again.images.tolist() == ["a"]
+    with pytest.raises(InputError, match=r"OS507.*holds calibration"):
+        scorers.load(tmp_path / "c.npz")
+
+
+def test_what_calibration_refuses():
+    with pytest.raises(InputError, match=r"OS505.*'voc test'"):
+        scorers.calibrate(scored([1, 2], split="voc test"))
+    with pytest.raises(InputError, match=r"OS506.*2 detections"):
+        scorers.calibrate(scored([1, 2], label=2, labels=(*NAMES, "unknown")))
+    with pytest.raises(InputError, match=r"OS501.*unknownness"):
+        scorers.calibrate(boxes([[0, 0, 0]]))
+    with pytest.raises(UsageError, match="flavour"):
+        scorers.calibrate(scored([1, 2]), flavour="magic")
+    with pytest.raises(UsageError, match=r"keep=0\.95"):
+        scorers.calibrate(scored([1, 2]), flavour="zscore", keep=0.9)
+    forced = scorers.calibrate(scored([1, 2], split="voc test"), force=True)
+    assert forced.leaks == ("fitted on test data",)

@@ -1,0 +1,138 @@
+"""Evidence: the columns that a scorer has declared, checked, and no others.
+
+A scorer never sees a table. It gets what its record says that it reads; asking for anything else is
+an error of the scorer, so that the declaration can be trusted. Columns that `Detections` has no
+field for are attributes of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import OpenSetError, refuse
+from openset.tables import Detections
+from openset.tables.detections import LogitLayout
+
+if TYPE_CHECKING:
+    from openset.scorers._head import Head
+
+Column = Literal[
+    "image",
+    "label",
+    "box",
+    "score",
+    "logits",
+    "embedding",
+    "latent",
+    "latent_samples",
+    "logit_samples",
+    "head",
+]
+BLOCK = 1 << 14  # rows scored at a time: what they need stays in the cache
+_FIELDS = ("image", "label", "box", "score", "logits", "embedding")
+_DIMENSIONS = {"logits": 2, "embedding": 2, "latent": 2, "latent_samples": 3, "logit_samples": 3}
+
+_HOW = {
+    "logits": "keep the raw class scores of each box, and their layout, when the detector runs",
+    "embedding": "keep the input of the detector's last layer for each box when it runs",
+    "latent": "pool an inner feature map over each box: attributes={'latent': (boxes, channels)}",
+    "latent_samples": "pool the map once per dropout pass: attributes={'latent_samples': "
+    "(boxes, passes, channels)}",
+    "logit_samples": "run the head several times with dropout: attributes={'logit_samples': "
+    "(boxes, passes, classes)}",
+    "head": "pass head=Head(weight, bias, layout), the detector's last layer",
+}
+
+
+class UndeclaredError(OpenSetError):
+    """A scorer asked for a column that its record does not mention."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a scorer may read, of some detections.
+
+    Attributes:
+        size: Number of detections.
+        columns: The declared columns, by name.
+        layout: What the columns of the logits are, where logits are declared.
+        linear: The detector's last layer, where it is declared.
+    """
+
+    size: int
+    columns: Mapping[str, NDArray[Any]]
+    layout: LogitLayout | None = None
+    linear: Head | None = None
+
+    def __getitem__(self, column: Column) -> NDArray[Any]:
+        if column not in self.columns:
+            raise UndeclaredError(f"the scorer reads {column!r}, which it does not declare")
+        return self.columns[column]
+
+    @property
+    def head(self) -> Head:
+        """The detector's last layer."""
+        if self.linear is None:
+            raise UndeclaredError("the scorer reads 'head', which it does not declare")
+        return self.linear
+
+    def blocks(self, size: int = BLOCK) -> Iterator[Evidence]:
+        """The same evidence, some rows at a time."""
+        for start in range(0, self.size, size):
+            rows = slice(start, min(start + size, self.size))
+            part = {name: values[rows] for name, values in self.columns.items()}
+            yield replace(self, size=rows.stop - rows.start, columns=part)
+
+
+def gather(
+    name: str, detections: Detections, requires: tuple[Column, ...], head: Head | None = None
+) -> Evidence:
+    """The evidence of a scorer; refused where a column is missing, misshapen or not finite."""
+    columns: dict[str, NDArray[Any]] = {
+        column: _column(name, detections, column) for column in requires if column != "head"
+    }
+    if "head" in requires and head is None:
+        raise _missing(name, "head")
+    with_layout = {"logits", "logit_samples"} & set(columns)
+    layout = detections.layout if with_layout else None
+    if with_layout and layout is None:
+        raise refuse("OS503", f"scorer {name!r} reads {min(with_layout)}, but not their layout")
+    if head is not None and "head" in requires and "embedding" in columns:
+        head.check_width(columns["embedding"].shape[1])
+    return Evidence(len(detections), columns, layout, head if "head" in requires else None)
+
+
+def _column(name: str, detections: Detections, column: str) -> NDArray[Any]:
+    field = column in _FIELDS
+    values = getattr(detections, column) if field else detections.attributes.get(column)
+    if values is None:
+        raise _missing(name, column)
+    values = np.asarray(values)
+    wanted = _DIMENSIONS.get(column)
+    if wanted is not None and (values.ndim != wanted or 0 in values.shape[1:]):
+        message = f"column {column!r} has shape {values.shape}, but needs {wanted} dimensions"
+        raise refuse("OS503", message)
+    _refuse_gaps(detections, column, values)
+    return values
+
+
+def _missing(name: str, column: str) -> Exception:
+    message = f"scorer {name!r} reads {column}, but the detections have none"
+    return refuse("OS501", message, fix=_HOW.get(column, ""))
+
+
+def _refuse_gaps(detections: Detections, column: str, values: NDArray[Any]) -> None:
+    # One number that is not finite makes the sum so; a look at each costs a second array.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=np.float64)):
+            return
+    bad = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(axis=1))
+    if len(bad):
+        first = f"detection {bad[0]} on image {detections.image[bad[0]]}"
+        message = f"{len(bad)} of {len(values)} detections have {column} that are NaN or infinite"
+        raise refuse("OS502", message, count=len(bad), example=first)

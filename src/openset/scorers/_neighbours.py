@@ -1,0 +1,195 @@
+"""Neighbours: the distance to the k-th nearest of many points, exact, by blocked matrix products.
+
+The points lie in clusters, and a cluster that cannot hold a nearer point is not looked at. Two
+bounds say so: no point is nearer than its cluster's centre less the radius; nor is one nearer than
+it is along the line from the centre of the query's own cluster to that of its own, on which
+clusters are slim however many dimensions they spread in. That saves most of the work for queries
+that lie in a class, and costs little for those that lie between all.
+
+Products are in float32. Distances too small for that (of points that are nearly equal) are found
+again in float64.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from openset.kernels._library import threads
+from openset.scorers._gaussian import class_means
+
+Points = NDArray[np.float32]
+Rows = NDArray[np.int64]
+Distances = NDArray[np.float64]
+_PER_CLUSTER = 400  # points: enough for efficient products, few enough to skip much
+_QUERIES = 1 << 12  # queries at a time
+_SLACK = 1e-5  # relative; more than float32 can be wrong by
+_ROUGH = 2e-2  # squared distances below this share of the squared lengths lose too many digits
+
+
+@dataclass(frozen=True, eq=False)
+class Bank:
+    """Points in clusters.
+
+    Attributes:
+        origin: The mean of all points, which everything is relative to.
+        points: All points, cluster by cluster.
+        starts: Where each cluster begins, and where the last one ends.
+        centres: One per cluster.
+        radii: Largest distance of a point to its centre.
+        reach: Entry (i, j): from the i-th centre towards the j-th, where cluster j begins.
+    """
+
+    origin: NDArray[np.float64]
+    points: Points
+    starts: Rows
+    centres: Points
+    radii: NDArray[np.float64]
+    reach: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, points: Points) -> Bank:
+        """Put points into clusters (the same ones every time)."""
+        origin = points.mean(axis=0, dtype=np.float64)
+        moved = (points - origin.astype(np.float32)).astype(np.float32, copy=False)
+        centres, home = _clusters(moved, max(1, len(points) // _PER_CLUSTER))
+        order = np.argsort(home, kind="stable")
+        starts = np.searchsorted(home[order], np.arange(len(centres) + 1))
+        sorted_ = np.ascontiguousarray(moved[order])
+        squares = _squares(sorted_, centres)
+        own = squares[np.arange(len(order)), home[order]]
+        radii = np.sqrt(np.maximum.reduceat(own, starts[:-1]))
+        along = _along(squares, own[:, None], _squares(centres, centres)[home[order]])
+        reach = np.minimum.reduceat(along, starts[:-1], axis=0).T
+        return cls(origin, sorted_, starts, centres, radii, np.ascontiguousarray(reach))
+
+    def distance(self, queries: Points, k: int) -> NDArray[np.float64]:
+        """Distance of each query to its k-th nearest point."""
+        moved = (queries - self.origin.astype(np.float32)).astype(np.float32, copy=False)
+        squares = self._squares(moved, k, np.float32)
+        size = np.einsum("ij,ij->i", moved, moved)
+        rough = np.flatnonzero(squares < _ROUGH * (size + (self.points**2).sum(axis=1).max()))
+        if len(rough):
+            squares[rough] = self._squares(moved[rough], k, np.float64)
+        return np.sqrt(squares)
+
+    def _squares(self, queries: Points, k: int, dtype: DTypeLike) -> NDArray[Any]:
+        """Squared distance of each query to its k-th nearest point, in some precision."""
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+        home = _nearest(queries, self.centres)
+        gaps = _squares(self.centres, self.centres)
+        order = np.argsort(home, kind="stable")  # queries of one block then ask the same clusters
+        blocks = [order[start : start + _QUERIES] for start in range(0, len(order), _QUERIES)]
+        points = _left(self.points.astype(dtype))
+
+        def search(rows: Rows) -> NDArray[Any]:
+            found = _Search(self, points, _right(queries[rows].astype(dtype)), k)
+            return found.run(home[rows], self._least(queries[rows], home[rows], gaps))
+
+        result = np.empty(len(queries))
+        with threadpool_limits(1), ThreadPoolExecutor(threads()) as pool:
+            for rows, found in zip(blocks, pool.map(search, blocks), strict=True):
+                result[rows] = found
+        return result
+
+    def _least(self, queries: Points, home: Rows, gaps: Distances) -> Distances:
+        """A distance that no point of each cluster is nearer than, to each query."""
+        squares, rows = _squares(queries, self.centres), np.arange(len(home))
+        along = _along(squares[rows, home][:, None], squares, gaps[home])
+        least = np.maximum(np.sqrt(squares) - self.radii, self.reach[home] - along)
+        least[rows, home] = 0
+        return least
+
+
+class _Search:
+    """The k smallest squared distances of some queries, cluster by cluster."""
+
+    def __init__(self, bank: Bank, points: NDArray[Any], queries: NDArray[Any], k: int) -> None:
+        self.bank, self.points, self.queries, self.k = bank, points, queries, k
+        self.best = np.full((len(queries), k), np.inf, queries.dtype)
+        self.worst = np.full(len(queries), np.inf, queries.dtype)
+
+    def run(self, home: Rows, least: Distances) -> NDArray[Any]:
+        """The k-th smallest of each query, which `least` says where not to look for."""
+        for cluster in np.unique(home).tolist():
+            self._visit(cluster, np.flatnonzero(home == cluster))
+        bound = np.maximum(least * (1 - _SLACK), 0) ** 2
+        bound[np.arange(len(home)), home] = np.nan  # seen
+        for cluster in np.argsort(np.median(least, axis=0), kind="stable").tolist():
+            rows = np.flatnonzero(bound[:, cluster] <= self.worst)
+            if len(rows):
+                self._visit(cluster, rows)
+        return np.maximum(self.worst, 0)
+
+    def _visit(self, cluster: int, rows: Rows) -> None:
+        """Look at one cluster for the queries in `rows`."""
+        points = self.points[self.bank.starts[cluster] : self.bank.starts[cluster + 1]]
+        every = len(rows) == len(self.queries)
+        tile = (self.queries if every else self.queries[rows]) @ points.T
+        if not np.isfinite(self.worst[rows[0]]):
+            self._keep(rows, np.hstack([self.best[rows], tile]))
+            return
+        nearer = np.flatnonzero(tile < self.worst[rows, None])
+        if len(nearer):
+            self._merge(rows, nearer // tile.shape[1], tile.ravel()[nearer])
+
+    def _merge(self, rows: Rows, row: Rows, value: NDArray[Any]) -> None:
+        """Take in new values; `row` ascends."""
+        touched, first, count = np.unique(row, return_index=True, return_counts=True)
+        place = np.arange(len(row)) - np.repeat(first, count)
+        values = np.full((len(touched), self.k + int(count.max())), np.inf, value.dtype)
+        values[:, : self.k] = self.best[rows[touched]]
+        values[np.repeat(np.arange(len(touched)), count), self.k + place] = value
+        self._keep(rows[touched], values)
+
+    def _keep(self, rows: Rows, values: NDArray[Any]) -> None:
+        """Keep the k smallest of each row."""
+        best = np.partition(values, self.k - 1, axis=1)[:, : self.k]
+        self.best[rows], self.worst[rows] = best, best[:, -1]
+
+
+def _squares(points: NDArray[Any], centres: Points) -> Distances:
+    """Squared distances of points to centres."""
+    return np.maximum(_right(points.astype(np.float64)) @ _left(centres.astype(np.float64)).T, 0)
+
+
+def _along(near: Distances, far: Distances, gap: Distances) -> Distances:
+    """How far along a line, from squared distances to its ends and that of the ends."""
+    return np.asarray((near - far + gap) / (2 * np.sqrt(np.maximum(gap, 1e-30))))
+
+
+def _left(points: NDArray[Any]) -> NDArray[Any]:
+    """Rows whose product with those of `_right` is the squared distance."""
+    size = np.einsum("ij,ij->i", points, points)[:, None]
+    return np.hstack([-2 * points, size, np.ones_like(size)])
+
+
+def _right(queries: NDArray[Any]) -> NDArray[Any]:
+    size = np.einsum("ij,ij->i", queries, queries)[:, None]
+    return np.hstack([queries, np.ones_like(size), size])
+
+
+def _nearest(points: Points, centres: Points) -> Rows:
+    sizes = np.einsum("ij,ij->i", centres, centres)
+    home = np.empty(len(points), np.int64)
+    for start in range(0, len(points), _QUERIES):
+        rows = slice(start, start + _QUERIES)
+        home[rows] = (sizes - points[rows] @ (2 * centres.T)).argmin(axis=1)
+    return home
+
+
+def _clusters(points: Points, count: int) -> tuple[Points, Rows]:
+    """A few rounds of k-means; any clusters give right answers, good ones give them sooner."""
+    draw = np.random.default_rng(0)
+    some = points[np.sort(draw.permutation(len(points))[: 64 * count])]
+    centres = some[np.sort(draw.permutation(len(some))[:count])]
+    for _ in range(6):
+        _, home = np.unique(_nearest(some, centres), return_inverse=True)  # empty ones vanish
+        centres = class_means(some, home).astype(np.float32)
+    used, home = np.unique(_nearest(points, centres), return_inverse=True)
+    return centres[used], home
