@@ -7,12 +7,12 @@ then every resample drew the same images for both, and the differences are paire
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from openset.diagnosis.resample import interval, p_value
 from openset.evaluation.result import Evaluation, number
 from openset.findings import UsageError
-from openset.metrics import table
+from openset.metrics import Metric, table
 from openset.render import Table
 
 
@@ -47,15 +47,16 @@ class Comparison:
     """Two results side by side, with paired intervals of their differences."""
 
     differences: Mapping[str, Difference]
+    metrics: Mapping[str, Metric] = field(default_factory=table, repr=False)
 
     def __getitem__(self, name: str) -> Difference:
         return self.differences[name]
 
     def table(self) -> Table:
         """Metric, both values, difference with its interval, a star where it is significant."""
-        metrics, rows = table(), []
+        rows = []
         for name, d in self.differences.items():
-            metric = metrics.get(name)
+            metric = self.metrics.get(name)
             shown = [number(x, metric) for x in (d.first, d.second, d.difference)]
             ends = "" if d.interval is None else " … ".join(number(x, metric) for x in d.interval)
             title = metric.title if metric else name
@@ -79,7 +80,8 @@ def compare(first: Evaluation, second: Evaluation, *, force: bool = False) -> Co
         _refuse_unlike(first, second)
     paired = first.provenance.seed == second.provenance.seed
     names = [name for name in first.values if name in second.values]
-    return Comparison({name: _difference(first, second, name, paired) for name in names})
+    differences = {name: _difference(first, second, name, paired) for name in names}
+    return Comparison(differences, first.metrics)
 
 
 def _refuse_unlike(first: Evaluation, second: Evaluation) -> None:
@@ -104,7 +106,7 @@ def _difference(first: Evaluation, second: Evaluation, name: str, paired: bool) 
     if paired and name in first.replicates and name in second.replicates:
         drawn = second.replicates[name] - first.replicates[name]
         ends, p = interval(drawn, b - a), p_value(drawn)
-    metric = table().get(name)
+    metric = first.metrics.get(name)
     sign = {"higher": 1, "lower": -1}.get(str(metric.better) if metric else "", 0)
     better = None if not sign or a == b else (b - a) * sign > 0
     return Difference(a, b, b - a, ends, p, better)

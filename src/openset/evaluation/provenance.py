@@ -93,20 +93,21 @@ def _truth_hash(matches: Matches) -> str:
     names = np.array([matches.labels[at] for at in used.tolist()] or [""])
     columns = [place[objects.image], ranks(names)[label], *objects.box.T]
     order = np.lexsort(columns[::-1])
-    return _hash([np.sort(matches.image_ids), np.sort(names), *(c[order] for c in columns)])
+    return digest([np.sort(matches.image_ids), np.sort(names), *(c[order] for c in columns)])
 
 
 def _detections_hash(matches: Matches) -> str:
     place = ranks(matches.image_ids)[matches.image]
     order = np.lexsort((matches.area, place, matches.score, matches.klass))
-    return _hash([column[order] for column in (place, matches.klass, matches.score, matches.area)])
+    return digest([column[order] for column in (place, matches.klass, matches.score, matches.area)])
 
 
-def _hash(columns: Sequence[NDArray[Any]]) -> str:
+def digest(columns: Sequence[NDArray[Any]]) -> str:
+    """A hash of columns of numbers or text."""
     import hashlib
 
-    digest = hashlib.blake2b(digest_size=8)
+    state = hashlib.blake2b(digest_size=8)
     for column in columns:
         text = column.dtype.kind in "UT"
-        digest.update("\0".join(column.tolist()).encode() if text else column.tobytes())
-    return digest.hexdigest()
+        state.update("\0".join(column.tolist()).encode() if text else column.tobytes())
+    return state.hexdigest()

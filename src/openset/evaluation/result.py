@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ class Evaluation:
         matches: What they were computed from; None for a result read from a file.
     """
 
+    schema: ClassVar[str] = SCHEMA
     values: Mapping[str, Value]
     describe: Callable[[], Provenance]
     findings: tuple[Finding, ...] = ()
@@ -53,6 +54,16 @@ class Evaluation:
         """Where the numbers come from: protocol, vocabulary, inputs, seed."""
         return self.describe()
 
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """What is known about every metric, by name."""
+        return table()
+
+    @property
+    def source(self) -> Any:
+        """What metrics are computed from; None for a result read from a file."""
+        return self.matches
+
     def value(self, name: str, **params: Any) -> Value:
         """The value of a metric, at the protocol's parameters or at given ones.
 
@@ -62,12 +73,12 @@ class Evaluation:
         """
         if not params and name in self.values:
             return self.values[name]
-        metric = lookup(table(), name, "metric")
-        if self.matches is None:
+        metric = lookup(self.metrics, name, "metric")
+        if self.source is None:
             asked = ", ".join(f"{key}={value!r}" for key, value in params.items())
             raise UsageError(f"this result was read from a file and does not hold {name}({asked})")
         try:
-            return metric.compute(self.matches, **params)
+            return metric.compute(self.source, **params)
         except TypeError as error:
             if "keyword argument" not in str(error):
                 raise
@@ -80,7 +91,7 @@ class Evaluation:
 
     def table(self, *, headline: bool = False) -> Table:
         """The numbers as a table: metric, value, interval, direction."""
-        metrics, rows = table(), []
+        metrics, rows = self.metrics, []
         notes: list[str] = []
         for name, value in self.values.items():
             metric = metrics.get(name)
@@ -151,7 +162,7 @@ class Evaluation:
             replicates: Also keep every resample, which `compare` needs.
         """
         document = {
-            "schema": SCHEMA,
+            "schema": self.schema,
             "provenance": plain(asdict(self.provenance)),
             "values": {name: plain(_value_fields(value)) for name, value in self.values.items()},
             "findings": [plain(asdict(finding)) for finding in self.findings],
@@ -176,9 +187,9 @@ class Evaluation:
         text = source if isinstance(source, str) and source.lstrip().startswith("{") else None
         try:
             document = json.loads(Path(source).read_text("utf-8") if text is None else text)
-            if document.get("schema") != SCHEMA:
+            if document.get("schema") != cls.schema:
                 raise refuse(
-                    "OS114", f"not a result of schema {SCHEMA}: {document.get('schema')!r}"
+                    "OS114", f"not a result of schema {cls.schema}: {document.get('schema')!r}"
                 )
             return cls._from_document(document)
         except InputError:

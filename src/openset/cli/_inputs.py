@@ -1,0 +1,116 @@
+"""Inputs: from what is typed to what is evaluated.
+
+Names for detectors from their file names, lists from commas, and two adjustments of detections that
+files may need before they can be judged: which label means unknown, and where unknownness is from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openset.findings import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from openset.tables import Annotations, Detections
+
+_SUFFIXES = {".json", ".jsonl", ".gz", ".csv", ".txt", ".parquet", ".bbox", ".result"}
+
+
+def model_names(paths: Sequence[Path]) -> dict[str, Path]:
+    """A short name for each file, with its folder where names would be the same.
+
+    >>> list(model_names([Path("a/yolo.json"), Path("b/detr.bbox.json")]))
+    ['yolo', 'detr']
+    >>> list(model_names([Path("a/dt.json"), Path("b/dt.json")]))
+    ['a/dt', 'b/dt']
+    """
+    for depth in range(1, max((len(path.parts) for path in paths), default=0) + 1):
+        named = {_short(path, depth): path for path in paths}
+        if len(named) == len(paths):
+            return named
+    named = {str(path): path for path in paths}
+    if len(named) < len(paths):
+        twice = next(path for path in paths if list(paths).count(path) > 1)
+        raise UsageError(f"{twice} is given twice")
+    return named
+
+
+def _short(path: Path, depth: int) -> str:
+    last = path
+    while last.suffix in _SUFFIXES and last.stem:
+        last = last.with_suffix("")
+    return "/".join([*path.parts[-depth:-1], last.name])
+
+
+def listed(values: Sequence[str] | None) -> list[str]:
+    """Values separated by commas, or given several times.
+
+    >>> listed(["a,b", "c"])
+    ['a', 'b', 'c']
+    """
+    return [part.strip() for value in values or () for part in value.split(",") if part.strip()]
+
+
+def known_labels(values: Sequence[str] | None) -> str | list[str] | None:
+    """What ``--known`` means: the name of a vocabulary or a file, labels, or nothing."""
+    if not values:
+        return None
+    return values[0] if len(values) == 1 else listed(values)
+
+
+def adjusted(
+    detections: Detections, truth: Annotations, *, unknown_label: str | None, score: str | None
+) -> Detections:
+    """Detections with another label for unknown, and unknownness from elsewhere, if so asked."""
+    if unknown_label is not None:
+        detections = call_unknown(detections, unknown_label, truth)
+    return detections if score is None else with_unknownness(detections, score)
+
+
+def call_unknown(detections: Detections, label: str, truth: Annotations) -> Detections:
+    """Detections of one label, a name or a category id, become ``unknown``."""
+    names, index = _named(detections, truth)
+    if label not in names:
+        shown = ", ".join(names[:8])
+        raise UsageError(
+            f"no detection has the label {label!r} of --unknown-label; there are {shown}"
+        )
+    new = tuple(name if name != label else "unknown" for name in names)
+    return replace(detections, labels=new, label=index)
+
+
+def _named(detections: Detections, truth: Annotations) -> tuple[list[str], NDArray[np.int64]]:
+    """Names of the labels and each detection's index; a category id is its name, or its number."""
+    import numpy as np
+
+    if detections.labels:
+        return list(detections.labels), detections.label
+    ids, index = np.unique(detections.label, return_inverse=True)
+    assert truth.category_id is not None
+    names = dict(zip(truth.category_id.tolist(), truth.labels, strict=True))
+    return [names.get(i, str(i)) for i in ids.tolist()], index.astype(np.int64)
+
+
+def with_unknownness(detections: Detections, source: str) -> Detections:
+    """Detections whose unknownness comes from a scorer, or from a column of their file."""
+    from openset import scorers
+    from openset.plugins import lookup
+
+    if source in detections.attributes:
+        import numpy as np
+
+        try:
+            column = np.asarray(detections.attributes[source], np.float64)
+        except ValueError as error:
+            raise UsageError(f"column {source!r} of --score does not hold numbers") from error
+        return replace(detections, unknownness=column)
+    table = scorers.table()
+    columns = dict.fromkeys(detections.attributes)
+    lookup({**columns, **dict.fromkeys(table)}, source, "scorer or column")
+    return table[source].fit().scored(detections)

@@ -1,0 +1,82 @@
+"""check: is anything wrong with these files? The findings are the answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openset.cli._app import verb
+from openset.cli._console import Answer, Output, finding_text
+from openset.findings import Finding, InputError, Level
+
+if TYPE_CHECKING:
+    from openset.tables import Annotations, Detections, Vocabulary
+
+app = verb("check", panel="Data")
+
+
+@app.default
+def check(
+    gt: Path,
+    dt: list[Path] | None = None,
+    /,
+    *,
+    known: list[str] | None = None,
+    boxes: str = "xywh",
+    output: Output = Output(),  # noqa: B008 - frozen
+) -> Answer:
+    """Check files for everything that would make a number wrong; exit 1 if something would.
+
+    Args:
+        gt: Ground truth.
+        dt: Detections, any number of files.
+        known: Labels the detector was taught: voc20, coco80, owod-t1 ..., a file, or a,b,c.
+        boxes: How boxes of detections are written: xywh, xyxy, cxcywh, or one of them with -norm.
+        output: How to speak.
+    """
+    from openset.cli._inputs import known_labels, model_names
+    from openset.evaluation.run import read_all
+    from openset.tables import Vocabulary
+    from openset.tables.check import check as check_tables
+
+    files = model_names(dt or [])
+    with output.progress(1 + len(files)) as step:
+        step("reading")
+        truth, tables = read_all(gt, files)
+        vocabulary = Vocabulary.of(known_labels(known), truth)
+        found = {gt.name: check_tables(truth, None, vocabulary)}
+        for name, one in tables.items():
+            step(f"checking {name}")
+            findings = _of_detections(truth, one, vocabulary, boxes)
+            found[name] = [finding for finding in findings if finding not in found[gt.name]]
+    wrong = any(f.level is Level.ERROR for findings in found.values() for f in findings)
+    return Answer(_text(found, len(truth.images), len(truth)), lambda: _document(found), int(wrong))
+
+
+def _of_detections(
+    truth: Annotations, detections: Detections, vocabulary: Vocabulary, boxes: str
+) -> list[Finding]:
+    """Everything that an evaluation would find, the lack of any overlap included."""
+    from openset.evaluation.steps import prepare
+    from openset.matching import Protocol
+
+    try:
+        rules = Protocol.of("default")
+        return prepare(truth, detections, vocabulary, rules, force=True, boxes=boxes)[1]
+    except InputError as error:  # not even force helps: a score that is not a number
+        return list(error.findings)
+
+
+def _text(found: dict[str, list[Finding]], images: int, objects: int) -> str:
+    lines = [finding_text(f, name) for name, findings in found.items() for f in findings]
+    levels = [f.level for findings in found.values() for f in findings]
+    counts = ", ".join(f"{level}s {levels.count(level)}" for level in Level)
+    return "\n".join(
+        [*lines, f"checked {len(found)} files, {images} images, {objects} objects: {counts}"]
+    )
+
+
+def _document(found: dict[str, list[Finding]]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {"findings": {name: [asdict(f) for f in findings] for name, findings in found.items()}}

@@ -1,0 +1,114 @@
+"""compare: do two results differ by more than the choice of test images explains?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openset.cli._app import verb
+from openset.cli._console import Answer, Flag, Output
+from openset.findings import UsageError
+from openset.plugins import lookup
+
+if TYPE_CHECKING:
+    from openset.evaluation.comparison import Comparison, Difference
+
+app = verb("compare", panel="Measure")
+
+
+@app.default
+def compare(
+    first: Path,
+    second: Path,
+    /,
+    *,
+    metrics: list[str] | None = None,
+    fail_on_regression: list[str] | None = None,
+    force: Flag = False,
+    output: Output = Output(),  # noqa: B008 - frozen
+) -> Answer:
+    """Compare two results of one benchmark, metric by metric, with paired intervals.
+
+    Args:
+        first: The reference, a *.result.json of `openset evaluate -o`.
+        second: What is compared with it.
+        metrics: Show only these, a,b,c; "all" shows every one.
+        fail_on_regression: Exit with 1 if one of these metrics, a,b,c, is worse in the second and
+            the 95 % interval of the difference leaves out 0 (without resamples: if it is worse).
+        force: Compare in spite of different ground truth, vocabulary or protocol.
+        output: How to speak.
+    """
+    from openset.cli._inputs import listed, model_names
+    from openset.evaluation.comparison import compare as compare_results
+    from openset.evaluation.result import Evaluation
+
+    names = list(model_names([first, second]))
+    found = compare_results(Evaluation.from_json(first), Evaluation.from_json(second), force=force)
+    gates = listed(fail_on_regression)
+    worse = [name for name in gates if regressed(name, _asked(found, name))]
+    shown = _chosen(found, listed(metrics), gates)
+    text = "\n".join([_table(found, shown, names), *_gates(gates, worse)])
+    return Answer(text, lambda: _document(found, gates, worse), 1 if worse else 0)
+
+
+def regressed(name: str, difference: Difference) -> bool:
+    """Whether the second result is worse, beyond what the choice of images explains."""
+    if difference.difference is None:
+        raise UsageError(f"{name} has no value in one of the results, so nothing can be said of it")
+    certain = difference.interval is None or difference.significant
+    return difference.better is False and certain
+
+
+def _asked(found: Comparison, name: str) -> Difference:
+    return lookup(found.differences, name, "metric of both results")
+
+
+def _chosen(found: Comparison, asked: list[str], gates: list[str]) -> list[str]:
+    if asked == ["all"]:
+        return list(found.differences)
+    if asked:
+        return [name for name in asked if _asked(found, name)]
+    from openset.metrics import table
+
+    metrics = table()
+    return [n for n in found.differences if n in gates or (n in metrics and metrics[n].headline)]
+
+
+def _table(found: Comparison, names: list[str], heads: list[str]) -> str:
+    from openset.cli._scoreboard import interval, short, shown, title
+    from openset.metrics import table
+    from openset.render import Table
+
+    metrics, rows = table(), []
+    for name in names:
+        d, metric = found[name], metrics.get(name)
+        numbers = [shown(x, metric, 2) for x in (d.first, d.second, d.difference)]
+        label = title(metric) if metric else name
+        rows.append((label, *numbers, interval(d.interval, metric, 2), _word(d)))
+    header = ("↑ ↓ better", *map(short, heads), "difference", "95 % interval", "")
+    lines = [Table(header, tuple(rows)).text()]
+    if any(found[name].interval is None for name in names):
+        lines.append("no paired interval: a result has no resamples, no value, or another seed")
+    return "\n".join(lines)
+
+
+def _gates(gates: list[str], worse: list[str]) -> list[str]:
+    return [f"{name}: {'regression' if name in worse else 'no regression'}" for name in gates]
+
+
+def _word(difference: Difference) -> str:
+    if difference.better is None or not difference.significant:
+        return ""
+    return "better" if difference.better else "worse"
+
+
+def _document(found: Comparison, gates: list[str], worse: list[str]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "differences": {
+            name: {**asdict(d), "significant": d.significant}
+            for name, d in found.differences.items()
+        },
+        "gates": {name: name not in worse for name in gates},
+    }

@@ -1,0 +1,78 @@
+"""convert: a file of boxes into another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from openset.cli._app import verb
+from openset.cli._console import Answer, Output
+from openset.findings import UsageError
+
+if TYPE_CHECKING:
+    from openset.formats._spec import FileFormat
+
+app = verb("convert", panel="Data")
+
+
+@app.default
+def convert(
+    source: Path,
+    target: Path,
+    /,
+    *,
+    read_as: Annotated[str | None, Parameter(name="--from")] = None,
+    write_as: Annotated[str | None, Parameter(name="--to")] = None,
+    truth: Path | None = None,
+    sizes: Path | None = None,
+    output: Output = Output(),  # noqa: B008 - frozen
+) -> Answer:
+    """Convert ground truth or detections to another format.
+
+    Says what the other format cannot hold. See `openset list formats`.
+
+    Args:
+        source: A file or folder in any known format.
+        target: Where to write; its ending chooses the format.
+        read_as: Format of the source, if its content does not tell.
+        write_as: Format of the target, if its ending does not tell.
+        truth: For detections: the ground truth they belong to, of whose names, ids and image sizes
+            some formats make use.
+        sizes: Sizes of the images, a CSV of image,width,height, for formats that lack them.
+        output: How to speak.
+    """
+    from openset.formats import read, read_annotations, write
+    from openset.tables import Annotations
+
+    if target.exists() and target.resolve() == source.resolve():
+        raise UsageError(f"{source} would be overwritten by itself")
+    record = _record(target, write_as)
+    options: dict[str, Any] = {} if sizes is None else {"sizes": sizes}
+    table = read(source, format=read_as, **options)
+    belongs = None if truth is None else read_annotations(truth)
+    write(table, target, format=record.name, truth=belongs)
+    kind = "objects" if isinstance(table, Annotations) else "detections"
+    lost = sorted(record.loses)
+    if lost:
+        output.say(f"note: {record.name} does not hold {', '.join(lost)}")
+    return Answer(
+        f"wrote {target}: {len(table)} {kind} as {record.name}",
+        lambda: {"out": str(target), "format": record.name, "rows": len(table), "loses": lost},
+    )
+
+
+def _record(path: Path, name: str | None) -> FileFormat:
+    """The format of a name, or else the one that an ending chooses."""
+    from openset.formats import formats
+    from openset.plugins import lookup, record_of
+
+    if name is not None:
+        return record_of(lookup(formats(), name, "format"))
+    records: list[FileFormat] = [record_of(cls) for cls in formats().values()]
+    for record in records:
+        if path.name.lower().endswith(record.suffixes or ("\0",)):
+            return record
+    known = ", ".join(suffix for record in records for suffix in record.suffixes)
+    raise UsageError(f"cannot tell a format from {path.name!r} (known: {known}); name it: --to")

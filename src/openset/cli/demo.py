@@ -1,0 +1,74 @@
+"""demo: the embedded example, evaluated and reported, without owning anything."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openset.cli._app import verb
+from openset.cli._console import Answer, Output
+from openset.findings import UsageError
+
+if TYPE_CHECKING:
+    from openset.evaluation.run import Run
+
+app = verb("demo", panel="Measure")
+
+
+@app.default
+def demo(
+    folder: Path = Path("openset-demo"),
+    /,
+    *,
+    output: Output = Output(),  # noqa: B008 - frozen
+) -> Answer:
+    """Write the embedded example into a folder, evaluate it and write its report.
+
+    Args:
+        folder: Where to write; must be absent, empty, or an earlier demo.
+        output: How to speak.
+    """
+    from openset.cli.evaluate import document
+    from openset.cli.report import described, write_page
+    from openset.evaluation.run import evaluate_all
+
+    truth, detections = _example(folder)
+    with output.progress(2 + 2 * len(detections)) as step:
+        run = evaluate_all(truth, detections, command=f"openset demo {folder}", step=step)
+        step("writing the report")
+        kept = run.save(folder / "run")
+        page = write_page(run, kept / "report.html", None)
+    files = shlex.join(map(str, [truth, *detections.values()]))
+    lines = [
+        f"wrote {folder}: {len(run.truth.images)} images, detections of {', '.join(detections)}",
+        _table(run),
+        described(page),
+        f"next: openset evaluate {files} -o {shlex.quote(str(kept))}",
+        f"then: openset report {shlex.quote(str(kept))} --open",
+    ]
+    found: dict[str, Any] = {"folder": str(folder), "page": str(page)}
+    return Answer("\n".join(lines), lambda: {**found, **document(run, kept)})
+
+
+def _example(folder: Path) -> tuple[Path, dict[str, Path]]:
+    """The ground truth, and the detections of each detector, in the folder."""
+    import shutil
+
+    from openset.examples import DETECTIONS, TRUTH
+
+    ours = {"gt.json.gz", "energy.json.gz", "run"}
+    if folder.exists() and (not folder.is_dir() or {p.name for p in folder.iterdir()} - ours):
+        raise UsageError(f"{folder} holds other things; name a folder that does not exist")
+    folder.mkdir(parents=True, exist_ok=True)
+    truth, energy = folder / "gt.json.gz", folder / "energy.json.gz"
+    shutil.copyfile(TRUTH, truth)
+    shutil.copyfile(DETECTIONS, energy)
+    return truth, {"energy": energy}
+
+
+def _table(run: Run) -> str:
+    from openset.cli._console import width
+    from openset.cli._scoreboard import chosen, scoreboard
+
+    return f"\n{scoreboard(run, chosen(run, []), width())}\n"

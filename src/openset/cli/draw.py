@@ -1,0 +1,105 @@
+"""draw: what a detector did, on the images themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from openset.cli._app import verb
+from openset.cli._console import Answer, Output
+from openset.findings import UsageError, refuse
+
+if TYPE_CHECKING:
+    from openset.cli._picture import Scene
+    from openset.evaluation.run import Run
+
+app = verb("draw", panel="Understand")
+
+
+@app.default
+def draw(
+    run: Path,
+    /,
+    *,
+    images: Path,
+    out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
+    model: str | None = None,
+    only: list[str] | None = None,
+    limit: int = 20,
+    score: float | None = None,
+    output: Output = Output(),  # noqa: B008 - frozen
+) -> Answer:
+    """Draw boxes on images: known, unknown, confused, missed, false.
+
+    Args:
+        run: The folder that `openset evaluate -o` wrote.
+        images: Folder with the images.
+        out: Folder to draw into; by default RUN-drawn, beside the run.
+        model: Which detector; the first by default.
+        only: Only these images, by id or file name, a,b,c.
+        limit: At most so many images, those with the most mistakes about unknown objects first.
+        score: Only boxes of at least this score; by default the one with the best F1.
+        output: How to speak.
+    """
+    from openset.cli._inputs import listed
+    from openset.cli._picture import scenes
+    from openset.evaluation.run import Run
+    from openset.plugins import lookup
+
+    loaded = Run.load(run)
+    name = loaded.names[0] if model is None else model
+    lookup(loaded.evaluations, name, "model of the run")
+    if limit < 1:
+        raise UsageError(f"--limit must be at least 1, not {limit}")
+    rows = _rows(loaded, listed(only))
+    found = scenes(loaded, name, rows, score, limit)
+    folder = out if out is not None else run.with_name(f"{run.name}-drawn")
+    drawn = _draw_all(found, images, folder, output)
+    text = (
+        f"wrote {len(drawn)} images of {name} to {folder}, boxes of score {found.level:.2f} or more"
+    )
+    return Answer(text, lambda: {"images": drawn, "folder": str(folder), "score": found.level})
+
+
+def _rows(run: Run, only: list[str]) -> list[int] | None:
+    """Places of the images that were asked for, or None for any."""
+    from openset.plugins import lookup
+
+    if not only:
+        return None
+    images = run.truth.images
+    places: dict[str, int] = {str(key): at for at, key in enumerate(images.id.tolist())}
+    if images.file_name is not None:
+        for at, name in enumerate(images.file_name.tolist()):
+            places.setdefault(name, at)
+            places.setdefault(Path(name).name, at)
+    return [lookup(places, name, "image") for name in only]
+
+
+def _draw_all(found: Any, images: Path, folder: Path, output: Output) -> list[str]:
+    from openset.cli._picture import Painter
+    from openset.evaluation._run_folder import file_stems
+    from openset.formats._files import replacing
+    from openset.report.crops import Pixels
+
+    pixels = Pixels(images)
+    scenes: list[Scene] = [scene for scene in found.scenes if pixels.find(scene.name)]
+    if not scenes:
+        raise refuse(
+            "OS101",
+            f"none of the {len(found.scenes)} images is in {images}",
+            example=found.scenes[0].name if found.scenes else "",
+            cause="another folder, or file names of another data set",
+        )
+    stems = file_stems(Path(scene.name).stem for scene in scenes)
+    painter = Painter()
+    with output.progress(len(scenes)) as step, replacing(folder, folder=True) as target:
+        target.mkdir()
+        for scene in scenes:
+            step(f"drawing {scene.name}")
+            path = pixels.find(scene.name)
+            assert path is not None
+            painter.paint(path, scene).save(target / f"{stems[Path(scene.name).stem]}.png")
+    return [str(folder / f"{stem}.png") for stem in stems.values()]

@@ -1,0 +1,154 @@
+"""evaluate: detections against ground truth, as a table of models and metrics."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from openset.cli._app import verb
+from openset.cli._console import Answer, Flag, Output, width
+
+if TYPE_CHECKING:
+    from openset.evaluation.run import Run
+
+app = verb("evaluate", panel="Measure")
+
+
+@app.default
+def evaluate(
+    gt: Path,
+    dt: list[Path],
+    /,
+    *,
+    known: list[str] | None = None,
+    protocol: str = "default",
+    metrics: list[str] | None = None,
+    out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
+    unknown_label: str | None = None,
+    score: str | None = None,
+    boxes: str = "xywh",
+    leaked: Literal["unknown", "drop"] = "unknown",
+    seed: int = 0,
+    no_intervals: Flag = False,
+    force: Flag = False,
+    output: Output = Output(),  # noqa: B008 - frozen
+) -> Answer:
+    """Evaluate detections against ground truth: a table of models and metrics.
+
+    Args:
+        gt: Ground truth, in any format that `openset list formats` names.
+        dt: Detections, a file or folder per model; the others are compared with the first.
+        known: Labels the detector was taught: voc20, coco80, owod-t1 ..., a file, or a,b,c.
+            Without it the ground truth must say so.
+        protocol: Rules of matching and counting; see `openset list protocols`.
+        metrics: Only these, a,b,c; "all" shows every one. See `openset list metrics`.
+        out: Folder to keep the run in, for `openset report`.
+        unknown_label: Label, or category id, with which the detections say "unknown".
+        score: Where unknownness comes from: a scorer (it reads logits), or a column of the file.
+        boxes: How boxes of detections are written: xywh, xyxy, cxcywh, or one of them with -norm.
+        leaked: Detections of classes that are unknown here count as unknown, or are dropped.
+        seed: Seed of the resamples.
+        no_intervals: Leave out the 95 % intervals, which take most of the time.
+        force: Go on in spite of errors in the inputs.
+        output: How to speak.
+    """
+    from openset.cli._inputs import adjusted, known_labels, listed
+    from openset.evaluation.run import evaluate_all
+
+    started, asked, files = perf_counter(), listed(metrics), _models(dt, out)
+    with output.progress(1 + 2 * len(files)) as step:
+        run = evaluate_all(
+            gt,
+            files,
+            known=known_labels(known),
+            protocol=protocol,
+            metrics=None if not asked or asked == ["all"] else asked,
+            intervals=not no_intervals,
+            seed=seed,
+            force=force,
+            boxes=boxes,
+            leaked=leaked,
+            adjust=partial(adjusted, unknown_label=unknown_label, score=score),
+            command=shlex.join(["openset", *sys.argv[1:]]),
+            step=step,
+        )
+        kept = None if out is None else run.save(out)
+    _tell(run, gt, output, perf_counter() - started)
+    return Answer("" if output.json else _text(run, asked, kept), lambda: document(run, kept))
+
+
+def _models(dt: list[Path], out: Path | None) -> dict[str, Path]:
+    """The detections by the names of their models; refuses early what could not be written."""
+    from openset.cli._inputs import model_names
+    from openset.evaluation.run import check_folder
+
+    if out is not None:
+        check_folder(out)
+    return model_names(dt)
+
+
+def _tell(run: Run, gt: Path, output: Output, seconds: float) -> None:
+    """What was checked, and what was found, on stderr."""
+    boxes = sum(len(one) for one in run.detections.values())
+    output.say(
+        f"checked {1 + len(run.names)} files, {len(run.truth.images)} images, {len(run.truth)} "
+        f"objects, {boxes} detections in {seconds:.1f} s"
+    )
+    for finding in run.truth_findings:
+        output.report(finding, gt.name)
+    for name, findings in run.findings.items():
+        for finding in findings:
+            output.report(finding, name)
+
+
+def _text(run: Run, asked: list[str], out: Path | None) -> str:
+    import textwrap
+
+    from openset.cli._scoreboard import chosen, counts_line, protocol_line, scoreboard
+    from openset.cli._sentences import diagnosis
+
+    columns = width()
+    counts = next(iter(run.evaluations.values())).provenance.counts
+    head = [textwrap.fill(line, columns) for line in (protocol_line(run), counts_line(counts))]
+    words = [textwrap.fill(sentence, columns) for sentence in diagnosis(run)]
+    table = scoreboard(run, chosen(run, asked), columns)
+    return "\n".join([*head, "", table, "", *words, next_command(out)])
+
+
+def next_command(out: Path | None) -> str:
+    """What to type next."""
+    if out is None:
+        return "next: keep it with -o run/, then: openset report run/ --images DIR --open"
+    return f"next: openset report {shlex.quote(str(out))} --images DIR --open"
+
+
+def document(run: Run, out: Path | None) -> dict[str, Any]:
+    """The run for programs: the numbers of every model, and what was found."""
+    import json
+    from dataclasses import asdict
+
+    return {
+        "models": {name: json.loads(one.to_json()) for name, one in run.evaluations.items()},
+        "differences": _differences(run),
+        "truth_findings": [asdict(finding) for finding in run.truth_findings],
+        "out": None if out is None else str(out),
+    }
+
+
+def _differences(run: Run) -> dict[str, Any]:
+    """Every model against the first one."""
+    from dataclasses import asdict
+
+    from openset.evaluation.comparison import compare
+
+    first = run.evaluations[run.names[0]]
+    return {
+        name: {m: asdict(d) for m, d in compare(first, run.evaluations[name]).differences.items()}
+        for name in run.names[1:]
+    }

@@ -1,0 +1,130 @@
+"""list: what there is to choose from, as discovered: metrics, formats, protocols and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+from openset.cli._app import verb
+from openset.cli._console import Answer, Output, width
+from openset.findings import UsageError
+
+app = verb("list", panel="Understand")
+Rows = Mapping[str, Mapping[str, Any]]
+# Packages whose `table()` may list their plug-ins.
+_PACKAGES = ("metrics", "recognition", "scorers", "detectors", "methods", "worlds", "benchmarks")
+
+
+@app.default
+def list_(
+    topic: str | None = None,
+    /,
+    *,
+    output: Output = Output(),  # noqa: B008 - frozen
+) -> Answer:
+    """List what there is to choose from: metrics, formats, protocols, scorers, vocabularies ...
+
+    Args:
+        topic: What to list; without it, the topics.
+        output: How to speak.
+    """
+    from openset.plugins import lookup
+
+    known = topics()
+    if topic is None:
+        names = {name: {"summary": f"openset list {name}"} for name in known}
+        return Answer(_text(names), lambda: {"topics": sorted(names)})
+    rows = lookup(known, topic, "topic")()
+    return Answer(_text(rows), lambda: {"topic": topic, "entries": dict(rows)})
+
+
+def topics() -> dict[str, Callable[[], Rows]]:
+    """What can be listed, and how."""
+    found: dict[str, Callable[[], Rows]] = {}
+    for package in _PACKAGES:
+        if _has_table(package):
+            found[package] = lambda package=package: _plugins(package)  # type: ignore[misc]
+    found |= {"codes": _codes, "formats": _formats, "protocols": _protocols}
+    return found | {"vocabularies": _vocabularies}
+
+
+def _has_table(package: str) -> bool:
+    try:
+        return hasattr(import_module(f"openset.{package}"), "table")
+    except ImportError:  # an extra is not installed
+        return False
+
+
+def _plugins(package: str) -> Rows:
+    """The plug-ins of a package: their records have a summary, and may have more."""
+    try:
+        table = import_module(f"openset.{package}").table()
+    except ImportError as error:
+        raise UsageError(f"{package} need an extra: {error}; try openset[torch]") from error
+    fields = ("title", "better", "unit", "paper", "requires", "headline")
+    return {
+        name: {"summary": record.summary}
+        | {field: getattr(record, field) for field in fields if hasattr(record, field)}
+        for name, record in sorted(table.items())
+    }
+
+
+def _formats() -> Rows:
+    from openset.formats import formats
+    from openset.plugins import record_of
+
+    records = [record_of(cls) for cls in formats().values()]
+    return {
+        r.name: {
+            "summary": r.summary,
+            "holds": sorted(r.holds),
+            "suffixes": list(r.suffixes),
+            "loses": sorted(r.loses),
+        }
+        for r in records
+    }
+
+
+def _protocols() -> Rows:
+    from openset.matching.protocol import PRESETS
+
+    rows = {}
+    for name, protocol in PRESETS.items():
+        differs = protocol.diff("default")
+        fields = ", ".join(differs) or "none"
+        changes = {field: pair[0] for field, pair in differs.items()}
+        rows[name] = {"summary": f"differs from default in: {fields}", "changes": changes}
+    rows["default"]["summary"] = "what we recommend where the references disagree"
+    return rows
+
+
+def _vocabularies() -> Rows:
+    from openset.tables import Vocabulary
+    from openset.tables.vocabulary import builtin_names
+
+    rows = {}
+    for name in builtin_names():
+        tasks = Vocabulary.of(name).tasks
+        sizes = " + ".join(str(len(task)) for task in tasks)
+        known = [label for task in tasks for label in task]
+        rows[name] = {"summary": f"{sizes} known: {', '.join(known)}", "tasks": tasks}
+    return rows
+
+
+def _codes() -> Rows:
+    from openset.codes import CODES
+
+    return {
+        c.code: {"summary": c.title, "meaning": c.meaning, "fix": c.fix} for c in CODES.values()
+    }
+
+
+def _text(rows: Rows) -> str:
+    """Name and summary; long summaries go on below themselves."""
+    import textwrap
+
+    wide = max(map(len, rows)) + 2
+    columns = max(width(), wide + 30)
+    lines = (f"{name:<{wide}}{row['summary']}" for name, row in rows.items())
+    return "\n".join(textwrap.fill(line, columns, subsequent_indent=" " * wide) for line in lines)

@@ -1,0 +1,280 @@
+// Flow: the sliders, and the diagram of where objects go.
+
+const RATIO_STEP = 0.1;
+const FATES = ["right", "wrong", "unknown", "missed"];
+const FATE_TITLES = {
+  right: "right class",
+  wrong: "wrong known class",
+  unknown: "called unknown",
+  missed: "missed",
+};
+const SOURCES = ["known", "unknown", "background"];
+const SOURCE_TITLES = {
+  known: "known objects",
+  unknown: "unknown objects",
+  background: "background boxes",
+};
+const GLYPHS = { right: "✓", wrong: "✕", unknown: "?", missed: "○" };
+
+/** Where the sliders stand: model, positions, ratio (null: the data's). */
+function position() {
+  const at = Math.min(Math.max(Math.round(number("m", 0)), 0), MODELS.length - 1);
+  const model = MODELS[at];
+  const clamp = (value, levels) => Math.min(Math.max(Math.round(value), 0), levels.length - 1);
+  return {
+    at,
+    model,
+    i: clamp(number("s", model.start[0]), model.score),
+    j: clamp(number("u", model.start[1]), model.second),
+    ratio: state.has("r") ? Math.min(Math.max(number("r", 0), 0), 1000) : null,
+  };
+}
+
+function currentFlow() {
+  const { model, i, j, ratio } = position();
+  return flowAt(model, i, j, weightOf(ratio));
+}
+
+function startFlow() {
+  $("[data-controls]").hidden = false;
+  $("#score").addEventListener("input", (event) => set({ s: event.target.value }));
+  $("#second").addEventListener("input", (event) => set({ u: event.target.value }));
+  $("#ratio").addEventListener("input", (event) =>
+    set({ r: (event.target.value * RATIO_STEP).toFixed(1) }),
+  );
+  $$("input[name=model]").forEach((radio) =>
+    radio.addEventListener("change", () => chooseModel(Number(radio.value))),
+  );
+  watch(["m", "s", "u", "r"], drawFlow);
+  let wait = 0;
+  addEventListener("resize", () => {
+    cancelAnimationFrame(wait);
+    wait = requestAnimationFrame(drawFlow);
+  });
+}
+
+/** Show another detector, at its own best position unless the sliders were moved. */
+function chooseModel(at) {
+  set({ m: at || null });
+}
+
+function drawFlow() {
+  const { at, model, i, j, ratio } = position();
+  const flow = flowAt(model, i, j, weightOf(ratio));
+  drawControls(at, model, i, j, ratio);
+  drawTable(flow);
+  drawTiles(flow);
+  drawSankey(flow);
+  $("#flow-sentence").textContent = sentence(flow);
+}
+
+function drawControls(at, model, i, j, ratio) {
+  $$("input[name=model]").forEach((radio) => (radio.checked = Number(radio.value) === at));
+  const score = $("#score");
+  score.max = model.score.length - 1;
+  score.value = i;
+  $("[data-score-title]").textContent = model.byScore ? "least score, known classes" : "least score";
+  describe(score, $("#score-out"), `≥ ${level(model.score[i])}`);
+  const second = $("#second");
+  second.max = model.second.length - 1;
+  second.value = j;
+  $("[data-second-title]").textContent = model.byScore
+    ? "least score, labelled unknown"
+    : "unknown above this unknownness";
+  $("#second-box").hidden = !model.saysUnknown;
+  $("#second-note").hidden = model.saysUnknown;
+  const off = !model.byScore && j === model.rest;
+  const value = `${model.byScore ? "≥" : ">"} ${level(model.second[j])}`;
+  describe(second, $("#second-out"), off ? "off: as labelled" : value);
+  const slider = $("#ratio");
+  const own = DATA.sliders.ratio;
+  slider.value = Math.round((ratio ?? own) / RATIO_STEP);
+  const shown = (ratio ?? own).toFixed(2).replace(/0$/, "");
+  describe(slider, $("#ratio-out"), ratio === null ? `${shown} (the data's)` : shown);
+  $("#ratio-box").hidden = !own;
+  drawPresets(model, i, j, ratio);
+}
+
+function describe(input, output, text) {
+  output.textContent = text;
+  input.setAttribute("aria-valuetext", text);
+}
+
+function level(value) {
+  return Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
+}
+
+function drawPresets(model, i, j, ratio) {
+  const buttons = model.presets.map((preset) => {
+    const here = (preset.i === null || preset.i === i) && (preset.j === null || preset.j === j);
+    const button = make("button", { type: "button", "data-preset": preset.name, "aria-pressed": here });
+    button.textContent = preset.title;
+    button.addEventListener("click", () => set({ s: preset.i ?? i, u: preset.j ?? j }));
+    return button;
+  });
+  if (DATA.sliders.ratio) {
+    const own = make("button", { type: "button", "data-preset": "data-ratio", "aria-pressed": ratio === null });
+    own.textContent = "the data's wilderness";
+    own.addEventListener("click", () => set({ r: null }));
+    buttons.push(own);
+  }
+  const box = $("#presets");
+  const focused = document.activeElement?.dataset?.preset;
+  box.replaceChildren(...buttons);
+  if (focused) $(`[data-preset="${focused}"]`, box)?.focus();
+}
+
+function drawTable(flow) {
+  $$("#flow-table [data-cell]").forEach((cell) => {
+    const value = flow[cell.dataset.cell];
+    const of = cell.dataset.cell.split("_")[0];
+    const total = SOURCES.includes(of) ? totalOf(flow, of) : 0;
+    cell.dataset.value = value;
+    cell.replaceChildren(count(value));
+    if (total && of !== "background") cell.append(make("small", {}, percent(value / total)));
+  });
+  $("#flow-both").textContent = flow.unknown_both
+    ? `Of the unknown objects with a known name, ${count(flow.unknown_both)} are called unknown as well; unknown recall counts them.`
+    : "";
+}
+
+function totalOf(flow, source) {
+  return FATES.reduce((sum, fate) => sum + (flow[`${source}_${fate}`] ?? 0), 0);
+}
+
+function drawTiles(flow) {
+  const rate = rates(flow);
+  const tiles = [
+    ["known precision", percent(rate.knownPrecision), "boxes with a known name that are right"],
+    ["known recall", percent(rate.knownRecall), "known objects called by their class"],
+    ["unknowns called known", percent(rate.unknownAsKnown), "unknown objects under a known name"],
+    ["unknown recall", percent(rate.unknownRecall), "unknown objects called unknown"],
+    ["unknown precision", percent(rate.unknownPrecision), "boxes called unknown that are right"],
+    [
+      "false alarms / image",
+      rate.falseAlarms === null ? "–" : rate.falseAlarms.toFixed(2),
+      "boxes with a known name that are wrong",
+    ],
+  ];
+  $("#tiles").replaceChildren(
+    ...tiles.map(([title, value, note]) =>
+      make("div", { class: "tile", title: note }, make("b", {}, value), make("span", {}, title)),
+    ),
+  );
+}
+
+function sentence(flow) {
+  const rate = rates(flow);
+  if (!rate.unknown) return `${percent(rate.knownRecall)} of known objects are found; there is no unknown object.`;
+  const parts = [flow.unknown_wrong, flow.unknown_unknown, flow.unknown_missed];
+  const [wrong, seen, missed] = parts.map((part) => percent(part / rate.unknown));
+  return (
+    `Of the unknown objects ${wrong} get a known name, ${seen} are called only unknown, ${missed} are missed. ` +
+    `Of the known ones ${percent(rate.knownRecall)} are found; ${percent(rate.knownPrecision)} of known boxes are right.`
+  );
+}
+
+// ---------------------------------------------------------------------- diagram
+
+/** How good it is that objects of a source end in a fate. */
+function tone(source, fate) {
+  if (source === "unknown" && fate === "unknown") return "right";
+  return fate;
+}
+
+function drawSankey(flow) {
+  const svg = $("#sankey");
+  const width = Math.max(svg.clientWidth || svg.parentElement.clientWidth, 280);
+  const narrow = width < 560;
+  const frame = {
+    width,
+    height: narrow ? 340 : 320,
+    left: narrow ? 86 : 132,
+    right: width - (narrow ? 84 : 168),
+    gap: 26,
+    bar: narrow ? 7 : 10,
+    narrow,
+  };
+  svg.setAttribute("viewBox", `0 0 ${width} ${frame.height}`);
+  svg.setAttribute("height", frame.height);
+  const links = [];
+  for (const source of SOURCES) {
+    for (const fate of FATES) {
+      const value = flow[`${source}_${fate}`] ?? 0;
+      if (value > 0) links.push({ source, fate, value });
+    }
+  }
+  const sources = stackNodes(SOURCES, links, "source", frame);
+  const fates = stackNodes(FATES, links, "fate", frame);
+  svg.replaceChildren(
+    hatching(),
+    make("g", { class: "links" }, ...links.map((link) => ribbon(link, sources, fates, frame))),
+    ...nodeLabels(SOURCES, sources, frame, "left"),
+    ...nodeLabels(FATES, fates, frame, "right"),
+  );
+}
+
+/** Lines over ribbons that are errors, so that colour is not the only sign. */
+function hatching() {
+  const pattern = make("g", {});
+  pattern.innerHTML =
+    '<defs><pattern id="hatch" width="6" height="6" patternTransform="rotate(45)" patternUnits="userSpaceOnUse">' +
+    '<rect width="6" height="6" class="hatch-ground"/><path d="M0 0V6" class="hatch-line"/></pattern></defs>';
+  return pattern;
+}
+
+function stackNodes(names, links, side, frame) {
+  const total = links.reduce((sum, link) => sum + link.value, 0) || 1;
+  const room = frame.height - 16 - frame.gap * (FATES.length - 1); // one scale for both sides
+  const nodes = {};
+  let y = 8;
+  for (const name of names) {
+    const value = links.filter((link) => link[side] === name).reduce((sum, link) => sum + link.value, 0);
+    const height = (value / total) * room;
+    nodes[name] = { y, height, value, used: 0, scale: room / total };
+    y += height + frame.gap;
+  }
+  return nodes;
+}
+
+function ribbon(link, sources, fates, frame) {
+  const from = sources[link.source];
+  const to = fates[link.fate];
+  const thickness = link.value * from.scale;
+  const y0 = from.y + from.used + thickness / 2;
+  const y1 = to.y + to.used + thickness / 2;
+  from.used += thickness;
+  to.used += thickness;
+  const [x0, x1] = [frame.left + frame.bar, frame.right - frame.bar];
+  const middle = (x0 + x1) / 2;
+  const path = make("path", {
+    d: `M${x0} ${y0.toFixed(1)}C${middle} ${y0.toFixed(1)} ${middle} ${y1.toFixed(1)} ${x1} ${y1.toFixed(1)}`,
+    "stroke-width": Math.max(thickness, 0.75).toFixed(2),
+    class: `ribbon ${tone(link.source, link.fate)}`,
+  });
+  path.append(make("title", {}, `${SOURCE_TITLES[link.source]} → ${FATE_TITLES[link.fate]}: ${count(link.value)}`));
+  return path;
+}
+
+function nodeLabels(names, nodes, frame, side) {
+  const shown = [];
+  for (const name of names) {
+    const node = nodes[name];
+    const x = side === "left" ? frame.left : frame.right - frame.bar;
+    const kind = side === "left" ? `source-${name}` : name;
+    const height = Math.max(node.height, 1);
+    shown.push(make("rect", { x, y: node.y, width: frame.bar, height, class: `node ${kind}` }));
+    const [title, glyph] = side === "left" ? [SOURCE_TITLES[name], ""] : [FATE_TITLES[name], GLYPHS[name]];
+    const anchor = side === "left" ? "end" : "start";
+    const tx = side === "left" ? x - 8 : x + frame.bar + 8;
+    const ty = Math.min(node.y + Math.max(node.height / 2 - 4, 4), frame.height - (frame.narrow ? 36 : 26));
+    const style = frame.narrow ? "node-text narrow-text" : "node-text";
+    const text = make("text", { x: tx, y: ty, "text-anchor": anchor, class: style });
+    text.append(make("tspan", { x: tx, class: "node-count" }, `${glyph ? `${glyph} ` : ""}${count(node.value)}`));
+    const [first, ...others] = title.split(" ");
+    const lines = frame.narrow ? [first, others.join(" ")].filter(Boolean) : [title];
+    for (const line of lines) text.append(make("tspan", { x: tx, dy: "1.15em" }, line));
+    shown.push(text);
+  }
+  return shown;
+}

@@ -1,0 +1,246 @@
+// Gallery: examples by kind, true label and what they are called; a dialog to enlarge one.
+
+const PAGE = 48;
+let shownCards = PAGE;
+let current = -1;
+
+const KIND = new Map(DATA.gallery.kinds.map((kind) => [kind.name, kind]));
+
+function startGallery() {
+  $("#gallery-tools").hidden = false;
+  const options = (name, key) =>
+    $(name).addEventListener("change", (event) => set({ [key]: event.target.value || null }));
+  options("#gallery-kind", "kind");
+  options("#gallery-label", "label");
+  options("#gallery-called", "called");
+  $("#gallery-every").addEventListener("change", (event) => set({ every: event.target.checked ? 1 : null }));
+  $("#gallery-clear").addEventListener("click", () => set({ kind: null, label: null, called: null, every: null }));
+  $("#gallery-ids").addEventListener("click", () => {
+    const names = [...new Set(chosen().map((item) => item.image))];
+    copy(names.join("\n"), `${names.length} image names`);
+  });
+  $("#gallery-more").addEventListener("click", () => {
+    shownCards += PAGE;
+    drawGallery();
+  });
+  $("#cards").addEventListener("click", (event) => {
+    const card = event.target.closest(".card");
+    if (card) enlarge(Number(card.dataset.at));
+  });
+  $("#lightbox").addEventListener("close", () => set({ item: null }));
+  $("#lightbox").addEventListener("click", (event) => {
+    if (event.target === $("#lightbox")) $("#lightbox").close();
+  });
+  $$("[data-cell-label]").forEach((cell) => cell.addEventListener("click", () => openCell(cell)));
+  $$("[data-more]").forEach((button) =>
+    button.addEventListener("click", () => {
+      button.closest(".absorption").classList.toggle("full");
+      button.hidden = true;
+    }),
+  );
+  const disagree = $("[data-disagree]");
+  if (disagree) {
+    disagree.hidden = !DATA.gallery.items.some((item) => item.kind === "models-disagree");
+    disagree.addEventListener("click", () => {
+      set({ kind: "models-disagree", label: null, called: null, every: 1 });
+      go("gallery");
+    });
+  }
+  watch(["m", "kind", "label", "called", "every"], () => {
+    shownCards = PAGE;
+    drawGallery();
+  });
+}
+
+/** From a number in "where unknowns go" to its examples. */
+function openCell(cell) {
+  const { cellModel, cellLabel, cellCalled, cellColumn } = cell.dataset;
+  const kinds = { 1: "unknown-found", 2: "missed-unknown" };
+  const kind = kinds[cellColumn] ?? "unknown-as-known";
+  set({
+    m: Number(cellModel) || null,
+    kind,
+    label: cellLabel,
+    called: kind === "unknown-as-known" ? cellCalled : null,
+    every: null,
+  });
+  go("gallery");
+}
+
+function fits(item, { kind, label, called, every, at }) {
+  return (
+    (every || item.model === at) &&
+    (!kind || item.kind === kind) &&
+    (!label || item.label === label) &&
+    (!called || item.called === called)
+  );
+}
+
+function filters() {
+  return {
+    kind: get("kind"),
+    label: get("label"),
+    called: get("called"),
+    every: Boolean(get("every")),
+    at: position().at,
+  };
+}
+
+function chosen() {
+  const wanted = filters();
+  return DATA.gallery.items.filter((item) => fits(item, wanted));
+}
+
+function drawGallery() {
+  const wanted = filters();
+  const items = chosen();
+  drawOptions("#gallery-kind", wanted.kind, "all kinds", DATA.gallery.kinds.map((k) => [k.name, k.title]), wanted, "kind");
+  drawOptions("#gallery-label", wanted.label, "all labels", null, wanted, "label");
+  drawOptions("#gallery-called", wanted.called, "anything", null, wanted, "called");
+  $("#gallery-every").checked = wanted.every;
+  $("#gallery-every").closest("label").hidden = MODELS.length < 2;
+  const whose = wanted.every ? "all detectors" : MODELS[wanted.at].name;
+  $("#gallery-count").textContent = items.length
+    ? `${items.length} example${items.length === 1 ? "" : "s"} of ${whose}`
+    : `No example of this in the gallery (${whose}); it holds ${DATA.gallery.items.length} in all.`;
+  $("#gallery-about").textContent = KIND.get(wanted.kind)?.note ?? "";
+  const cards = items.slice(0, shownCards).map((item) => card(item, DATA.gallery.items.indexOf(item)));
+  $("#cards").replaceChildren(...cards);
+  $("#gallery-more").hidden = items.length <= shownCards;
+  if ($("#lightbox").open) fillLightbox();
+}
+
+/** The choices that the other filters leave, with their numbers. */
+function drawOptions(where, value, all, named, wanted, key) {
+  const counts = new Map();
+  for (const item of DATA.gallery.items) {
+    if (item[key] && fits(item, { ...wanted, [key]: "" })) counts.set(item[key], (counts.get(item[key]) ?? 0) + 1);
+  }
+  const order = named ?? [...counts.keys()].sort().map((name) => [name, name]);
+  const listed = order.filter(([name]) => counts.has(name) || name === value);
+  if (value && !listed.some(([name]) => name === value)) listed.push([value, value]);
+  const options = [["", all], ...listed].map(([name, title]) => {
+    const n = name ? ` (${counts.get(name) ?? 0})` : "";
+    const option = make("option", { value: name }, `${title.length > 40 ? `${title.slice(0, 39)}…` : title}${n}`);
+    option.selected = name === value;
+    return option;
+  });
+  $(where).replaceChildren(...options);
+}
+
+function card(item, at) {
+  const button = make("button", { type: "button", class: "card", "data-at": at, "aria-label": `${caption(item)}, ${item.image}` });
+  button.append(picture(item, overlayOf(item)), make("span", { class: "caption" }, ...captionParts(item)));
+  return make("div", { role: "listitem" }, button);
+}
+
+/** Whose boxes are drawn: the detector the page shows, or the item's own if all are listed. */
+function overlayOf(item) {
+  return get("every") && !$("#lightbox").open ? item.model : position().at;
+}
+
+function caption(item) {
+  const kind = KIND.get(item.kind)?.title ?? item.kind;
+  return [kind, item.label, item.called && `called ${item.called}`].filter(Boolean).join(", ");
+}
+
+function captionParts(item) {
+  const parts = [];
+  if (item.label) parts.push(make("b", {}, item.label));
+  if (item.called) parts.push(make("span", {}, `${item.label ? " → " : ""}${item.called} ${item.score.toFixed(2)}`));
+  const kind = KIND.get(item.kind)?.title ?? "";
+  parts.push(make("small", {}, MODELS.length > 1 && get("every") ? `${kind} · ${MODELS[item.model].name}` : kind));
+  return parts;
+}
+
+/** The crop, or an empty frame, with the boxes of the truth and of one detector. */
+function picture(item, model, labels = false) {
+  const [x, y, w, h] = item.region;
+  const frame = make("span", { class: "picture" });
+  if (item.crop) frame.append(make("img", { src: `data:image/jpeg;base64,${item.crop}`, alt: "", decoding: "async" }));
+  else frame.classList.add("drawn");
+  const svg = make("svg", { viewBox: `${x} ${y} ${w} ${h}`, preserveAspectRatio: "xMidYMid meet", "aria-hidden": "true" });
+  const unit = Math.max(w, h) / (labels ? 520 : 190);
+  const drawn = item.boxes.filter((box) => box[0] === -1 || box[0] === model);
+  drawn.sort((a, b) => a[7] - b[7]); // what it is about goes on top
+  for (const box of drawn) svg.append(outline(box, unit, labels || (!item.crop && box[7])));
+  frame.append(svg);
+  return frame;
+}
+
+function outline([who, x, y, w, h, text, role, focus], unit, labelled) {
+  const truth = who === -1;
+  const group = make("g", { class: `box ${truth ? "truth" : "said"} ${role}${focus ? " focus" : ""}` });
+  const line = (kind, width) =>
+    make("rect", { x, y, width: w, height: h, class: kind, "stroke-width": (width * unit).toFixed(2) });
+  group.append(line("halo", 4), line("line", truth ? 1.8 : 2.4));
+  if (truth) group.lastChild.setAttribute("stroke-dasharray", `${3 * unit} ${3 * unit}`);
+  if (labelled) {
+    const size = 11 * unit;
+    const at = truth ? y + h - 3 * unit : y + size;
+    group.append(make("text", { x: x + 3 * unit, y: at, "font-size": size.toFixed(2), "stroke-width": (2.6 * unit).toFixed(2) }, text));
+  }
+  return group;
+}
+
+// ---------------------------------------------------------------------- enlarged
+
+function enlarge(at) {
+  current = at;
+  set({ item: at });
+  const box = $("#lightbox");
+  if (!box.open) box.showModal();
+  fillLightbox();
+}
+
+function fillLightbox() {
+  const item = DATA.gallery.items[current];
+  if (!item) return;
+  const model = position().at;
+  const facts = [
+    ["kind", KIND.get(item.kind)?.title],
+    ["true label", item.label],
+    ["called", item.called],
+    ["score", item.score?.toFixed(3)],
+    ["unknownness", item.unknownness],
+    ["example of", MODELS[item.model].name],
+    ["boxes shown", MODELS[model].name],
+    ["image", item.image],
+  ].filter(([, value]) => value !== undefined && value !== "");
+  const list = make("dl", {}, ...facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, String(value)))));
+  const button = (text, action) => {
+    const made = make("button", { type: "button" }, text);
+    made.addEventListener("click", action);
+    return made;
+  };
+  const buttons = make(
+    "div",
+    { class: "tools" },
+    button("← Previous", () => step(-1)),
+    button("Next →", () => step(1)),
+    MODELS.length > 1 ? button("Other detector (m)", nextModel) : null,
+    make("span", { class: "gap" }),
+    button("Close", () => $("#lightbox").close()),
+  );
+  const focused = [...($("#lightbox .tools")?.children ?? [])].indexOf(document.activeElement);
+  $("#lightbox").replaceChildren(picture(item, model, true), list, buttons);
+  if (focused >= 0) buttons.children[focused]?.focus();
+}
+
+function step(by) {
+  const items = chosen();
+  if (!items.length) return;
+  const at = items.indexOf(DATA.gallery.items[current]);
+  const next = items[(at + by + items.length) % items.length];
+  enlarge(DATA.gallery.items.indexOf(next));
+}
+
+function stepFocus(by) {
+  const cards = $$("#cards .card");
+  const at = cards.indexOf(document.activeElement);
+  cards[Math.min(Math.max(at + by, 0), cards.length - 1)]?.focus();
+}
+
+function nextModel() {
+  chooseModel((position().at + 1) % MODELS.length);
+}

@@ -1,0 +1,210 @@
+"""Crops: the piece of an image around a box, with everything that lies in it.
+
+Pixels come from a folder of images, found by file name inside it and nowhere else; an image that is
+not there leaves a drawing of the boxes without pixels. Images may be smaller or larger than the
+ground truth says (a thumbnail set): boxes are scaled.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.evaluation.run import Run
+from openset.findings import refuse
+from openset.report.gallery import Item
+from openset.report.model import Model
+
+SIDE = 224  # longest side of a crop, in pixels
+QUALITY = 80
+MARGIN = 1.9  # side of the region relative to the box
+LEAST = 72.0  # least side of the region, in pixels of the image
+MOST_BOXES = 12
+DEEPEST = 8  # folders of a file name that are looked at
+MOST_PIXELS = 1 << 28  # a larger image is taken for a decompression bomb
+
+Region = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Boxes sorted by image, so that those of one image are a slice."""
+
+    image: NDArray[np.int32]
+    order: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, image: NDArray[np.int32]) -> Boxes:
+        """Sort boxes by their image."""
+        order = np.argsort(image, kind="stable")
+        return cls(image[order], order)
+
+    def on(self, image: int) -> NDArray[np.intp]:
+        """Rows of the boxes on an image."""
+        low, high = np.searchsorted(self.image, [image, image + 1])
+        return self.order[low:high]
+
+
+class Scenes:
+    """Regions of a run's images, and the boxes in them."""
+
+    def __init__(self, run: Run, models: Sequence[Model]) -> None:
+        self.run, self.models = run, models
+        self.objects = models[0].matches.objects
+        self._by_image = Boxes.of(self.objects.image)
+
+    @cached_property
+    def _said(self) -> list[Boxes]:
+        """Per detector, its boxes at its operating point."""
+        found = []
+        for model in self.models:
+            rows = np.flatnonzero(model.called.known | model.called.unknown)
+            boxes = Boxes.of(model.matches.image[rows])
+            found.append(Boxes(boxes.image, rows[boxes.order]))
+        return found
+
+    def image_of(self, item: Item) -> int:
+        """The image of an item."""
+        if item.box >= 0:
+            return int(self.models[item.model].matches.image[item.box])
+        return int(self.objects.image[item.object])
+
+    def anchor(self, item: Item) -> NDArray[np.float64]:
+        """The box in the middle of the crop."""
+        if item.box >= 0:
+            model = self.models[item.model]
+            return np.asarray(model.detections.box[model.matches.row[item.box]])
+        return np.asarray(self.objects.box[item.object])
+
+    def region(self, item: Item) -> Region:
+        """The square around an item, moved and cut to lie inside of the image."""
+        x, y, w, h = np.nan_to_num(self.anchor(item)).tolist()
+        images, at = self.run.truth.images, self.image_of(item)
+        assert images.width is not None
+        assert images.height is not None
+        side = max(MARGIN * max(w, h), LEAST)
+        spans = [
+            _span(x + w / 2, side, float(images.width[at])),
+            _span(y + h / 2, side, float(images.height[at])),
+        ]
+        (left, width), (top, height) = spans
+        return left, top, width, height
+
+    def boxes(self, item: Item) -> list[list[Any]]:
+        """Boxes in an item's region.
+
+        Each is who (-1 for the truth, else the detector), x, y, w, h, text, role, and whether it is
+        what the item is about.
+        """
+        region, image = self.region(item), self.image_of(item)
+        truth = self._by_image.on(image).tolist()
+        found = [[*self._object(row), row == item.object] for row in truth]
+        found = [box for box in found if _meets(box, region)]
+        for at, said in enumerate(self._said):
+            rows = said.on(image)
+            rows = rows[np.argsort(-self.models[at].matches.score[rows], kind="stable")].tolist()
+            mine = item.box if at == item.model else -1
+            inside = [[*self._detection(at, row), row == mine] for row in rows]
+            inside = [box for box in inside if _meets(box, region)]
+            found += [b for n, b in enumerate(inside) if n < MOST_BOXES or b[-1]]
+        return found
+
+    def _object(self, row: int) -> list[Any]:
+        matches = self.models[0].matches
+        unknown = matches.objects.klass[row] == matches.n_known
+        role = "ignored" if matches.objects.ignored[row] else "unknown" if unknown else "known"
+        label = matches.labels[matches.objects.label[row]]
+        return [-1, *_rounded(matches.objects.box[row]), label, role]
+
+    def _detection(self, at: int, row: int) -> list[Any]:
+        model = self.models[at]
+        unknown = bool(model.called.unknown[row])
+        name = "unknown" if unknown else model.classes[model.matches.klass[row]]
+        text = f"{name} {model.matches.score[row]:.2f}"
+        box = model.detections.box[model.matches.row[row]]
+        return [at, *_rounded(box), text, "unknown" if unknown else "known"]
+
+
+def _span(middle: float, side: float, length: float) -> tuple[float, float]:
+    """Start and size of a stretch of about `side`, inside 0 to `length` where that is known."""
+    if not np.isfinite(length) or length <= 0:
+        return middle - side / 2, side
+    side = min(side, length)
+    return min(max(middle - side / 2, 0.0), length - side), side
+
+
+def _rounded(box: NDArray[np.float64]) -> list[float]:
+    return [round(float(value), 1) for value in np.nan_to_num(box)]
+
+
+def _meets(box: list[Any], region: Region) -> bool:
+    x, y, w, h = box[1:5]
+    left, top, width, height = region
+    return bool(x < left + width and x + w > left and y < top + height and y + h > top)
+
+
+class Pixels:
+    """A folder of images."""
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise refuse("OS101", f"no such folder of images: {folder}")
+        self.folder = folder.resolve()
+        self.missing = 0
+
+    def find(self, name: str) -> Path | None:
+        """The file of an image, by its path or the end of it, inside of the folder.
+
+        So it does not matter whether the folder is the one that the file names start from.
+        """
+        parts = PurePosixPath(name.replace("\\", "/")).parts[-DEEPEST:]
+        for start in range(len(parts)):
+            try:
+                path = self.folder.joinpath(*parts[start:]).resolve()
+                if path.is_relative_to(self.folder) and path.is_file():
+                    return path
+            except (OSError, ValueError):  # a name that no file system takes
+                continue
+        return None
+
+    def crop(self, name: str, region: Region, size: tuple[float, float]) -> str | None:
+        """The region as base64 JPEG; None if there is no such image or it cannot be read."""
+        from PIL import Image, UnidentifiedImageError
+
+        path = self.find(name)
+        try:
+            if path is None:
+                raise FileNotFoundError(name)
+            with Image.open(path) as image:
+                if image.width * image.height > MOST_PIXELS:
+                    raise OSError("the image is too large")
+                return _jpeg(image, _scaled(region, size, image.size))
+        except (OSError, UnidentifiedImageError, ValueError, SyntaxError):
+            self.missing += 1
+            return None
+
+
+def _scaled(region: Region, size: tuple[float, float], real: tuple[int, int]) -> Region:
+    """A region as left, top, right, bottom in the pixels of the file."""
+    fx, fy = (r / s if np.isfinite(s) and s > 0 else 1.0 for r, s in zip(real, size, strict=True))
+    left, top, width, height = region
+    return left * fx, top * fy, (left + width) * fx, (top + height) * fy
+
+
+def _jpeg(image: Any, box: Region) -> str:
+    """A piece of an image, no larger than its own pixels; beyond the edges it is black."""
+    left, top = round(box[0]), round(box[1])
+    right, bottom = max(round(box[2]), left + 1), max(round(box[3]), top + 1)
+    piece = image.crop((left, top, right, bottom)).convert("RGB")
+    piece.thumbnail((SIDE, SIDE))
+    stream = io.BytesIO()
+    piece.save(stream, "JPEG", quality=QUALITY, optimize=True)
+    return base64.b64encode(stream.getvalue()).decode("ascii")

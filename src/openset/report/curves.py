@@ -1,0 +1,155 @@
+"""Curves: the points that the charts draw, as plain rows.
+
+Every row names its detector. Fractions are rounded to five decimals: a picture shows no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.metrics import Value
+from openset.report.flow import Flow
+from openset.report.model import Model
+
+Row = dict[str, Any]
+RATIOS = np.linspace(0, 5, 51)
+
+
+@dataclass(frozen=True, slots=True)
+class Roc:
+    """False- and true-positive rates of unknownness at every position of the second slider."""
+
+    false: NDArray[np.float64]
+    true: NDArray[np.float64]
+
+
+def known_precision_recall(models: Sequence[Model]) -> list[Row]:
+    """Precision and recall of known classes, all boxes pooled, along the score slider."""
+    rows = []
+    for model in models:
+        table = model.sliders
+        for level, flow in zip(table.score.tolist(), table.along_score, strict=True):
+            rows += _point(model, flow.known_recall, flow.known_precision, level)
+    return rows
+
+
+def unknown_precision_recall(models: Sequence[Model]) -> list[Row]:
+    """Precision and recall of what is called unknown, along the second slider."""
+    rows = []
+    for model in models:
+        table, i = model.sliders, model.position[0]
+        for j, level in enumerate(table.second.tolist()):
+            flow = table.count(i, j)
+            if flow.unknown_recall:
+                rows += _point(model, flow.unknown_recall, flow.unknown_precision, level)
+    return rows
+
+
+def _point(model: Model, x: float | None, y: float | None, level: float) -> list[Row]:
+    if x is None or y is None:
+        return []
+    return [{"model": model.title, "x": _short(x), "y": _short(y), "level": _short(level)}]
+
+
+def precision_by_ratio(models: Sequence[Model]) -> list[Row]:
+    """Precision of known classes at the operating point as the world gets wilder."""
+    rows = []
+    for model in models:
+        table = model.sliders
+        if not table.ratio:
+            continue
+        closed, wild = (table.count(*model.position, weight) for weight in (0.0, 1.0))
+        for ratio in RATIOS.tolist():
+            value = _mixed(closed, wild, ratio / table.ratio)
+            rows += _point(model, ratio, value, ratio)
+    return rows
+
+
+def _mixed(closed: Flow, all_: Flow, weight: float) -> float | None:
+    """Precision when what lies on wild images counts `weight` times."""
+    right, boxes = (
+        getattr(closed, name) + weight * (getattr(all_, name) - getattr(closed, name))
+        for name in ("known_right", "boxes_known")
+    )
+    return right / boxes if boxes else None
+
+
+def wilderness_by_ratio(models: Sequence[Model]) -> list[Row]:
+    """Wilderness Impact against the wilderness ratio, as far as the data reach."""
+    return _parts({m.title: m.evaluation.value("wilderness_curve") for m in models})
+
+
+def wilderness_by_recall(models: Sequence[Model]) -> list[Row]:
+    """Wilderness Impact against the recall of known classes."""
+    rows = []
+    for model in models:
+        for recall in np.arange(1, 20) / 20:
+            value = model.evaluation.value("wilderness_impact", recall=float(recall)).value
+            if value is not None:
+                rows.append({"model": model.title, "x": _short(recall), "y": _short(value)})
+    return rows
+
+
+def errors_by_score(models: Sequence[Model]) -> list[Row]:
+    """Open-set errors (A-OSE) that a least score leaves."""
+    rows = []
+    for model in models:
+        levels = model.sliders.score
+        scores = np.sort(model.matches.score[model.matches.open_set_errors])
+        above = len(scores) - np.searchsorted(scores, levels, side="left")
+        for level, n in zip(levels.tolist(), above.tolist(), strict=True):
+            rows.append({"model": model.title, "x": _short(level), "y": n})
+    return rows
+
+
+def errors_by_recall(models: Sequence[Model]) -> list[Row]:
+    """Open-set errors (A-OSE) up to a recall of each known class."""
+    return _parts({m.title: m.evaluation.value("a_ose_at_recall") for m in models})
+
+
+def _parts(values: Mapping[str, Value]) -> list[Row]:
+    return [
+        {"model": name, "x": float(level), "y": _short(y)}
+        for name, value in values.items()
+        for level, y in value.parts.items()
+        if y is not None
+    ]
+
+
+def roc(model: Model) -> Roc | None:
+    """Detections on wild images accepted, against those on closed-set images: AUROC's curve.
+
+    As in the metric, in-distribution is positive, and a detection is accepted if its unknownness
+    does not exceed the level.
+    """
+    matches = model.matches
+    if matches.unknownness is None:
+        return None
+    keep = matches.score >= matches.protocol.minimum_score
+    wild = matches.wild[matches.image]
+    sides = [np.sort(matches.unknownness[keep & side]) for side in (wild, ~wild)]
+    if not all(map(len, sides)):
+        return None
+    levels = model.sliders.second
+    false, true = (np.searchsorted(side, levels, side="right") / len(side) for side in sides)
+    return Roc(false, true)
+
+
+def roc_points(models: Sequence[Model]) -> list[Row]:
+    """The ROC curves of all detectors that have an unknownness."""
+    rows = []
+    for model in models:
+        curve = roc(model)
+        if curve is not None:
+            pairs = zip(curve.false.tolist(), curve.true.tolist(), strict=True)
+            rows += [{"model": model.title, "x": _short(x), "y": _short(y)} for x, y in pairs]
+    return rows
+
+
+def _short(value: float) -> float:
+    return round(float(value), 5)

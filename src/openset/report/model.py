@@ -1,0 +1,117 @@
+"""Model: one detector of a run at its operating point, as all sections of the report see it.
+
+The operating point is where the known classes have their best F1 over all boxes; what is unknown is
+taken as the detector labels it, or, if it labels nothing so, as the unknownness that keeps 95 % of
+the known objects. Chosen on the data that it is shown on, so it flatters every detector alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.evaluation.result import Evaluation
+from openset.evaluation.run import Run
+from openset.findings import UsageError
+from openset.matching import Matches
+from openset.report.flow import Called, Flow, Targets, called, fates, targets
+from openset.report.names import distinct
+from openset.report.presets import Preset, presets
+from openset.report.sliders import Sliders, score_levels, sliders
+from openset.tables import Detections
+
+LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A detector at its operating point.
+
+    Attributes:
+        name: What it is called in the run.
+        title: What it is called where people read it: the same, unless that is too long.
+        index: Its place in the run.
+        evaluation: Its numbers.
+        detections: What it said.
+        matches: What the numbers were computed from.
+        sliders: Its boxes on the ladders of the sliders.
+    """
+
+    name: str
+    title: str
+    index: int
+    evaluation: Evaluation
+    detections: Detections
+    matches: Matches
+    sliders: Sliders
+
+    @cached_property
+    def presets(self) -> tuple[Preset, ...]:
+        """Named positions; the first is the operating point."""
+        return presets(self.sliders)
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """The operating point, as positions of the sliders."""
+        first = self.presets[0]
+        return first.i or 0, self.sliders.rest if first.j is None else first.j
+
+    @property
+    def score(self) -> float:
+        """The least score at the operating point."""
+        return float(self.sliders.score[self.position[0]])
+
+    @property
+    def second(self) -> float:
+        """The second threshold at the operating point."""
+        return float(self.sliders.second[self.position[1]])
+
+    @cached_property
+    def flow(self) -> Flow:
+        """What becomes of objects there."""
+        return self.sliders.count(*self.position)
+
+    @cached_property
+    def targets(self) -> Targets:
+        """The object each box speaks of."""
+        return targets(self.matches)
+
+    @cached_property
+    def called(self) -> Called:
+        """What boxes are called there."""
+        return called(self.matches, self.score, self.second)
+
+    @cached_property
+    def fates(self) -> NDArray[np.int8]:
+        """What becomes of each object there."""
+        return fates(self.matches, self.called, self.targets)
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """Known classes, then "unknown"."""
+        return (*self.matches.vocabulary.known, "unknown")
+
+
+def models_of(run: Run) -> tuple[Model, ...]:
+    """The detectors of a run, on a common ladder of scores."""
+    matched = {name: _matches(name, one) for name, one in run.evaluations.items()}
+    levels = score_levels(np.concatenate([matches.score for matches in matched.values()]))
+    shown = distinct(matched, LONGEST_NAME)
+    return tuple(
+        Model(
+            name, shown[at], at, run.evaluations[name], run.detections[name], m, sliders(m, levels)
+        )
+        for at, (name, m) in enumerate(matched.items())
+    )
+
+
+def _matches(name: str, evaluation: Evaluation) -> Matches:
+    if evaluation.matches is None:
+        raise UsageError(
+            f"the result of {name!r} was read from a file without its matches; "
+            "load the whole run folder, or evaluate again"
+        )
+    return evaluation.matches

@@ -1,0 +1,33 @@
+"""Names: how anything that came from a file is shown: on one line, and never long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+LONGEST = 120
+
+
+def short(name: object, longest: int = LONGEST) -> str:
+    """A name on one line, cut in the middle if it is long.
+
+    >>> short("a" * 50, 11)
+    'aaaaa…aaaaa'
+    """
+    text = " ".join(str(name).split()) or "(no name)"
+    if len(text) <= longest:
+        return text
+    half = (longest - 1) // 2
+    return f"{text[:half]}…{text[-half:]}"
+
+
+def distinct(names: Iterable[str], longest: int) -> list[str]:
+    """Short names that differ if the names do.
+
+    >>> distinct(["a" * 50, "a" * 60, "b"], 11)
+    ['aaaaa…aaaaa', 'aaaaa…aaaaa (2)', 'b']
+    """
+    found: list[str] = []
+    for name in (short(name, longest) for name in names):
+        again = sum(other == name or other.startswith(f"{name} (") for other in found)
+        found.append(f"{name} ({again + 1})" if name in found else name)
+    return found

@@ -1,0 +1,262 @@
+"""Page: the HTML report of a run, in one file.
+
+Opens from disk, needs no network and no server, and is byte-identical for identical runs. Every
+name that came from a file is escaped where it enters the page; a content security policy forbids
+the page all network access and every script but its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openset import __version__
+from openset.evaluation.run import Run
+from openset.findings import Finding
+from openset.formats._files import replacing
+from openset.report import scripts
+from openset.report.absorption import absorption
+from openset.report.breakdown import Slice, breakdown
+from openset.report.charts import curve_figures
+from openset.report.crops import Pixels
+from openset.report.gallery import LIMIT, choose
+from openset.report.model import Model, models_of
+from openset.report.names import short
+from openset.report.pairs import pairs
+from openset.report.payload import (
+    embedded,
+    figures_payload,
+    gallery_payload,
+    image_names,
+    sliders_payload,
+)
+from openset.report.scoreboard import comparisons, scoreboard
+from openset.report.verdict import grouped, listed, verdict
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).with_name("templates")
+LIKELY = 0.8  # least chance of a background box to be an object, for "likely"
+MOST_SUSPECTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """An entry of the page's navigation."""
+
+    key: str
+    short: str
+
+
+SECTIONS = (
+    Section("verdict", "Verdict"),
+    Section("provenance", "Provenance"),
+    Section("scoreboard", "Scoreboard"),
+    Section("flow", "Operating point"),
+    Section("curves", "Curves"),
+    Section("absorption", "Where unknowns go"),
+    Section("gallery", "Gallery"),
+    Section("slices", "Strata"),
+    Section("comparison", "Comparison"),
+    Section("health", "Health"),
+    Section("glossary", "Glossary"),
+)
+
+
+def write(run: Run, path: Path, *, images: Path | None = None, crops: int = LIMIT) -> Path:
+    """Write the report of a run.
+
+    Args:
+        run: Several detectors on one benchmark, evaluated.
+        path: Where to write; the file appears whole or not at all.
+        images: The folder of the images, for the gallery; without it the gallery draws boxes only.
+        crops: Most examples in the gallery.
+
+    Returns:
+        The path.
+    """
+    text = render(run, images=images, crops=crops)
+    with replacing(Path(path), folder=False) as target:
+        target.write_text(text, "utf-8", newline="\n")
+    return Path(path)
+
+
+def render(run: Run, *, images: Path | None = None, crops: int = LIMIT) -> str:
+    """The report of a run, as text."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        library = pool.submit(scripts.library)  # takes a second and knows nothing of the run
+        pixels = None if images is None else Pixels(Path(images))
+        context = _context(run, models_of(run), pixels, crops)
+        inline = [library.result(), scripts.own()]
+    from markupsafe import Markup
+
+    trusted = {
+        "style": Markup(scripts.style()),  # noqa: S704 - our own files
+        "scripts": [Markup(text) for text in inline],  # noqa: S704 - our own files
+        "script_hashes": Markup(scripts.allowed(inline)),  # noqa: S704 - base64
+        "payload": Markup(embedded(context.pop("payload"))),  # noqa: S704 - escaped there
+    }
+    return _environment().get_template("page.html.j2").render(**context, **trusted)
+
+
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"short": short, "grouped": grouped}
+    return environment
+
+
+def _context(
+    run: Run, models: tuple[Model, ...], pixels: Pixels | None, crops: int
+) -> dict[str, Any]:
+    """Everything the templates show."""
+    names = [model.title for model in models]
+    figures = curve_figures(models)
+    tables = [absorption(model) for model in models]
+    found = _findings(run)
+    gallery = gallery_payload(run, models, choose(models, crops), pixels)
+    glossary = _glossary(run, models, found)
+    origin = models[0].evaluation.provenance
+    return {
+        "title": _title(names),
+        "version": __version__,
+        "sections": [s for s in SECTIONS if s.key != "comparison" or len(models) > 1],
+        "headline": models[0].evaluation.headline(),
+        "names": names,
+        "models": models,
+        "verdict": verdict(models, tables, comparisons(models), [f for _, f in found]),
+        "board": scoreboard(models),
+        "resamples": origin.resamples,
+        "iou": f"{run.protocol.iou[0]:g}",
+        "figures": figures,
+        "absorptions": tables,
+        "heat": _heat,
+        "gallery_note": _gallery_note(len(gallery["items"]), pixels),
+        "slices": _nested(breakdown(run.truth, models)),
+        "pairs": pairs(models, image_names(run)),
+        "findings": found,
+        "missing": [_missing_labels(model) for model in models],
+        "origin": origin,
+        "ledgers": [_ledger(model) for model in models],
+        "command": run.command,
+        "glossary": glossary,
+        "terms": frozenset(entry.name for _, entries in glossary for entry in entries),
+        "payload": {
+            "sliders": sliders_payload(models),
+            "figures": figures_payload(figures),
+            "gallery": gallery,
+        },
+    }
+
+
+def _title(names: Sequence[str]) -> str:
+    who = listed([short(name, 40) for name in names])
+    verb, subject = ("does", "it was") if len(names) == 1 else ("do", "they were")
+    return f"What {who} {verb} with objects {subject} never taught"
+
+
+def _heat(part: int, whole: int) -> int:
+    """How strongly a cell is tinted: 0 to 5."""
+    return 0 if not part else 1 + min(4, int(5 * part / whole))
+
+
+def _gallery_note(count: int, pixels: Pixels | None) -> str:
+    if pixels is None:
+        return f"{count} examples, drawn without pixels: give the images to see them."
+    if pixels.missing == count:
+        return (
+            f"{count} examples, drawn without pixels: none of their images is in the folder given."
+        )
+    missing = f" The images of {pixels.missing} were not found." if pixels.missing else ""
+    return f"{count} examples.{missing}"
+
+
+def _nested(
+    slices: Sequence[Slice],
+) -> list[tuple[str, list[tuple[str, list[tuple[str, list[Slice]]]]]]]:
+    """Slices by stratum, role and name; each name with one slice per detector."""
+    nested = []
+    for stratum, pieces in groupby(slices, key=lambda piece: piece.stratum):
+        of_stratum, roles = list(pieces), []
+        for role in ("unknown", "known"):
+            chosen = [piece for piece in of_stratum if piece.role == role]
+            names = dict.fromkeys(piece.name for piece in chosen)
+            rows = [(name, [piece for piece in chosen if piece.name == name]) for name in names]
+            if rows:
+                roles.append((role, rows))
+        nested.append((stratum, roles))
+    return nested
+
+
+def _findings(run: Run) -> list[tuple[str, Finding]]:
+    """Findings with what they are about, the most serious first."""
+    found = [("ground truth", finding) for finding in run.truth_findings]
+    found += [(name, finding) for name, findings in run.findings.items() for finding in findings]
+    rank = {"error": 0, "warning": 1, "note": 2}
+    return sorted(found, key=lambda pair: rank[pair[1].level.value])
+
+
+def _missing_labels(model: Model) -> dict[str, Any]:
+    """How many boxes on the background are likely objects that nobody labelled."""
+    from openset.diagnosis.missing_labels import missing_labels
+
+    found = missing_labels(
+        model.matches, model.detections, limit=MOST_SUSPECTS, minimum_score=model.score
+    )
+    likely = [suspect for suspect in found.suspects if suspect.probability >= LIKELY]
+    labels = Counter(suspect.label for suspect in likely).most_common(3)
+    return {
+        "model": model.title,
+        "candidates": found.candidates,
+        "likely": len(likely),
+        "more": len(likely) == MOST_SUSPECTS,
+        "per_image": len(likely) / max(model.matches.n_images, 1),
+        "labels": ", ".join(f"{label} ({n})" for label, n in labels) or "–",
+    }
+
+
+def _ledger(model: Model) -> str:
+    """Where a detector's boxes come from, as its file says."""
+    import json
+
+    from openset.evaluation.result import plain
+
+    said = model.detections.provenance
+    return short(json.dumps(plain(said), indent=1, sort_keys=True), 4000) if said else ""
+
+
+def _glossary(
+    run: Run, models: Sequence[Model], findings: Sequence[tuple[str, Finding]]
+) -> list[tuple[str, list[Any]]]:
+    """The explanations of what this report shows."""
+    from openset.explain import entries
+
+    shown = {*models[0].evaluation.values, run.protocol.name, *(f.code for _, f in findings)}
+    titles = {
+        "metric": "Metrics",
+        "error": "Error types",
+        "taxonomy": "Open-set object detection, three problems",
+        "term": "Terms",
+        "protocol": "Protocol",
+        "code": "Findings",
+    }
+    always = ("term", "taxonomy")
+    found = []
+    for kind, title in titles.items():
+        chosen = [e for e in entries() if e.kind == kind and (kind in always or e.name in shown)]
+        if chosen:
+            found.append((title, chosen))
+    return found

@@ -1,0 +1,138 @@
+"""Payload: what the page's scripts work on, as JSON inside of the page.
+
+Columns travel as base64 of little-endian bytes. The text is safe inside of a script element: no
+name, however hostile, can close it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.evaluation.result import plain
+from openset.evaluation.run import Run
+from openset.report.charts import Figure
+from openset.report.crops import Pixels, Scenes
+from openset.report.curves import roc
+from openset.report.gallery import DISAGREE, KINDS, Item
+from openset.report.model import Model
+from openset.report.names import short
+from openset.report.sliders import Claims
+
+
+def embedded(document: object) -> str:
+    """JSON that may stand between script tags.
+
+    >>> "<" in embedded({"name": "</script><b>"})
+    False
+    """
+    text = json.dumps(plain(document), separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def sliders_payload(models: Sequence[Model]) -> dict[str, Any]:
+    """What the operating point needs."""
+    table = models[0].sliders
+    return {
+        "unknown": _bytes(table.unknown.astype(np.uint8)),
+        "wild": _bytes(table.wild.astype(np.uint8)),
+        "closedImages": table.closed_images,
+        "wildImages": table.wild_images,
+        "ratio": table.ratio,
+        "models": [_model(model) for model in models],
+    }
+
+
+def _model(model: Model) -> dict[str, Any]:
+    table, curve = model.sliders, roc(model)
+    return {
+        "name": model.title,
+        "score": table.score.tolist(),
+        "second": table.second.tolist(),
+        "byScore": table.by_score,
+        "rest": table.rest,
+        "saysUnknown": table.says_unknown,
+        "start": list(model.position),
+        "presets": [{"name": p.name, "title": p.title, "i": p.i, "j": p.j} for p in model.presets],
+        "right": _claims(table.right),
+        "wrong": _claims(table.wrong),
+        "alien": _claims(table.alien),
+        "boxes": _bytes(table.boxes),
+        "times": _bytes(table.times.astype("<u4")),
+        "roc": None if curve is None else [curve.false.tolist(), curve.true.tolist()],
+    }
+
+
+def _claims(claims: Claims) -> dict[str, str]:
+    return {"sizes": _bytes(claims.sizes), "s": _bytes(claims.s), "u": _bytes(claims.u)}
+
+
+def _bytes(column: NDArray[Any]) -> str:
+    return base64.b64encode(np.ascontiguousarray(column).tobytes()).decode("ascii")
+
+
+def figures_payload(figures: Sequence[Figure]) -> dict[str, Any]:
+    """The charts, by name."""
+    return {f.name: {"cursor": f.cursor, "spec": f.spec} for f in figures if f.spec}
+
+
+def image_names(run: Run) -> list[str]:
+    """What images are called: their file names, or else their ids."""
+    images = run.truth.images
+    names = images.id if images.file_name is None else images.file_name
+    return [
+        str(name) or str(id_) for name, id_ in zip(names.tolist(), images.id.tolist(), strict=True)
+    ]
+
+
+def gallery_payload(
+    run: Run, models: Sequence[Model], items: Sequence[Item], pixels: Pixels | None
+) -> dict[str, Any]:
+    """The gallery: its kinds, and its items with their crops and boxes."""
+    names, scenes = image_names(run), Scenes(run, models)
+    kinds = [{"name": k.name, "title": k.title, "note": k.note} for k in KINDS]
+    kinds.append(
+        {
+            "name": DISAGREE,
+            "title": "Detectors disagree",
+            "note": "One of the first two detectors gets the object right, the other does not.",
+        }
+    )
+    return {"kinds": kinds, "items": [_item(item, scenes, names, pixels) for item in items]}
+
+
+def _item(
+    item: Item, scenes: Scenes, names: Sequence[str], pixels: Pixels | None
+) -> dict[str, Any]:
+    model, image = scenes.models[item.model], scenes.image_of(item)
+    matches, region = model.matches, scenes.region(item)
+    found: dict[str, Any] = {
+        "model": item.model,
+        "kind": item.kind,
+        "image": short(names[image]),
+        "region": [round(value, 1) for value in region],
+        "anchor": [round(float(value), 1) for value in np.nan_to_num(scenes.anchor(item))],
+        "boxes": [[*box[:5], short(box[5], 40), box[6], int(box[7])] for box in scenes.boxes(item)],
+        "label": "",
+        "called": "",
+    }
+    if item.object >= 0:
+        found["label"] = short(matches.labels[matches.objects.label[item.object]])
+    if item.box >= 0:
+        unknown = bool(model.called.unknown[item.box])
+        name = "unknown" if unknown else model.classes[matches.klass[item.box]]
+        found |= {"called": short(name), "score": round(float(matches.score[item.box]), 3)}
+        if matches.unknownness is not None:
+            found["unknownness"] = float(f"{matches.unknownness[item.box]:.4g}")
+    if pixels is not None:
+        images = scenes.run.truth.images
+        assert images.width is not None
+        assert images.height is not None
+        size = (float(images.width[image]), float(images.height[image]))
+        found["crop"] = pixels.crop(names[image], region, size)
+    return found

@@ -1,0 +1,256 @@
+"""Sliders: everything the page needs to count a flow at any position of its sliders.
+
+Thresholds stand on a ladder of levels. Of a box only the number of rungs it clears is kept, so that
+the page compares small integers and its counts are exactly those of `flow.operating_flow` at the
+level's value. A box with `s` rungs of score and `u` rungs of the second threshold is kept at
+position (i, j) if ``s > i``, and is then called unknown if ``u > j``, else by its known class.
+Boxes labelled unknown have no other name: they take no part where they would be called known.
+
+Boxes that speak of no object are grouped and counted. Of those that do, an object needs only the
+ones that no other box makes redundant (the Pareto front of `s` and `u`). So a page of half a
+million boxes stays small, and nothing is sampled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.matching import Matches
+from openset.report.flow import (
+    MISSED,
+    NO_PART,
+    NOTHING,
+    RIGHT,
+    UNKNOWN,
+    WRONG,
+    Flow,
+    targets,
+)
+
+RUNGS = 201
+ALWAYS = 255  # rungs of a box that a slider does not concern
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class Claims:
+    """What boxes say about objects: for every object a run of (s, u), its size in `sizes`."""
+
+    sizes: Bytes
+    s: Bytes
+    u: Bytes
+
+    @cached_property
+    def object(self) -> NDArray[np.intp]:
+        """The object of each claim."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class Sliders:
+    """One detector's boxes and objects, as rungs.
+
+    Attributes:
+        score: Levels of the first slider, ascending.
+        second: Levels of the second slider, ascending.
+        by_score: Whether the second threshold is the least score of boxes labelled unknown.
+        unknown: Per object that counts: its role.
+        wild: Per object that counts: whether its image is wild.
+        right: Claims by boxes of the object's class, which hold while these are called known.
+        wrong: Claims by boxes of another known class, likewise.
+        alien: Claims by boxes called unknown.
+        boxes: Groups of boxes: s, u, flags (1 labelled unknown, 2 on a wild image, 4 on the
+            background when called known, 8 the same when called unknown, 16 takes part when called
+            known, 32 when called unknown).
+        times: How many boxes are in each group.
+        closed_images: Closed-set images.
+        wild_images: Wild images.
+    """
+
+    score: NDArray[np.float64]
+    second: NDArray[np.float64]
+    by_score: bool
+    unknown: NDArray[np.bool_]
+    wild: NDArray[np.bool_]
+    right: Claims
+    wrong: Claims
+    alien: Claims
+    boxes: Bytes
+    times: NDArray[np.uint32]
+    closed_images: int
+    wild_images: int
+
+    @property
+    def ratio(self) -> float:
+        """Wild images per closed-set image of the data."""
+        return self.wild_images / self.closed_images if self.closed_images else 0.0
+
+    @property
+    def rest(self) -> int:
+        """The position of the second slider that changes nothing."""
+        return 0 if self.by_score else len(self.second) - 1
+
+    @property
+    def says_unknown(self) -> bool:
+        """Whether the second slider does anything: some box is, or can be, called unknown."""
+        return not self.by_score or bool((self.boxes[:, 2] & 1).any())
+
+    @cached_property
+    def along_score(self) -> tuple[Flow, ...]:
+        """The flow at every position of the first slider, the second at rest."""
+        return tuple(self.count(i, self.rest) for i in range(len(self.score)))
+
+    def count(self, i: int, j: int, weight: float = 1.0) -> Flow:
+        """The flow at two positions, with wild images counted `weight` times."""
+        n = len(self.unknown)
+        right, wrong, alien = (
+            np.bincount(claims.object[active], minlength=n) > 0
+            for claims, active in (
+                (self.right, (self.right.s > i) & (self.right.u <= j)),
+                (self.wrong, (self.wrong.s > i) & (self.wrong.u <= j)),
+                (self.alien, (self.alien.s > i) & (self.alien.u > j)),
+            )
+        )
+        fate = np.select([right, wrong, alien], [RIGHT, WRONG, UNKNOWN], MISSED)
+        cell = (self.unknown * 4 + fate) * 2 + self.wild
+        once = np.array([1.0, weight])
+        known, unknown = (np.bincount(cell, minlength=16).reshape(2, 4, 2) @ once).tolist()
+        both = np.bincount(self.wild[self.unknown & wrong & alien], minlength=2)
+        return Flow(
+            known_right=known[RIGHT],
+            known_wrong=known[WRONG],
+            known_unknown=known[UNKNOWN],
+            known_missed=known[MISSED],
+            unknown_unknown=unknown[UNKNOWN],
+            unknown_wrong=unknown[WRONG],
+            unknown_missed=unknown[MISSED],
+            unknown_both=float(both @ once),
+            images=self.closed_images + weight * self.wild_images,
+            **self._count_boxes(i, j, weight),
+        )
+
+    def _count_boxes(self, i: int, j: int, weight: float) -> dict[str, float]:
+        s, u, flags = self.boxes.T
+        kept, above = s > i, u > j
+        known, unknown = kept & ~above, kept & above
+        wild = flags & 2 != 0
+        counted = {
+            "background_wrong": known & (flags & 4 != 0),
+            "background_unknown": unknown & (flags & 8 != 0),
+            "boxes_known": known & (flags & 16 != 0),
+            "boxes_unknown": unknown & (flags & 32 != 0),
+        }
+        return {
+            name: float(self.times[mask & ~wild].sum() + weight * self.times[mask & wild].sum())
+            for name, mask in counted.items()
+        }
+
+
+def sliders(matches: Matches, score: NDArray[np.float64]) -> Sliders:
+    """Encode matched detections on a ladder of score levels (`score_levels`)."""
+    by_score = matches.unknownness is None
+    second = score if by_score else second_levels(matches)
+    s, u = _rungs(matches, score, second)
+    target = targets(matches)
+    counts = ~matches.objects.ignored
+    place = np.append(np.cumsum(counts) - 1, [0, 0])
+    named, alien = np.flatnonzero(target.known >= 0), np.flatnonzero(target.unknown >= 0)
+    fits = matches.objects.klass[target.known[named]] == matches.klass[named]
+    n = int(counts.sum())
+
+    def claims(rows: NDArray[np.intp], objects: NDArray[np.int32], *, large_u: bool) -> Claims:
+        return _front(place[objects[rows]], s[rows], u[rows], n, large_u=large_u)
+
+    boxes, times = _groups(matches, s, u, target)
+    return Sliders(
+        score=score,
+        second=second,
+        by_score=by_score,
+        unknown=(matches.objects.klass == matches.n_known)[counts],
+        wild=matches.wild[matches.objects.image][counts],
+        right=claims(named[fits], target.known, large_u=False),
+        wrong=claims(named[~fits], target.known, large_u=False),
+        alien=claims(alien, target.unknown, large_u=True),
+        boxes=boxes,
+        times=times,
+        closed_images=int((~matches.wild).sum()),
+        wild_images=int(matches.wild.sum()),
+    )
+
+
+def score_levels(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The ladder of scores: 0 to 1 in steps of 0.005, or the range of the scores if they leave it.
+
+    >>> score_levels(np.array([0.2, 0.9]))[[0, 1, 200]].tolist()
+    [0.0, 0.005, 1.0]
+    """
+    low, high = float(scores.min(initial=0.0)), float(scores.max(initial=1.0))
+    if low >= 0 and high <= 1:
+        return np.arange(RUNGS) / (RUNGS - 1)
+    return np.linspace(low, high, RUNGS)
+
+
+def second_levels(matches: Matches) -> NDArray[np.float64]:
+    """The ladder of unknownness: quantiles, from "everything is unknown" to "nothing is"."""
+    values = matches.unknownness
+    if values is None or not len(values):
+        return np.zeros(1)
+    inner = np.quantile(values, np.linspace(0, 1, RUNGS - 1), method="inverted_cdf")
+    return np.unique(np.append(inner, np.nextafter(inner[0], -np.inf)))
+
+
+def _rungs(
+    matches: Matches, score: NDArray[np.float64], second: NDArray[np.float64]
+) -> tuple[Bytes, Bytes]:
+    """Rungs of each box on both ladders."""
+    s = np.searchsorted(score, matches.score, side="right")
+    said = matches.labelled_unknown
+    if matches.unknownness is None:
+        return np.where(said, ALWAYS, s).astype(np.uint8), np.where(said, s, 0).astype(np.uint8)
+    u = np.searchsorted(second, matches.unknownness, side="left")
+    return s.astype(np.uint8), np.where(said, ALWAYS, u).astype(np.uint8)
+
+
+def _front(objects: NDArray[np.intp], s: Bytes, u: Bytes, n: int, *, large_u: bool) -> Claims:
+    """Per object, the claims that no other claim outlasts under both sliders."""
+    good = u.astype(np.int16) if large_u else -u.astype(np.int16)
+    order = np.lexsort((-good, -s.astype(np.int16), objects))
+    objects, s, u, good = objects[order], s[order], u[order], good[order]
+    # Falling s within an object: a claim stays if its `good` beats all before it. Objects are set
+    # apart by an offset larger than the range of `good`, so that one running maximum serves all.
+    lifted = good + objects.astype(np.int64) * 1024
+    before = np.maximum.accumulate(lifted)
+    stays = np.ones(len(objects), np.bool_)
+    stays[1:] = lifted[1:] > before[:-1]
+    sizes = np.bincount(objects[stays], minlength=n).astype(np.uint8)
+    return Claims(sizes, s[stays], u[stays])
+
+
+def _groups(
+    matches: Matches, s: Bytes, u: Bytes, target: tuple[NDArray[np.int32], NDArray[np.int32]]
+) -> tuple[Bytes, NDArray[np.uint32]]:
+    known, unknown = target
+    flags = (
+        matches.labelled_unknown * 1
+        + matches.wild[matches.image] * 2
+        + (known == NOTHING) * 4
+        + (unknown == NOTHING) * 8
+        + (known != NO_PART) * 16
+        + (unknown != NO_PART) * 32
+    )
+    key = (s.astype(np.int64) << 16) | (u.astype(np.int64) << 8) | flags
+    found, times = np.unique(key, return_counts=True)
+    columns = [found >> 16, found >> 8 & 255, found & 255]
+    return np.stack(columns, axis=1).astype(np.uint8), times.astype(np.uint32)
+
+
+def weight_of(table: Sliders, ratio: float | None) -> float:
+    """How often a wild image counts at a wilderness ratio."""
+    if ratio is None or not table.ratio:
+        return 1.0
+    return ratio * table.closed_images / table.wild_images

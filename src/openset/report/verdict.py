@@ -1,0 +1,199 @@
+"""Verdict: the report in a few sentences that an engineer understands.
+
+Generated from the flow at the operating points, the paired comparison and the findings. Every
+sentence names the section that proves it. Nothing is said that was not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from openset.evaluation.comparison import Comparison
+from openset.findings import Finding, Level
+from openset.metrics import table
+from openset.report.absorption import Absorption
+from openset.report.flow import Flow
+from openset.report.model import Model
+from openset.report.names import short
+
+NOTABLE = 0.05  # share of unknown objects, or loss of precision, that is pointed out
+_COMPARED = ("nose", "unknown_recall", "ap_known", "ap_unknown", "wilderness_impact", "auroc")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, and the section that proves it."""
+
+    text: str
+    section: str
+    tone: str = "plain"
+
+
+def verdict(
+    models: Sequence[Model],
+    absorptions: Sequence[Absorption],
+    against: Sequence[Comparison | None],
+    findings: Sequence[Finding],
+) -> tuple[Sentence, ...]:
+    """What to know, most important first."""
+    said: list[Sentence] = []
+    for model, table_ in zip(models, absorptions, strict=True):
+        said += [*_unknowns(model, table_), *(_wilderness(model) if len(models) < 3 else ())]
+    for model, comparison in zip(models, against, strict=True):
+        if comparison is not None:
+            said += _difference(models[0], model, comparison)
+    return (*said, *_worst(findings))
+
+
+def _unknowns(model: Model, absorbed: Absorption) -> Iterator[Sentence]:
+    flow = model.flow
+    if not flow.unknown:
+        yield Sentence(
+            f"There is no unknown object in the ground truth, so {model.title} was not put to the "
+            "question.",
+            "health",
+            "bad",
+        )
+        return
+    wrong = share(flow.unknown_wrong, flow.unknown)
+    seen, lost = (percent(n / flow.unknown) for n in (flow.unknown_unknown, flow.unknown_missed))
+    if model.sliders.says_unknown:
+        rest = f", calls {seen} only unknown and misses {lost}"
+    else:
+        rest = " and is silent about the others; it never says “unknown”"
+    yield Sentence(
+        f"At its best F1 ({_thresholds(model)}) {model.title} gives {wrong} of the unknown "
+        f"objects a known name{_mostly(absorbed)}{rest}.",
+        "absorption",
+        "bad" if flow.unknown_wrong > NOTABLE * flow.unknown else "plain",
+    )
+
+
+def _thresholds(model: Model) -> str:
+    """The operating point in words; a second threshold only where it does something."""
+    packed = model.sliders
+    score = f"score ≥ {model.score:.3g}"
+    if not packed.says_unknown or model.position[1] == packed.rest:
+        return score
+    what = "score ≥" if packed.by_score else "unknownness >"
+    return f"{score}, unknown: {what} {model.second:.3g}"
+
+
+def _mostly(absorbed: Absorption) -> str:
+    if not absorbed.classes:
+        return ""
+    known = sum(sum(row.counts[:-2]) for row in absorbed.rows)
+    first = sum(row.counts[0] for row in absorbed.rows)
+    return f" (most often “{short(absorbed.classes[0], 40)}”, {share(first, known)} of those)"
+
+
+def _wilderness(model: Model) -> Iterator[Sentence]:
+    table_ = model.sliders
+    if not table_.wild_images or not table_.closed_images:
+        return
+    i, j = model.position
+    flows = [table_.count(i, j, weight) for weight in (0.0, 1.0)]
+    closed, all_ = (flow.known_precision for flow in flows)
+    if closed is None or all_ is None:
+        return
+    yield Sentence(
+        f"The known classes of {model.title} have a precision of {percent(closed)} on images that "
+        f"hold known objects, and of {percent(all_)} with the {grouped(table_.wild_images)} wild "
+        f"images that hold none{_at_parity(model)}.",
+        "flow",
+        "bad" if closed - all_ > NOTABLE else "plain",
+    )
+
+
+def _at_parity(model: Model) -> str:
+    """Precision if every second image were wild, unless that is nearly so."""
+    table_ = model.sliders
+    if not 0 < table_.ratio < 0.8:
+        return ""
+    flow: Flow = table_.count(*model.position, 1 / table_.ratio)
+    if flow.known_precision is None:
+        return ""
+    return f"; if every second image were wild it would be {percent(flow.known_precision)}"
+
+
+def _difference(first: Model, second: Model, comparison: Comparison) -> Iterator[Sentence]:
+    better: list[str] = []
+    worse: list[str] = []
+    for name in _COMPARED:
+        difference = comparison.differences.get(name)
+        if difference is None or not difference.significant or difference.better is None:
+            continue
+        size = abs(difference.difference or 0.0)
+        metric = table()[name]
+        text = f"{metric.title} by {100 * size:.1f} points"
+        (better if difference.better else worse).append(text)
+    if better or worse:
+        parts = [f"better in {listed(better)}"] if better else []
+        parts += [f"worse in {listed(worse)}"] if worse else []
+        text = (
+            f"{second.title} is {', but '.join(parts)} than {first.title} (95 % paired intervals)."
+        )
+    else:
+        text = f"{second.title} and {first.title} do not differ beyond what the choice of images "
+        text += "explains, or there are no intervals to say so."
+    yield Sentence(text, "comparison")
+
+
+def _worst(findings: Sequence[Finding]) -> Iterator[Sentence]:
+    """The most serious finding, and how many more there are."""
+    serious = [finding for finding in findings if finding.level is not Level.NOTE]
+    if serious:
+        rank = {Level.ERROR: 0, Level.WARNING: 1, Level.NOTE: 2}
+        worst = min(serious, key=lambda finding: (rank[finding.level], -finding.count))
+        others = len(serious) - 1
+        more = f"; {others} more finding{'s' if others > 1 else ''} below" if others else ""
+        yield Sentence(
+            f"Mind the data: {worst.code}, {short(worst.message, 300)}{more}.", "health", "bad"
+        )
+
+
+def share(part: float, whole: float) -> str:
+    """A share as people say it: "1 in 3" where that is close, else percent.
+
+    >>> share(33, 100), share(2, 100), share(0, 5), share(64, 100), share(5, 5)
+    ('1 in 3', '2.0 %', 'none', '64 %', 'all')
+    """
+    if not whole or not part:
+        return "none"
+    ratio = part / whole
+    if ratio == 1:
+        return "all"
+    near = round(1 / ratio)
+    if 2 <= near <= 10 and abs(1 / near - ratio) < 0.012:
+        return f"1 in {near}"
+    return percent(ratio)
+
+
+def percent(ratio: float) -> str:
+    """A fraction in percent, with one decimal where it is small.
+
+    >>> percent(0.6421), percent(0.0312)
+    ('64 %', '3.1 %')
+    """
+    return f"{100 * ratio:.1f} %" if ratio < 0.1 else f"{100 * ratio:.0f} %"
+
+
+def grouped(count: int) -> str:
+    """A count with a thin space between thousands.
+
+    >>> grouped(4697).replace("\u202f", "_")
+    '4_697'
+    """
+    return f"{count:,}".replace(",", "\u202f")
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Words joined by commas and a last "and".
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"

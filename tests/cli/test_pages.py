@@ -1,0 +1,58 @@
+"""The two verbs that write a page: report and demo. What is on it is tested with the report."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from cli_scenes import write_pictures, write_scene
+
+K = ("--known", "known.txt")
+
+
+@pytest.fixture
+def run(here, openset):
+    write_scene(here)
+    assert openset("evaluate", "gt.json", "base.json", *K, "-o", "run", "-q").code == 0
+    return here / "run"
+
+
+def test_report(run, openset, snapshot, monkeypatch):
+    import webbrowser
+
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    done = openset("report", "run", "--open")
+    assert done.code == 0
+    snapshot("report/page", done)
+    page = run / "report.html"
+    assert page.read_text("utf-8").startswith("<!doctype html")
+    assert opened == [page.as_uri()]
+    # A run with its page is still a run, and can be written again.
+    assert openset("evaluate", "gt.json", "base.json", *K, "-o", "run", "-q").code == 0
+    assert not page.exists()
+
+
+def test_report_elsewhere_with_images_and_figures(run, openset):
+    write_pictures(run.parent / "images")
+    done = openset(
+        "report", "run", "-o", "page.html", "--images", "images", "--figures", "svg", "--json"
+    )
+    assert done.code == 0
+    assert Path(done.json["page"]).stat().st_size == done.json["bytes"]
+    assert done.json["figures"] and all(Path(path).is_file() for path in done.json["figures"])
+    assert not (run / "report.html").exists()
+
+
+def test_demo(openset, snapshot, here):
+    done = openset("demo")
+    assert done.code == 0
+    snapshot("demo/demo", done)
+    assert (here / "openset-demo" / "run" / "report.html").stat().st_size > 100_000
+    command = next(line for line in done.out.splitlines() if line.startswith("next:"))
+    again = openset(*command.removeprefix("next: openset ").split(), "-q")  # it tells no lies
+    assert again.code == 0

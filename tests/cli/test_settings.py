@@ -1,0 +1,91 @@
+"""Options from ``openset.toml`` and ``pyproject.toml``: the nearest counts, typos do not pass."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from cli_scenes import write_scene
+
+
+@pytest.fixture
+def scene(here):
+    write_scene(here)
+    return here
+
+
+ASKED = ("evaluate", "gt.json", "base.json", "-q")
+SETTINGS = """
+[evaluate]
+known = "known.txt"
+protocol = "owod"
+metrics = ["a_ose", "udr"]
+no-intervals = true
+"""
+
+
+@pytest.mark.parametrize("name", ["openset.toml", "pyproject.toml"])
+def test_settings_are_taken(name, scene, openset):
+    text = SETTINGS if name == "openset.toml" else SETTINGS.replace("[", "[tool.openset.", 1)
+    (scene / name).write_text(text)
+    done = openset(*ASKED)
+    assert done.code == 0
+    assert "protocol owod" in done.out and "no intervals" in done.out
+    assert "A-OSE" in done.out and "AP known" not in done.out
+
+
+def test_the_command_line_wins(scene, openset):
+    (scene / "openset.toml").write_text(SETTINGS)
+    assert "protocol default" in openset(*ASKED, "--protocol", "default").out
+
+
+def test_the_nearest_file_counts(scene, openset, monkeypatch):
+    (scene / "openset.toml").write_text(SETTINGS.replace('"owod"', '"coco"'))
+    inner = scene / "inner"
+    inner.mkdir()
+    write_scene(inner)
+    monkeypatch.chdir(inner)
+    assert "protocol coco" in openset(*ASKED).out
+    (inner / "pyproject.toml").write_text("[tool.other]\nx = 1\n")
+    assert "protocol coco" in openset(*ASKED).out
+    (inner / "openset.toml").write_text(SETTINGS)
+    assert "protocol owod" in openset(*ASKED).out
+
+
+def test_json_by_setting_holds_for_errors_too(scene, openset):
+    (scene / "openset.toml").write_text('[evaluate]\nknown = "known.txt"\njson = true\n')
+    done = openset("evaluate", "gt.json", "nothing.json")
+    assert done.code == done.json["exit_code"] == 2
+
+
+WRONG = {
+    "misspelt key": ('[evaluate]\nprotocl = "owod"\n', "Did you mean 'protocol'"),
+    "misspelt verb": ('[evalute]\nprotocol = "owod"\n', "Did you mean 'evaluate'"),
+    "key outside of a verb": ('protocol = "owod"\n', "unknown verb"),
+    "a verb that is no table": ("evaluate = 3\n", "must be a table"),
+    "wrong type": ('[evaluate]\nseed = "x"\n', "seed"),
+    "wrong choice": ('[evaluate]\nleaked = "dropp"\n', "leaked"),
+    "not TOML": ("[evaluate\n", "openset.toml"),
+    "not UTF-8": (b"\xff\xfe\x00", "openset.toml"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_settings_are_refused(name, scene, openset):
+    content, expected = WRONG[name]
+    data = content if isinstance(content, bytes) else content.encode()
+    (scene / "openset.toml").write_bytes(data)
+    done = openset(*ASKED)
+    assert done.code == 2 and done.out == ""
+    assert expected in " ".join(done.err.split())
+    assert openset(*ASKED, "--json").json["error"]["kind"] == "usage"
+
+
+def test_help_works_in_spite_of_wrong_settings(scene, openset):
+    (scene / "openset.toml").write_text("[evaluate\n")
+    assert openset("--help").code == 0
+    assert openset("evaluate", "--help").code == 0

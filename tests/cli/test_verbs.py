@@ -1,0 +1,256 @@
+"""Every verb, when all is well: what it prints, where, and its exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from cli_scenes import write_pictures, write_scene
+
+from openset.cli._app import verbs
+
+
+@pytest.fixture
+def scene(here):
+    write_scene(here)
+    return here
+
+
+@pytest.fixture
+def run(scene, openset):
+    assert openset("evaluate", "gt.json", "base.json", "shy.json", "-o", "run", "-q", *K).code == 0
+    return scene / "run"
+
+
+K = ["--known", "known.txt"]
+EVALUATE = {
+    "one-model": ["gt.json", "base.json", *K],
+    "two-models": ["gt.json", "base.json", "shy.json", *K],
+    "no-intervals": ["gt.json", "base.json", "--no-intervals", *K],
+    "metrics": ["gt.json", "base.json", *K, "--metrics", "a_ose,unknown_recall,ap_previous"],
+    "known": ["gt.json", "base.json", "--known", "dog,zebra", "--metrics", "a_ose"],
+    "protocol": ["gt.json", "base.json", *K, "--protocol", "owod", "--quiet"],
+    "no-number": ["gt.json", "base.json", "shy.json", "--known", "dog,cat,zebra", "-q"],
+    "kept": ["gt.json", "base.json", *K, "-o", "my run", "--metrics", "udr"],
+    "column-as-unknownness": ["gt.json", "base.json", *K, "--score", "odd", "--metrics", "auroc"],
+}
+
+
+@pytest.mark.parametrize("name", EVALUATE)
+def test_evaluate(name, scene, openset, snapshot):
+    found = json.loads((scene / "base.json").read_text())
+    for row, record in enumerate(found):
+        record["odd"] = row / len(found)
+    (scene / "base.json").write_text(json.dumps(found))
+    done = openset("evaluate", *EVALUATE[name])
+    assert done.code == 0
+    snapshot(f"evaluate/{name}", done)
+
+
+def test_evaluate_at_140_columns(scene, openset, snapshot, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
+    snapshot("evaluate/wide", openset("evaluate", "gt.json", "base.json", "shy.json", "-q", *K))
+
+
+def test_no_line_is_wider_than_the_terminal(scene, openset, monkeypatch):
+    for width in (80, 140):
+        monkeypatch.setenv("COLUMNS", str(width))
+        names = [f"a-detector-with-a-long-name-{i}.json" for i in range(5)]
+        for name in names:
+            (scene / name).write_text((scene / "base.json").read_text())
+        done = openset("evaluate", "gt.json", *names, *K)
+        assert max(map(len, done.out.splitlines())) <= width
+        assert max(map(len, done.err.splitlines())) <= width
+
+
+def test_many_models_go_on_below(scene, openset, monkeypatch):
+    for i in range(4):
+        (scene / f"model{i}.json").write_text((scene / "base.json").read_text())
+    models = [f"model{i}.json" for i in range(4)]
+    narrow = openset("evaluate", "gt.json", *models, "-q", *K).out
+    assert narrow.count("AP known, %") == 2
+    monkeypatch.setenv("COLUMNS", "140")
+    assert openset("evaluate", "gt.json", *models, "-q", *K).out.count("AP known, %") == 1
+
+
+@pytest.mark.parametrize("stand_in", [-100, 81, 3])
+def test_the_unknown_label_by_id_and_by_name(stand_in, scene, openset):
+    """Id 3 has a name in the ground truth, which is then what to call it by."""
+    options = ("--leaked=drop", "--no-intervals", "-q", "--json", *K)
+    plain = openset("evaluate", "gt.json", "base.json", *options).json["models"]["base"]
+    found = json.loads((scene / "base.json").read_text())
+    for record in found:
+        record["category_id"] = stand_in if record["category_id"] == 9 else record["category_id"]
+    (scene / "other.json").write_text(json.dumps(found))
+    label = "zebra" if stand_in == 3 else stand_in
+    done = openset("evaluate", "gt.json", "other.json", f"--unknown-label={label}", *options)
+    other = done.json["models"]["other"]
+    assert other["values"]["unknown_recall"]["value"] > 0
+    assert other["values"] == plain["values"]
+    assert other["provenance"]["inputs"] == {"truth": "gt.json", "detections": "other.json"}
+    wrong = openset("evaluate", "gt.json", "base.json", "--unknown-label", "alien")
+    assert wrong.code == 2 and "alien" in wrong.err
+
+
+def test_evaluate_json(scene, openset):
+    done = openset("evaluate", "gt.json", "base.json", "shy.json", "--json", *K)
+    document = done.json
+    assert document["schema_version"] == 1 and document["exit_code"] == 0
+    assert list(document["models"]) == ["base", "shy"]
+    values = document["models"]["base"]["values"]
+    assert 0 < values["unknown_recall"]["value"] < 1
+    assert document["differences"]["shy"]["a_ose"]["interval"]
+    assert "checked" in done.err
+
+
+def test_quiet_says_nothing_else(scene, openset):
+    done = openset("evaluate", "gt.json", "base.json", "--quiet", "--no-intervals")
+    assert done.err == "" and "AP known" in done.out
+
+
+def test_the_same_name_twice_takes_the_folder(scene, openset):
+    for name in ("one", "two"):
+        (scene / name).mkdir()
+        (scene / name / "dt.json").write_text((scene / "base.json").read_text())
+    done = openset("evaluate", "gt.json", "one/dt.json", "two/dt.json", "--no-intervals", "-q")
+    assert "one/dt" in done.out and "two/dt" in done.out
+    assert openset("evaluate", "gt.json", "one/dt.json", "one/dt.json").code == 2
+
+
+COMPARE = {
+    "no-gate": [],
+    "regression": ["--fail-on-regression", "unknown_recall"],
+    "no-regression": ["--fail-on-regression", "a_ose", "--metrics", "a_ose,udr"],
+}
+
+
+@pytest.mark.parametrize("name", COMPARE)
+def test_compare(name, run, openset, snapshot):
+    done = openset("compare", "run/base.result.json", "run/shy.result.json", *COMPARE[name])
+    snapshot(f"compare/{name}", done)
+
+
+def test_compare_json(run, openset):
+    done = openset(
+        "compare", "run/base.result.json", "run/shy.result.json", "--json",
+        "--fail-on-regression", "unknown_recall",
+    )  # fmt: skip
+    assert done.code == done.json["exit_code"] == 1
+    assert done.json["gates"] == {"unknown_recall": False}
+
+
+def test_check(scene, openset, snapshot):
+    done = openset("check", "gt.json", "base.json", "--known", "dog,")
+    assert done.code == 0
+    snapshot("check/warnings", done)
+    found = [r | {"score": 100 * r["score"]} for r in json.loads((scene / "base.json").read_text())]
+    (scene / "percent.json").write_text(json.dumps(found))
+    wrong = openset("check", "gt.json", "percent.json")
+    assert wrong.code == 1
+    snapshot("check/errors", wrong)
+    assert openset("check", "gt.json").code == 0
+    document = openset("check", "gt.json", "percent.json", "--json").json
+    assert document["exit_code"] == 1
+    assert document["findings"]["percent"][0]["code"] == "OS208"
+
+
+def test_convert(scene, openset, snapshot):
+    snapshot("convert/csv", openset("convert", "base.json", "base.csv", "--truth", "gt.json"))
+    assert openset("convert", "base.json", "base.parquet").code == 0
+    assert openset("convert", "gt.json", "labels", "--to", "voc", "-q").out.endswith("as voc\n")
+    assert openset("convert", "base.parquet", "again.json", "--json").json["format"] == "coco"
+    same = [json.loads((scene / name).read_text()) for name in ("base.json", "again.json")]
+    assert [r["bbox"] for r in same[0]] == [r["bbox"] for r in same[1]]
+
+
+@pytest.mark.parametrize("term", ["wi", "OS203", "a-ose"])
+def test_explain(term, openset, snapshot):
+    done = openset("explain", term)
+    assert done.code == 0 and len(done.out) > 200 and not done.err
+    if term == "OS203":
+        snapshot("explain/code", done)
+    assert openset("explain", term, "--json").json["name"]
+
+
+@pytest.mark.parametrize("topic", [None, "protocols", "vocabularies", "formats"])
+def test_list(topic, openset, snapshot):
+    done = openset("list", *([topic] if topic else []))
+    assert done.code == 0
+    if topic in ("vocabularies", "formats"):
+        snapshot(f"list/{topic}", done)
+    if topic:
+        entries = openset("list", topic, "--json").json["entries"]
+        assert entries.keys() == {
+            line.split()[0] for line in done.out.splitlines() if line[0] != " "
+        }
+
+
+def test_list_walks_the_discovered_tables(openset):
+    from openset.codes import CODES
+    from openset.metrics import table
+
+    assert openset("list", "metrics", "--json").json["entries"].keys() == table().keys()
+    assert openset("list", "codes", "--json").json["entries"].keys() == CODES.keys()
+    topics = openset("list", "--json").json["topics"]
+    assert {"metrics", "scorers", "formats", "protocols", "vocabularies"} <= set(topics)
+    for topic in topics:
+        assert openset("list", topic).code == 0
+
+
+def test_draw(run, openset, snapshot):
+    from PIL import Image
+
+    write_pictures(run.parent / "images")
+    done = openset("draw", "run", "--images", "images", "--limit", "3")
+    assert done.code == 0
+    snapshot("draw/three", done)
+    drawn = sorted((run.parent / "run-drawn").iterdir())
+    assert len(drawn) == 3
+    with Image.open(drawn[0]) as picture:
+        colours = {colour for _, colour in picture.getcolors(1 << 24)}
+    # On grey pictures, every kind of box shows in its colour (of the legend at least).
+    for colour in ("#999999", "#0072B2", "#009E73", "#CC79A7", "#D55E00"):
+        assert tuple(bytes.fromhex(colour[1:])) in colours
+    again = openset("draw", "run", "--images", "images", "--limit", "3")
+    assert again.code == 2 and "not empty" in again.err
+
+
+def test_draw_one_image(run, openset):
+    write_pictures(run.parent / "images")
+    name = json.loads((run.parent / "gt.json").read_text())["images"][0]["file_name"]
+    done = openset("draw", "run", "--images", "images", "--only", name, "-o", "out", "--json")
+    assert len(done.json["images"]) == 1 and done.code == 0
+    assert openset("draw", "run", "--images", "images", "--only", "nothing.jpg").code == 2
+
+
+def test_completion(openset):
+    for shell in ("bash", "zsh", "fish"):
+        done = openset("completion", shell)
+        assert done.code == 0 and "evaluate" in done.out
+    assert "--protocol" in openset("completion", "bash").out
+
+
+@pytest.mark.parametrize("verb", [None, *verbs()])
+def test_help_says_the_exit_codes(verb, openset):
+    done = openset(*([verb] if verb else []), "--help")
+    assert done.code == 0
+    assert "Exit codes: 0 computed, 1 computed and the answer is no, 2 could" in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_help_lists_every_verb(openset):
+    shown = openset("--help").out
+    for verb in verbs():
+        assert f"│ {verb} " in shown
+    assert openset().out == shown  # nothing typed is a question too
+    assert openset("--version").out.strip() == "0.1.0"
+
+
+def test_help_snapshots(openset, snapshot):
+    snapshot("help/evaluate", openset("evaluate", "--help"))
+    snapshot("help/compare", openset("compare", "--help"))

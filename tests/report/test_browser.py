@@ -1,0 +1,364 @@
+"""The page in a real browser: from disk, without network, against Python's numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import numpy as np
+import pytest
+from report_runs import hostile, run
+
+from openset.render import Table
+from openset.report import operating_flow, write
+from openset.report.model import models_of
+from openset.tables import Annotations, Detections, Vocabulary
+from openset.tables.annotations import Images
+
+CELLS = [
+    "known_right",
+    "known_wrong",
+    "known_unknown",
+    "known_missed",
+    "unknown_unknown",
+    "unknown_wrong",
+    "unknown_missed",
+    "background_wrong",
+    "background_unknown",
+]
+
+
+@pytest.fixture(scope="module")
+def made():
+    return run(3, images=60)
+
+
+@pytest.fixture(scope="module")
+def file(made, tmp_path_factory) -> Path:
+    return write(made, tmp_path_factory.mktemp("page") / "report.html")
+
+
+class Page:
+    """A page opened from disk, offline; everything it complains about or asks for is kept."""
+
+    def __init__(self, browser, path: Path, hash_: str = "", **options) -> None:
+        options = {"viewport": {"width": 1200, "height": 900}} | options
+        self.context = browser.new_context(offline=True, **options)
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.complaints.append(f"dialog {dialog.message}"))
+        self.page.on("console", self._heard)
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri() + hash_)
+        self.page.wait_for_selector("html[data-ready=true]")
+
+    def _heard(self, message) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(message.text)
+
+    def move(self, slider: str, value: int) -> None:
+        self.page.eval_on_selector(
+            f"#{slider}",
+            "(e, v) => { e.value = v; e.dispatchEvent(new Event('input', {bubbles: true})); }",
+            value,
+        )
+
+    def cells(self) -> dict[str, float]:
+        read = "es => es.map(e => [e.dataset.cell, Number(e.dataset.value)])"
+        return dict(self.page.eval_on_selector_all("#flow-table [data-cell]", read))
+
+    def state(self) -> dict[str, str]:
+        self.page.wait_for_timeout(200)
+        text = self.page.evaluate("location.hash.slice(1)")
+        return {key: values[0] for key, values in parse_qs(text).items()}
+
+
+@pytest.fixture
+def opened(browser, file):
+    page = Page(browser, file)
+    yield page
+    page.context.close()
+
+
+def test_it_asks_for_nothing_and_complains_of_nothing(opened, file):
+    for section in opened.page.query_selector_all("main > section"):
+        section.scroll_into_view_if_needed()
+    opened.page.wait_for_selector("[data-figure] svg")
+    assert opened.complaints == []
+    assert {url.split("#")[0] for url in opened.requests if not url.startswith("data:")} == {
+        file.as_uri()
+    }
+
+
+FORBIDDEN = """action => new Promise(resolve => {
+    document.addEventListener('securitypolicyviolation', e => resolve(e.effectiveDirective));
+    setTimeout(() => resolve('allowed'), 2000);
+    const made = {
+        fetch: () => { fetch('https://example.org/x').catch(() => {}); },
+        script: () => { const s = document.createElement('script');
+            s.textContent = 'window.ran = 1';
+            document.body.append(s); },
+        image: () => { new Image().src = 'https://example.org/x.png'; },
+    };
+    made[action](); })"""
+
+
+@pytest.mark.parametrize(
+    ("action", "directive"),
+    [("fetch", "connect-src"), ("script", "script-src-elem"), ("image", "img-src")],
+)
+def test_its_policy_forbids_network_and_foreign_scripts(browser, file, action, directive):
+    page = browser.new_context().new_page()
+    page.goto(file.as_uri())
+    assert page.evaluate(FORBIDDEN, action) == directive
+    assert page.evaluate("window.ran") is None
+    page.context.close()
+
+
+def test_sliders_count_what_python_counts(opened, made):
+    first = models_of(made)[0]
+    rng = np.random.default_rng(0)
+    for _ in range(8):
+        i, j = int(rng.integers(201)), int(rng.integers(len(first.sliders.second)))
+        step = int(rng.integers(51))
+        opened.move("score", i)
+        opened.move("second", j)
+        opened.move("ratio", step)
+        ratio = float(f"{step * 0.1:.1f}")
+        score, second = first.sliders.score[i], first.sliders.second[j]
+        flow = operating_flow(first.matches, score, second, ratio)
+        expected = {name: getattr(flow, name) for name in CELLS}
+        assert opened.cells() == pytest.approx(expected, rel=1e-12)
+
+
+def test_it_starts_at_the_operating_point_and_switches_detector(opened, made):
+    first, second = models_of(made)
+    assert opened.cells() == {name: getattr(first.flow, name) for name in CELLS}
+    opened.page.keyboard.press("m")
+    assert opened.cells() == {name: getattr(second.flow, name) for name in CELLS}
+    assert opened.state()["m"] == "1"
+
+
+def test_presets(opened, made):
+    model = models_of(made)[0]
+    opened.move("score", 0)
+    opened.move("second", 0)
+    for preset in model.presets:
+        opened.page.click(f"[data-preset='{preset.name}']")
+        if preset.i is not None:
+            assert opened.page.input_value("#score") == str(preset.i)
+        if preset.j is not None:
+            assert opened.page.input_value("#second") == str(preset.j)
+
+
+def test_unknown_scores_instead_of_unknownness(browser, tmp_path):
+    made = run(4, unknownness=False, models=1)
+    page = Page(browser, write(made, tmp_path / "report.html"))
+    page.move("score", 90)
+    page.move("second", 40)
+    found = made.evaluations["first"].matches
+    flow = operating_flow(found, 90 / 200, 40 / 200)
+    assert page.cells() == {name: getattr(flow, name) for name in CELLS}
+    assert "labelled unknown" in page.page.text_content("[data-second-title]")
+    page.context.close()
+
+
+def test_state_survives_a_reload(opened):
+    opened.move("score", 77)
+    opened.move("second", 3)
+    opened.move("ratio", 20)
+    opened.page.select_option("#gallery-kind", "missed-unknown")
+    opened.page.click("[data-action=all]")
+    before = opened.cells()
+    state = opened.state()
+    assert (state["s"], state["u"], state["r"]) == ("77", "3", "2.0")
+    opened.page.reload()
+    opened.page.wait_for_selector("html[data-ready=true]")
+    assert opened.cells() == before
+    assert opened.page.input_value("#gallery-kind") == "missed-unknown"
+    assert opened.page.is_visible("#board tr.more")
+
+
+def test_nonsense_in_the_hash_is_harmless(browser, file):
+    page = Page(browser, file, "#s=abc&u=-5&m=99&r=1e999&item=7777&sort=99-&kind=%3Cb%3E&hide=x")
+    assert page.complaints == []
+    assert sum(page.cells().values()) > 0
+    page.context.close()
+
+
+def test_a_number_of_where_unknowns_go_opens_its_examples(opened):
+    cell = opened.page.query_selector("[data-cell-model='0'][data-cell-column^='-']")
+    label, called = (cell.get_attribute(f"data-cell-{name}") for name in ("label", "called"))
+    cell.click()
+    assert opened.page.input_value("#gallery-kind") == "unknown-as-known"
+    cards = opened.page.query_selector_all("#cards .card")
+    assert cards
+    for card in cards:
+        assert label in card.text_content()
+        assert called in card.text_content()
+    top = opened.page.evaluate(
+        "() => document.getElementById('gallery').getBoundingClientRect().top"
+    )
+    assert top < 900
+
+
+def test_gallery_by_keyboard(opened):
+    opened.page.focus("#cards .card")
+    opened.page.keyboard.press("ArrowRight")
+    opened.page.keyboard.press("Enter")
+    assert opened.page.is_visible("#lightbox[open]")
+    first = opened.page.text_content("#lightbox dl")
+    opened.page.keyboard.press("ArrowRight")
+    assert opened.page.text_content("#lightbox dl") != first
+    opened.page.keyboard.press("m")
+    assert "boxes shownsecond" in opened.page.text_content("#lightbox dl")
+    opened.page.keyboard.press("Escape")
+    assert not opened.page.is_visible("#lightbox[open]")
+
+
+def _copied(page: Page, kind: str) -> str:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.page.click(f"[data-copy={kind}]")
+    page.page.wait_for_selector("#status.on")
+    return page.page.evaluate("navigator.clipboard.readText()")
+
+
+def _board(opened) -> list[list[str]]:
+    read = """rows => rows.filter(r => !r.hidden).map(r => [r.dataset.title + ' ' + r.dataset.arrow,
+        ...[...r.cells].filter(c => 'text' in c.dataset).map(c => c.dataset.text + c.dataset.mark +
+        (c.dataset.interval ? ' ' + c.dataset.interval : ''))].map(t => t.trim()))"""
+    return opened.page.eval_on_selector_all("#board tbody tr", read)
+
+
+def test_copies_are_those_of_our_tables(opened):
+    rows = _board(opened)
+    expected = Table(("metric", "first", "second"), tuple(map(tuple, rows)))
+    assert _copied(opened, "latex") == expected.latex()
+    assert _copied(opened, "markdown") == expected.markdown()
+    assert list(csv.reader(io.StringIO(_copied(opened, "csv")))) == [
+        ["metric", "first", "second"],
+        *rows,
+    ]
+
+
+def test_sorting_and_hiding(opened):
+    given = [row[0] for row in _board(opened)]
+    opened.page.click("[data-sort='0']")
+    assert [row[0] for row in _board(opened)] == sorted(given, key=str.lower, reverse=True)
+    opened.page.click("[data-sort='0']")
+    opened.page.click("[data-sort='0']")
+    assert [row[0] for row in _board(opened)] == given
+    opened.page.click("#board tbody tr:not([hidden]) [data-hide]")
+    assert [row[0] for row in _board(opened)] == given[1:]
+    opened.page.click("[data-action=unhide]")
+    assert [row[0] for row in _board(opened)] == given
+
+
+def test_cursors_of_the_charts_follow_the_sliders(opened):
+    opened.page.locator("#curves").scroll_into_view_if_needed()
+    mark = "[data-figure=a-ose-score] .mark-rule.role-mark line"
+    opened.page.wait_for_selector(mark, state="attached")
+
+    def where() -> float:
+        opened.page.wait_for_timeout(200)
+        return opened.page.locator(mark).first.bounding_box()["x"]
+
+    opened.move("score", 20)
+    left = where()
+    opened.move("score", 180)
+    assert where() > left + 50
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_narrow_screens_do_not_scroll_sideways(browser, file, scheme):
+    page = Page(browser, file, viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    for section in page.page.query_selector_all("main > section"):
+        section.scroll_into_view_if_needed()
+    page.page.wait_for_selector("[data-figure] svg")
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.complaints == []
+    page.context.close()
+
+
+def test_print_layout(opened):
+    opened.page.emulate_media(media="print")
+    opened.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    opened.page.wait_for_selector("[data-figure=a-ose-recall] svg")
+    assert not opened.page.is_visible("header nav")
+    assert not opened.page.is_visible("[data-copy=latex]")
+    assert opened.page.is_visible("#board")
+    assert opened.page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_every_control_is_reached_by_tab(opened):
+    opened.page.focus("[data-sort='0']")
+    seen = set()
+    for _ in range(90):
+        opened.page.keyboard.press("Tab")
+        seen.add(
+            opened.page.evaluate("document.activeElement.id || document.activeElement.tagName")
+        )
+    assert {"score", "second", "ratio", "BUTTON"} <= seen
+
+
+HOSTILE = "<script>document.title='owned'</script><img src=x onerror=alert(1)>\"'`](x)\\u003c"
+
+
+def test_hostile_names_do_nothing(browser, tmp_path):
+    page = Page(browser, write(hostile(HOSTILE), tmp_path / "report.html"))
+    for section in page.page.query_selector_all("main > section"):
+        section.scroll_into_view_if_needed()
+    page.page.wait_for_selector("[data-figure] svg")
+    cell = page.page.query_selector("[data-cell-column^='-']")
+    if cell:
+        cell.click()
+        assert page.page.query_selector_all("#cards .card")
+    page.page.click("#cards .card")
+    assert page.page.title().startswith("What A ")
+    assert page.page.evaluate("document.images.length") == 0
+    assert page.complaints == []
+    assert HOSTILE[:20] in page.page.text_content("#lightbox dl")
+    page.context.close()
+
+
+def test_ten_kilobytes_of_name(browser, tmp_path):
+    file = write(hostile("W" * 10_000), tmp_path / "report.html")
+    page = Page(browser, file, viewport={"width": 360, "height": 740})
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.complaints == []
+    page.context.close()
+
+
+def test_a_hundred_thousand_boxes_move_at_interactive_speed(browser, tmp_path):
+    from openset.evaluation.run import evaluate_all
+
+    rng = np.random.default_rng(0)
+    n, images = 100_000, 2000
+    place = rng.integers(0, 400, (images * 5, 2))
+    truth = Annotations(
+        images=Images(np.arange(images)),
+        labels=("dog", "cat", "zebra"),
+        image=np.repeat(np.arange(images), 5),
+        label=rng.integers(0, 3, images * 5),
+        box=np.hstack([place, np.full((images * 5, 2), 60)]),
+    )
+    image = rng.integers(0, images, n)
+    box = truth.box[image * 5 + rng.integers(0, 5, n)] + rng.normal(0, 10, (n, 4)) * [1, 1, 0, 0]
+    labels = ("dog", "cat", "unknown")
+    found = Detections(image, rng.integers(0, 3, n), box, rng.random(n), labels, rng.random(n))
+    known = Vocabulary(tasks=(("dog", "cat"),))
+    made = evaluate_all(truth, {"many": found}, known=known, intervals=False, metrics=["a_ose"])
+    page = Page(browser, write(made, tmp_path / "report.html"))
+    times = page.page.evaluate(
+        """() => { const slider = document.getElementById('score'); const times = [];
+        for (let at = 0; at <= 200; at += 4) { slider.value = at; const begin = performance.now();
+        slider.dispatchEvent(new Event('input', {bubbles: true}));
+        times.push(performance.now() - begin); } return times; }"""
+    )
+    assert np.median(times) < 50
+    assert (tmp_path / "report.html").stat().st_size < 2_500_000
+    page.context.close()

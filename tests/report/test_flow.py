@@ -1,0 +1,207 @@
+"""The flow at an operating point, and the small integers the page counts it from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from report_runs import matches
+
+from openset.matching import match
+from openset.metrics import table
+from openset.report.flow import Flow, operating_flow
+from openset.report.presets import presets
+from openset.report.sliders import score_levels, sliders, weight_of
+from openset.scorers.threshold import relabel
+from openset.tables import Annotations, Detections, Vocabulary
+from openset.tables.annotations import Images
+
+PROTOCOLS = ("default", "owod", "paper", "elephant")
+
+
+def _hand_made() -> tuple[Annotations, Detections]:
+    """Four known and three unknown objects, each with another fate, and two boxes on nothing."""
+    places = [[100 * at, 0, 50, 50] for at in range(9)]
+    truth = Annotations(
+        images=Images([1, 2]),
+        labels=("dog", "cat", "zebra"),
+        image=[0, 0, 0, 0, 0, 0, 1],
+        label=[0, 0, 0, 0, 2, 2, 2],
+        box=[*places[:6], places[6]],
+    )
+    said = [  # place, label, score, unknownness
+        (0, 0, 0.9, 0.1),  # dog: right
+        (0, 0, 0.8, 0.1),  # dog again: a duplicate
+        (1, 1, 0.7, 0.1),  # dog called cat
+        (2, 0, 0.6, 0.9),  # dog that looks unknown
+        (4, 1, 0.6, 0.2),  # zebra called cat
+        (4, 2, 0.6, 0.8),  # the same zebra called unknown as well
+        (5, 2, 0.6, 0.8),  # zebra called unknown
+        (7, 0, 0.5, 0.1),  # on nothing
+        (8, 2, 0.5, 0.9),  # unknown on nothing
+    ]
+    detections = Detections(
+        image=[1] * len(said),
+        label=[label for _, label, _, _ in said],
+        box=[places[place] for place, *_ in said],
+        score=[score for _, _, score, _ in said],
+        unknownness=[value for *_, value in said],
+        labels=("dog", "cat", "unknown"),
+    )
+    return truth, detections
+
+
+VOCABULARY = Vocabulary(tasks=(("dog", "cat"),))
+
+
+def test_every_fate_by_hand():
+    truth, detections = _hand_made()
+    found = match(truth, detections, VOCABULARY)
+    assert operating_flow(found, 0.0, 0.85) == Flow(
+        known_right=1,
+        known_wrong=1,
+        known_unknown=1,
+        known_missed=1,
+        unknown_unknown=1,
+        unknown_wrong=1,
+        unknown_missed=1,
+        unknown_both=1,
+        background_wrong=1,
+        background_unknown=1,
+        boxes_known=5,
+        boxes_unknown=4,
+        images=2,
+    )
+    assert operating_flow(found, 0.0).known_right == 2  # nothing is relabelled
+    assert operating_flow(found, 0.65).unknown_missed == 3
+    assert operating_flow(found, 0.95) == Flow(known_missed=4, unknown_missed=3, images=2)
+
+
+def test_rates_by_hand():
+    truth, detections = _hand_made()
+    flow = operating_flow(match(truth, detections, VOCABULARY), 0.0, 0.85)
+    assert (flow.known, flow.unknown) == (4, 3)
+    assert flow.known_precision == 1 / 5
+    assert flow.unknown_recall == 2 / 3
+    assert flow.unknown_precision == 2 / 4
+    assert flow.false_alarms == 4 / 2
+    empty = operating_flow(match(truth, detections, VOCABULARY), 2.0)
+    assert empty.known_precision is None
+
+
+def test_wilderness_ratio_counts_wild_images_more_often():
+    truth, detections = _hand_made()
+    found = match(truth, detections, VOCABULARY)  # the second image is wild, with one zebra
+    assert operating_flow(found, 0.0, ratio=3.0).unknown_missed == 3
+    assert operating_flow(found, 0.0, ratio=3.0).images == 4
+    assert operating_flow(found, 0.0, ratio=0.0).unknown_missed == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_without_thresholds_it_is_what_the_metrics_count(seed):
+    found = matches(seed)
+    flow = operating_flow(found, -np.inf)
+    outcome = found.outcome()
+    assert flow.known_right == np.count_nonzero(outcome.correct & ~found.labelled_unknown)
+    assert flow.unknown_recall == table()["unknown_recall"].compute(found).value
+    truth, detections = _random(seed)  # no object is ignored
+    found = match(truth, detections, KNOWN)
+    flow = operating_flow(found, -np.inf)
+    assert flow.unknown_precision == table()["unknown_precision"].compute(found).value
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_relabelling_is_that_of_the_scorers(seed):
+    truth, detections = _random(seed)
+    threshold = float(np.median(detections.unknownness))
+    again = relabel(detections, detections.unknownness, threshold, names=NAMES)
+    flow = operating_flow(match(truth, detections, KNOWN), 0.3, threshold)
+    matched_again = operating_flow(match(truth, again, KNOWN), 0.3)
+    assert (flow.boxes_known, flow.boxes_unknown) == (
+        matched_again.boxes_known,
+        matched_again.boxes_unknown,
+    )
+    assert flow.background_unknown == matched_again.background_unknown
+    assert flow.known_right == matched_again.known_right
+
+
+KNOWN = Vocabulary(tasks=(("dog", "cat", "cow"),))
+NAMES = {3: "dog", 7: "cat", 8: "cow", 12: "zebra", 20: "unknown"}
+
+
+def _random(seed: int):
+    import builders
+
+    return builders.scene(seed, images=12, flags=False, ties=False).tables()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("unknownness", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_sliders_count_what_the_flow_counts(seed, unknownness, protocol):
+    found = matches(seed, unknownness=unknownness, protocol=protocol)
+    packed = sliders(found, score_levels(found.score))
+    rng = np.random.default_rng(seed)
+    for _ in range(12):
+        i, j = int(rng.integers(len(packed.score))), int(rng.integers(len(packed.second)))
+        ratio = rng.choice([None, 0.0, 0.4, 3.0])
+        expected = operating_flow(found, packed.score[i], packed.second[j], ratio)
+        assert packed.count(i, j, weight_of(packed, ratio)) == expected
+
+
+def test_sliders_reach_both_ends():
+    found = matches(3)
+    packed = sliders(found, score_levels(found.score))
+    assert packed.count(0, 0).boxes_known == 0  # everything is unknown
+    assert packed.count(0, packed.rest) == operating_flow(found, 0.0)
+    by_score = sliders(matches(3, unknownness=False), packed.score)
+    assert by_score.count(0, by_score.rest) == operating_flow(matches(3, unknownness=False), 0.0)
+
+
+def test_scores_beyond_one_have_a_ladder_too():
+    levels = score_levels(np.array([-3.0, 40.0]))
+    assert (levels[0], levels[-1]) == (-3.0, 40.0)
+
+
+@pytest.mark.parametrize("unknownness", [True, False])
+def test_presets_are_what_they_say(unknownness):
+    found = matches(2, images=40, unknownness=unknownness)
+    packed = sliders(found, score_levels(found.score))
+    chosen = {preset.name: preset for preset in presets(packed)}
+
+    def f1(flow: Flow) -> float:
+        p, r = flow.known_precision or 0, flow.known_recall or 0
+        return 2 * p * r / (p + r) if p + r else 0.0
+
+    best = max(f1(operating_flow(found, level)) for level in packed.score)
+    i = chosen["max-f1"].i
+    assert f1(packed.count(i, packed.rest)) == best
+    calm = chosen["one-alarm"].i
+    assert packed.count(calm, packed.rest).false_alarms <= 1
+    assert calm == 0 or packed.count(calm - 1, packed.rest).false_alarms > 1
+    if unknownness:
+        right = packed.count(i, packed.rest).known_right
+        j = chosen["tpr-95"].j
+        assert packed.count(i, j).known_right >= 0.95 * right > packed.count(i, j - 1).known_right
+    else:
+        assert "tpr-95" not in chosen
+
+
+def test_hundred_thousand_boxes_stay_small():
+    rng = np.random.default_rng(0)
+    n = 100_000
+    truth = Annotations(
+        images=Images(np.arange(1000)),
+        labels=("dog", "zebra"),
+        image=np.repeat(np.arange(1000), 5),
+        label=np.tile([0, 0, 0, 1, 1], 1000),
+        box=np.tile([[0, 0, 50, 50]], (5000, 1)) + rng.integers(0, 400, (5000, 4)) * [1, 1, 0, 0],
+    )
+    image = rng.integers(0, 1000, n)
+    box = truth.box[image * 5 + rng.integers(0, 5, n)] + rng.normal(0, 12, (n, 4)) * [1, 1, 0, 0]
+    detections = Detections(
+        image, rng.integers(0, 2, n), box, rng.random(n), ("dog", "unknown"), rng.random(n)
+    )
+    packed = sliders(match(truth, detections, Vocabulary(tasks=(("dog",),))), score_levels(box))
+    columns = (packed.right, packed.wrong, packed.alien)
+    size = sum(c.sizes.nbytes + c.s.nbytes + c.u.nbytes for c in columns)
+    assert size + packed.boxes.nbytes + packed.times.nbytes < 900_000
