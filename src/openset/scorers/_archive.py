@@ -83,7 +83,9 @@ def read(path: Path, kind: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
-    return refuse("OS507", f"{path} cannot be read: {error}")
+    # NumPy would advise to unpickle it.
+    reason = "not an .npz of plain arrays" if "pickle" in str(error) else str(error)
+    return refuse("OS507", f"{path} cannot be read: {reason}")
 
 
 def flatten(record: Any, prefix: str = "") -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

@@ -1,0 +1,179 @@
+"""score: how unknown each detection looks, by one scorer or by all that the evidence allows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from openset.cli._app import verb
+from openset.cli._console import Answer, Flag, Output
+from openset.findings import UsageError
+
+if TYPE_CHECKING:
+    from openset.scorers import Calibration, Fitted, Head
+    from openset.tables import Detections
+
+app = verb("score", panel="Models")
+ALL = "all"
+
+
+@app.default
+def score(
+    dt: Path,
+    /,
+    *,
+    scorers: Annotated[list[str], Parameter(name=("--scorers", "--with"))],
+    out: Annotated[Path, Parameter(name=("--out", "-o"))],
+    fit: Path | None = None,
+    calibrate: Path | None = None,
+    keep: float = 0.95,
+    head: Path | None = None,
+    option: list[str] | None = None,
+    force: Flag = False,
+    output: Output = Output(),  # noqa: B008 - frozen
+) -> Answer:
+    """Score how unknown each detection looks: larger = more unknown.
+
+    Writes one Parquet file per scorer, which `openset evaluate` reads; what was fitted on which
+    data travels with it. See `openset list scorers`.
+
+    Args:
+        dt: Detections with the evidence that scorers read: logits, embeddings.
+        scorers: Names of scorers, a,b,c, or "all" that the detections have the evidence for.
+        out: A Parquet file for one scorer; a folder for several, with one file each.
+        fit: Detections on the training images, for scorers that fit. Never the test set.
+        calibrate: Detections on held-out images: what exceeds their threshold is called unknown.
+        keep: Share of those held-out detections that should stay known.
+        head: The detector's last layer, an .npz of weight, bias and layout, for ASH, DICE, ReAct.
+        option: An option of the scorer, as name=value; only with a single scorer.
+        force: Fit even on test data or unknown objects; the ledger says so.
+        output: How to speak.
+    """
+    from openset.cli._inputs import listed
+    from openset.formats import read_detections, write
+
+    detections = read_detections(dt)
+    last = None if head is None else _head(head)
+    chosen = _chosen(listed(scorers), _options(option), detections, last, fit)
+    training = None if fit is None else read_detections(fit)
+    held_out = None if calibrate is None else read_detections(calibrate)
+    files = _files(out, list(chosen))
+    lines, document = [], {}
+    with output.progress(len(chosen)) as step:
+        for name, options in chosen.items():
+            step(name)
+            fitted = _fitted(name, training, last, options, force=force)
+            for finding in fitted.findings:
+                output.report(finding, name)
+            scored = fitted.scored(detections)
+            threshold = None if held_out is None else _threshold(fitted, held_out, keep, force)
+            if threshold is not None:
+                scored = threshold.relabel(scored)
+            write(scored, files[name], format="parquet")
+            lines.append(_line(name, files[name], scored, threshold))
+            document[name] = _facts(files[name], scored, threshold)
+    lines.append(f"next: openset evaluate GT {' '.join(map(str, files.values()))}")
+    return Answer("\n".join(lines), lambda: {"scorers": document})
+
+
+def _options(pairs: list[str] | None) -> dict[str, Any]:
+    """Options of a scorer: values are JSON, or else words."""
+    options: dict[str, Any] = {}
+    for pair in pairs or ():
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise UsageError(f"--option must be name=value, not {pair!r}")
+        try:
+            options[name] = json.loads(text)
+        except json.JSONDecodeError:
+            options[name] = text
+    return options
+
+
+def _head(path: Path) -> Head:
+    from openset.scorers import Head
+
+    return Head.load(path)
+
+
+def _chosen(
+    names: list[str],
+    options: dict[str, Any],
+    detections: Detections,
+    head: Head | None,
+    fit: Path | None,
+) -> dict[str, dict[str, Any]]:
+    """The scorers to run, each with its options."""
+    from openset.scorers import find, suited
+
+    possible = suited(detections, head)
+    if names == [ALL]:
+        if options:
+            raise UsageError("--option belongs to one scorer; name it instead of 'all'")
+        fits = {name for name in possible if find(name).fits_on != "nothing"}
+        return {name: more for name, more in possible.items() if fit or name not in fits}
+    if options and len(names) != 1:
+        raise UsageError("--option belongs to one scorer; run the others separately")
+    return {find(name).name: {**possible.get(name, {}), **options} for name in names}
+
+
+def _files(out: Path, names: list[str]) -> dict[str, Path]:
+    if not names:
+        raise UsageError("no scorer can run on these detections: they have no logits or embeddings")
+    if len(names) == 1 and out.suffix == ".parquet":
+        return {names[0]: out}
+    if out.suffix:
+        raise UsageError(f"{len(names)} scorers need a folder to write to, not the file {out}")
+    out.mkdir(parents=True, exist_ok=True)
+    return {name: out / f"{name}.parquet" for name in names}
+
+
+def _fitted(
+    name: str,
+    training: Detections | None,
+    head: Head | None,
+    options: dict[str, Any],
+    *,
+    force: bool,
+) -> Fitted:
+    from openset.scorers import find
+
+    record = find(name)
+    needs_head = "head" in (*record.requires, *record.fit_requires)
+    return record.fit(
+        None if record.fits_on == "nothing" else training,
+        head=head if needs_head else None,
+        force=force,
+        **options,
+    )
+
+
+def _threshold(fitted: Fitted, held_out: Detections, keep: float, force: bool) -> Calibration:
+    from openset.scorers import calibrate
+
+    return calibrate(fitted.scored(held_out), keep=keep, force=force)
+
+
+def _line(name: str, path: Path, scored: Detections, threshold: Calibration | None) -> str:
+    from openset.scorers import ledger
+
+    words = f"wrote {path}: {len(scored)} detections by {name}"
+    if threshold is not None:
+        words += f", unknown above {threshold.threshold:.4g} (keeps {threshold.kept:.1%})"
+    return f"{words}\n  {ledger.summary(scored)}"
+
+
+def _facts(path: Path, scored: Detections, threshold: Calibration | None) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from openset.scorers import ledger
+
+    return {
+        "out": str(path),
+        "detections": len(scored),
+        "threshold": None if threshold is None else threshold.threshold,
+        "ledger": [asdict(entry) for entry in ledger.entries(scored)],
+    }

@@ -1,0 +1,102 @@
+"""score: files with unknownness, made by scorers that say what they were fitted on."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "scorers"))  # for scorer_scenes
+
+from scorer_scenes import head, scene
+
+from openset.formats import read_detections, write
+from openset.scorers import ledger, table
+
+
+@pytest.fixture
+def files(here):
+    write(scene(160, split="digits train"), here / "train.parquet")
+    write(scene(80, seed=1, split="digits val"), here / "val.parquet")
+    write(scene(60, seed=2, unknown=True, split="digits test"), here / "test.parquet")
+    head().save(here / "head.npz")
+    return here
+
+
+def test_one_scorer_writes_one_file(openset, files):
+    done = openset("score", "test.parquet", "--with", "energy", "-o", "energy.parquet")
+    assert done.code == 0, done.err
+    scored = read_detections(files / "energy.parquet")
+    assert scored.unknownness is not None
+    assert np.ptp(scored.unknownness) > 0
+    assert "nothing was fitted; no leak known" in done.out
+    assert done.out.splitlines()[-1] == "next: openset evaluate GT energy.parquet"
+
+
+def test_all_that_the_evidence_allows(openset, files):
+    options = ("--with", "all", "--fit", "train.parquet", "--head", "head.npz", "-o", "scored")
+    done = openset("score", "test.parquet", *options)
+    assert done.code == 0, done.err
+    assert {path.stem for path in (files / "scored").iterdir()} == set(table())
+    knn = read_detections(files / "scored" / "knn.parquet")
+    assert ledger.summary(knn) == "knn fitted on digits train (40 images); no leak known"
+
+
+def test_all_without_training_data_leaves_out_what_fits(openset, files):
+    assert openset("score", "test.parquet", "--with", "all", "-o", "scored").code == 0
+    names = {path.stem for path in (files / "scored").iterdir()}
+    assert {"msp", "energy"} <= names
+    assert not {"knn", "mahalanobis", "vim"} & names
+
+
+def test_calibration_calls_the_tail_unknown(openset, files):
+    options = ("--fit", "train.parquet", "--calibrate", "val.parquet", "-o", "knn.parquet")
+    done = openset("score", "test.parquet", "--with", "knn", *options, "--json")
+    facts = done.json["scorers"]["knn"]
+    scored = read_detections(files / "knn.parquet")
+    beyond = scored.unknownness > facts["threshold"]
+    unknown = np.array(scored.labels)[scored.label] == "unknown"
+    assert beyond.any()
+    assert (unknown == beyond).all()
+    assert [entry["step"] for entry in facts["ledger"]] == ["fit", "score", "threshold"]
+
+
+def test_options_reach_the_scorer(openset, files):
+    both = {}
+    for k in (1, 50):
+        options = ("--fit", "train.parquet", "--option", f"k={k}", "-o", f"{k}.parquet")
+        assert openset("score", "test.parquet", "--with", "knn", *options).code == 0
+        both[k] = read_detections(files / f"{k}.parquet").unknownness
+    assert (both[50] > both[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--with", "enrgy"), "Did you mean 'energy'"),
+        (("--with", "knn"), "OS504"),
+        (("--with", "knn", "--fit", "test.parquet"), "test"),
+        (("--with", "react", "--fit", "train.parquet"), "OS501"),
+        (("--with", "energy", "--option", "temperature"), "name=value"),
+        (("--with", "energy,msp", "--option", "temperature=2"), "one scorer"),
+        (("--with", "all", "--option", "temperature=2"), "one scorer"),
+        (("--with", "energy,msp"), "need a folder"),
+        (("--with", "energy", "--head", "train.parquet"), "OS507"),
+    ],
+)
+def test_mistakes(openset, files, arguments, words):
+    done = openset("score", "test.parquet", *arguments, "-o", "out.parquet")
+    assert done.code == 2
+    assert words in " ".join(done.err.split())
+    assert not (files / "out.parquet").exists()
+
+
+def test_detections_without_evidence(openset, here):
+    plain = scene(8).select(np.arange(8))
+    from dataclasses import replace
+
+    bare = replace(plain, logits=None, layout=None, embedding=None, attributes={})
+    write(bare, here / "bare.parquet")
+    done = openset("score", "bare.parquet", "--with", "energy", "-o", "out.parquet")
+    assert done.code == 2
+    assert "logits" in done.err
