@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from openset import kernels
 from openset.findings import UsageError
 from openset.kernels import MatchColumns, PrecisionRecall, accumulate
+from openset.matching.counting import count_classes, weighted_count
 from openset.matching.protocol import Protocol
 from openset.tables.vocabulary import Vocabulary
 
-_FEW = 16  # columns of weights that are counted one by one
 SIZE_RANGES = {
     "all": (0.0, 1e10),
     "small": (0.0, 32.0**2),
@@ -279,23 +279,41 @@ class Matches:
     def _count(self, image: NDArray[Any], mask: Mask, weights: NDArray[np.float32] | None) -> Count:
         if weights is None:
             return int(np.count_nonzero(mask))
-        per_image = np.bincount(image[mask], minlength=self.n_images).astype(np.float32)
-        return np.rint(per_image @ weights).astype(np.int64)
+        return weighted_count(image[mask], weights)
 
     @cached_property
     def positives(self) -> NDArray[np.int64]:
         """Objects that count, per class [K + 1], and per resample if there are weights."""
-        return self._positives(~self.objects.ignored)
+        return self.count_objects_by_class(~self.objects.ignored)
+
+    @cached_property
+    def closed_positives(self) -> NDArray[np.int64]:
+        """The same for the objects on images that are not wild."""
+        return self.count_objects_by_class(~self.objects.ignored & ~self.wild[self.objects.image])
+
+    @cached_property
+    def detected_by_class(self) -> NDArray[np.int64]:
+        """Detections, likewise."""
+        return self.count_by_class(np.ones(len(self), np.bool_))
+
+    @cached_property
+    def hits_by_class(self) -> NDArray[np.int64]:
+        """Correct detections at the protocol's first overlap, likewise."""
+        return self.count_by_class(self.outcome().correct)
 
     def positives_of_size(self, size: str) -> NDArray[np.int64]:
-        """The same for the objects of one of `SIZE_RANGES`."""
+        """Objects of one of `SIZE_RANGES` that count, likewise."""
         low, high = SIZE_RANGES[size]
-        area = self.objects.area
-        return self._positives(~self.objects.ignored & (area >= low) & (area <= high))
+        keep, area = ~self.objects.ignored, self.objects.area
+        in_range = keep & (area >= low) & (area <= high)
+        # The range of all sizes nearly always holds all objects, which are counted already.
+        every = np.array_equal(in_range, keep)
+        return self.positives if every else self.count_objects_by_class(in_range)
 
-    def _positives(self, keep: Mask) -> NDArray[np.int64]:
-        klass, image = self.objects.klass[keep], self.objects.image[keep]
-        return self._by_class(klass, image, None, self._object_weights32)
+    def count_objects_by_class(self, mask: Mask) -> NDArray[np.int64]:
+        """Objects in a mask, per class [K + 1], and per resample if there are weights."""
+        klass, image, weights = self.objects.klass, self.objects.image, self._object_weights32
+        return count_classes(klass[mask], image[mask], self.n_known + 1, weights=weights)
 
     def count_by_class(
         self, mask: Mask, times: NDArray[np.integer] | None = None
@@ -306,29 +324,13 @@ class Matches:
             mask: Which detections.
             times: How often each of those in the mask counts.
         """
-        if self._weights32 is None and times is None:  # each class is a slice
+        weights = self._weights32
+        if weights is None and times is None:  # each class is a slice
             edges = itertools.pairwise(self.class_start.tolist())
             counts = [np.count_nonzero(mask[start:end]) for start, end in edges]
             return np.array(counts, np.int64)
-        return self._by_class(self.klass[mask], self.image[mask], times, self._weights32)
-
-    def _by_class(
-        self,
-        klass: NDArray[np.int32],
-        image: NDArray[np.int32],
-        times: NDArray[np.integer] | None,
-        weights: NDArray[np.float32] | None,
-    ) -> NDArray[np.int64]:
-        n = self.n_known + 1
-        if weights is None:
-            return np.bincount(klass, times, minlength=n).astype(np.int64)
-        if weights.shape[1] <= _FEW:  # the table below would cost more to fill than it saves
-            often = weights[image] if times is None else weights[image] * times[:, None]
-            columns = [np.bincount(klass, column, minlength=n) for column in often.T]
-            return np.stack(columns, axis=1).astype(np.int64)
-        cell = klass.astype(np.int64) * self.n_images + image
-        table = np.bincount(cell, times, minlength=n * self.n_images).astype(np.float32)
-        return np.rint(table.reshape(n, -1) @ weights).astype(np.int64)
+        klass, image = self.klass[mask], self.image[mask]
+        return count_classes(klass, image, self.n_known + 1, times=times, weights=weights)
 
     @cached_property
     def _weights32(self) -> NDArray[np.float32] | None:

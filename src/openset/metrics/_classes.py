@@ -24,7 +24,7 @@ def settle(
     """
     rule = matches.protocol.empty_class
     objects = matches.positives > 0
-    detected = matches.count_by_class(np.ones(len(matches), np.bool_)) > 0
+    detected = matches.detected_by_class > 0
     values = values.copy()
     if rule == "nan":
         values[~objects & ~detected] = 0.0

@@ -39,20 +39,20 @@ def weights_of(matches: Matches) -> NDArray[np.uint8]:
     return np.ones((matches.n_images, 1), np.uint8)
 
 
-def positives_of(matches: Matches) -> NDArray[np.int64]:
-    """Objects that count, by class [K + 1] and column."""
-    return matches.positives if matches.positives.ndim == 2 else matches.positives[:, None]
+def as_columns(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Counts by class with a trailing axis, whether or not they have resamples."""
+    return counts if counts.ndim == 2 else counts[:, None]
 
 
 def nearest_to(matches: Matches, recall: float, hit: Mask, *masks: Mask) -> Points:
     """Each class at its first detection of nearest recall, as published code stands."""
-    return _points(matches, recall, hit, masks, positives_of(matches), None)
+    return _points(matches, recall, hit, masks, as_columns(matches.positives), None)
 
 
 def nearest_to_each(matches: Matches, recalls: Sequence[float], hit: Mask, *masks: Mask) -> Points:
     """The same at many levels of the data itself: one column per level."""
     each = matches.resampled(np.ones((matches.n_images, len(recalls)), np.uint8))
-    positives = np.repeat(positives_of(matches), len(recalls), axis=1)
+    positives = np.repeat(as_columns(matches.positives), len(recalls), axis=1)
     return _points(each, np.array(recalls), hit, masks, positives, None)
 
 

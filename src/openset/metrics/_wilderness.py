@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from openset.matching import Matches
 from openset.metrics._curves import resampled_precision
-from openset.metrics._points import nearest_to, positives_of, threshold_for, weights_of
+from openset.metrics._points import as_columns, nearest_to, threshold_for, weights_of
 
 Numbers = NDArray[np.float64]
 Variant = Callable[[Matches, float], Numbers]
@@ -57,17 +57,11 @@ def at_thresholds(matches: Matches, recall: float, *more: NDArray[np.bool_]) -> 
     outcome = matches.outcome()
     closed = ~matches.wild[matches.image]
     correct, counted = outcome.correct & closed, ~outcome.ignored & closed
-    positives = closed_positives(matches)
+    positives = as_columns(matches.closed_positives)
     points = threshold_for(matches, recall, correct, counted, *more, positives=positives)
     total, *others = points.counts
     tables = (total, points.hits, *others)
     return tuple(np.where(points.reached, table, np.nan)[:-1] for table in tables)
-
-
-def closed_positives(matches: Matches) -> NDArray[np.int64]:
-    """Objects on closed-set images, by class and column."""
-    closed = matches.resampled(weights_of(matches) * ~matches.wild[:, None])
-    return positives_of(closed)
 
 
 def _on_wild(matches: Matches) -> NDArray[np.bool_]:
@@ -114,7 +108,7 @@ def _interpolated(matches: Matches, recall: float) -> NDArray[np.float32]:
     The envelope at one recall is an average precision over a grid of one point.
     """
     precision = resampled_precision(matches, None, grid=np.array([recall]))[:-1]
-    present = matches.count_by_class(np.ones(len(matches), np.bool_))[:-1] > 0
+    present = matches.detected_by_class[:-1] > 0
     return _nanmean(np.where(present, np.nan_to_num(precision), np.nan).astype(np.float32))
 
 

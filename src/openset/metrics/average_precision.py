@@ -103,15 +103,19 @@ def _mean_recall(
     if limit not in DETECTION_LIMITS:
         raise UsageError(f"limit must be one of {DETECTION_LIMITS}, not {limit}")
     if matches.weights is not None:
-        return class_mean(_resampled_recall(matches, limit, size), matches, classes, what)
+        recall = _resampled_recall(matches, classes, limit, size)
+        return class_mean(recall, matches, classes, what)
     column = DETECTION_LIMITS.index(limit)
     recall = matches.precision_recall.recall[:, :, _size_index(size), column].mean(axis=0)
     return class_mean(recall, matches, classes, what).with_params(limit=limit, size=size)
 
 
-def _resampled_recall(matches: Matches, limit: int, size: str) -> NDArray[np.float64]:
+def _resampled_recall(
+    matches: Matches, classes: Sequence[int], limit: int, size: str
+) -> NDArray[np.float64]:
     columns = matches.columns
     near = columns.rank[columns.position] < limit
+    near &= np.isin(matches.klass[columns.position], classes)
     at = columns.position[near]
     mask = np.zeros(len(matches), np.bool_)
     mask[at] = True
@@ -124,17 +128,17 @@ def _resampled_recall(matches: Matches, limit: int, size: str) -> NDArray[np.flo
 def precision_known(matches: Matches) -> Value:
     """Mean over known classes of the precision of all their detections (P@K of opendet2)."""
     outcome = matches.outcome()
-    hits = matches.count_by_class(outcome.correct)
+    hits = matches.hits_by_class
     values = np.nan_to_num(_over(hits, matches.count_by_class(~outcome.ignored)))
     if matches.protocol.empty_class == "skip":
-        values[matches.count_by_class(np.ones(len(matches), np.bool_)) == 0] = np.nan
+        values[matches.detected_by_class == 0] = np.nan
     return class_mean(values, matches, range(matches.n_known), "known classes")
 
 
 @metric("recall_known", title="recall known", paper="Han et al., CVPR 2022")
 def recall_known(matches: Matches) -> Value:
     """Mean over known classes of the recall of all their detections (R@K of opendet2)."""
-    hits = matches.count_by_class(matches.outcome().correct)
+    hits = matches.hits_by_class
     values = settle(_over(hits, matches.positives), matches)
     return class_mean(values, matches, range(matches.n_known), "known classes")
 

@@ -1,0 +1,71 @@
+"""Counting with image weights: one number for the data itself, or one per resample.
+
+A detection or object counts as often as its image was drawn. Counts per image, times weights, are
+a matrix product, in float32 where that is exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Counts = NDArray[np.int64]
+Weights = NDArray[np.float32]
+_FEW = 16  # columns of weights that are counted one by one
+_EXACT = 1 << 22  # up to here, times a weight of a few, float32 holds every integer
+
+
+def weighted_count(image: NDArray[Any], weights: Weights) -> Counts:
+    """How many items, given the image of each, in every resample."""
+    per_image = np.bincount(image, minlength=len(weights))
+    return _rounded(_exact(per_image, len(image)) @ weights)
+
+
+def count_classes(
+    klass: NDArray[np.int32],
+    image: NDArray[np.int32],
+    n_classes: int,
+    *,
+    times: NDArray[np.integer] | None = None,
+    weights: Weights | None = None,
+) -> Counts:
+    """How many items of each class, and in every resample if there are weights.
+
+    Args:
+        klass: Class of each item.
+        image: Image of each item.
+        n_classes: Number of classes.
+        times: How often each item counts.
+        weights: How often each image (rows) was drawn in each resample (columns).
+
+    >>> classes, images = np.array([0, 2, 2]), np.array([0, 0, 1])
+    >>> count_classes(classes, images, 3).tolist()
+    [1, 0, 2]
+    >>> count_classes(classes, images, 3, weights=np.array([[2], [0]], np.float32)).tolist()
+    [[2], [0], [2]]
+    """
+    if weights is None:
+        return np.bincount(klass, times, minlength=n_classes).astype(np.int64)
+    if weights.shape[1] <= _FEW:  # the table below would cost more to fill than it saves
+        often = weights[image] if times is None else weights[image] * times[:, None]
+        columns = [np.bincount(klass, column, minlength=n_classes) for column in often.T]
+        return np.stack(columns, axis=1).astype(np.int64)
+    present = np.flatnonzero(np.bincount(klass, minlength=n_classes))
+    row = np.zeros(n_classes, np.int64)
+    row[present] = np.arange(len(present))
+    cell = row[klass] * len(weights) + image
+    table = np.bincount(cell, times, minlength=len(present) * len(weights))
+    total = len(klass) if times is None else int(times.sum(dtype=np.int64))
+    counts = np.zeros((n_classes, weights.shape[1]), np.int64)
+    counts[present] = _rounded(_exact(table, total).reshape(len(present), len(weights)) @ weights)
+    return counts
+
+
+def _exact(counts: NDArray[Any], total: int) -> NDArray[Any]:
+    return counts.astype(np.float32 if total <= _EXACT else np.float64)
+
+
+def _rounded(counts: NDArray[Any]) -> Counts:
+    return np.rint(counts).astype(np.int64)
