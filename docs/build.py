@@ -11,6 +11,8 @@ from openset import codes
 from openset.explain import Entry, entries
 from openset.matching import Protocol
 from openset.metrics import table
+from openset.recognition import flaws
+from openset.recognition import table as recognition_table
 
 FOLDER = Path(__file__).parent
 MADE = "<!-- Made by docs/build.py from openset.explain; edit the docstrings and texts there. -->"
@@ -101,6 +103,22 @@ def defect_list(found: list[Entry]) -> str:
     return "\n".join([f"**{found[0].title}** ({names})", "", *lines])
 
 
+def recognition_rows() -> str:
+    head = ["| metric | what | better | range |", "| --- | --- | --- | --- |"]
+    rows = [
+        f"| `{m.name}` | {m.summary} | {m.better} | {m.range[0]} to {m.range[1]} |"
+        for m in recognition_table().values()
+    ]
+    return "\n".join(head + rows)
+
+
+def flaws_page() -> str:
+    page = (FOLDER / "metrics-flaws.md").read_text("utf-8")
+    for name, make in flaws.TABLES.items():
+        page = filled(page, name, make().markdown())
+    return page
+
+
 def filled(page: str, name: str, block: str) -> str:
     """A page with one of its blocks written anew."""
     pattern = rf"<!-- {name} -->\n.*?(?=<!-- end -->|\Z)"
@@ -116,12 +134,15 @@ def pages() -> dict[str, str]:
     """All pages with anything made from the code, by file name."""
     protocols = (FOLDER / "protocols.md").read_text("utf-8")
     protocols = filled(filled(protocols, "presets", preset_table()), "defects", defects())
+    recognition = (FOLDER / "recognition.md").read_text("utf-8")
     checks = filled((FOLDER / "checks.md").read_text("utf-8"), "codes", codes.markdown())
     return {
         "metrics.md": metrics_page(),
         "glossary.md": glossary_page(),
         "protocols.md": protocols,
         "checks.md": checks,
+        "recognition.md": filled(recognition, "metrics", recognition_rows()),
+        "metrics-flaws.md": flaws_page(),
     }
 
 

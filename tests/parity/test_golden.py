@@ -12,7 +12,7 @@ import pytest
 
 from golden import EXPECTED, assert_agrees, rules_of
 
-RECOGNITION = "open-set recognition: whole images, no boxes; not a detection metric"
+RECOGNITION = "open-set recognition, compared with these numbers by its own tests"
 DIAGNOSIS = "error diagnosis, compared with these numbers by its own tests"
 EXCLUDED = {
     r"_meta": "says with which versions the numbers were made",

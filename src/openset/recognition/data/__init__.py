@@ -1,0 +1,22 @@
+"""Data for open-set recognition: images whose classes are split into known and unknown.
+
+`open_split("digits", trial=0)` needs no file: scikit-learn carries 1,797 handwritten digits. The
+other data sets are read from local files in their official layout; nothing is downloaded, and
+nothing is unpickled. `table()` lists them. A data set is one file with a function under `@dataset`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from openset.plugins import discover
+from openset.recognition.data._spec import Dataset, Samples, dataset
+from openset.recognition.data._split import OpenSplit, open_split
+
+__all__ = ["Dataset", "OpenSplit", "Samples", "dataset", "open_split", "table"]
+
+
+def table() -> Mapping[str, Dataset]:
+    """Every data set, by name."""
+    found = discover(__name__, "dataset")
+    return {name: target.dataset for name, target in found.items()}

@@ -1,0 +1,59 @@
+"""TinyImageNet: 200 classes of ImageNet at 64 by 64 pixels, from the official folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from openset.findings import refuse
+from openset.formats._files import load_text
+from openset.recognition.data._pictures import pictures
+from openset.recognition.data._spec import Samples, Source, broken, dataset
+
+
+@dataset("tinyimagenet", n_classes=200, paper="Le and Yang, Tiny ImageNet, 2015")
+def tinyimagenet(source: Source) -> Samples:
+    """Photographs of 200 classes, 64 by 64 pixels; twenty known, the others unknown.
+
+    Classes are numbered by sorted WordNet id. The test samples are those of the folder ``val``,
+    since labels of ``test`` are not published.
+    """
+    root = source.file("wnids.txt", "tiny-imagenet-200/wnids.txt").parent
+    names = sorted(load_text(root / "wnids.txt").split())
+    files = _train(root, names, source) if source.part == "train" else _val(root, names, source)
+    return Samples(pictures([path for path, _ in files], source.size), _labels(files))
+
+
+def _labels(files: list[tuple[Path, int]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.array([klass for _, klass in files], np.int64)
+
+
+def _train(root: Path, names: list[str], source: Source) -> list[tuple[Path, int]]:
+    found = []
+    for klass in sorted(source.classes):
+        folder = root / "train" / _name(root, names, klass) / "images"
+        paths = sorted(folder.glob("*.JPEG"))
+        if not paths:
+            raise refuse("OS810", f"{folder} has no images", example=str(folder))
+        found += [(path, klass) for path in paths]
+    return found
+
+
+def _name(root: Path, names: list[str], klass: int) -> str:
+    if klass >= len(names):
+        raise broken(root / "wnids.txt", f"{len(names)} classes, no class {klass}")
+    return names[klass]
+
+
+def _val(root: Path, names: list[str], source: Source) -> list[tuple[Path, int]]:
+    path = source.file("val/val_annotations.txt", "tiny-imagenet-200/val/val_annotations.txt")
+    place = {name: klass for klass, name in enumerate(names)}
+    wanted, found = set(source.classes), []
+    for line in load_text(path).splitlines():
+        file, name = [*line.split("\t"), "", ""][:2]
+        if name not in place or Path(file).name != file:
+            raise broken(path, f"no image and class in {line[:80]!r}")
+        if place[name] in wanted:
+            found.append((root / "val" / "images" / file, place[name]))
+    return found

@@ -1,0 +1,20 @@
+"""Recognition methods: what turns embeddings into logits, an openness and a loss. Needs torch.
+
+One file a method, found by discovery; `table()` lists them. All train on known classes only, and
+work on embeddings, so that they fit any network, and the box head of a detector, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from openset.plugins import discover
+from openset.recognition.methods._spec import Method, Objective, method
+
+__all__ = ["Method", "Objective", "method", "table"]
+
+
+def table() -> Mapping[str, Method]:
+    """Every recognition method, by name."""
+    found = discover(__name__, "recognition method")
+    return {name: target.method for name, target in found.items()}

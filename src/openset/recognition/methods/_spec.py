@@ -1,0 +1,80 @@
+"""What a method is: a module on top of a network's embedding, and what is known about it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from torch import Tensor, nn
+
+from openset.findings import UsageError
+from openset.plugins import lookup, tag
+
+
+class Objective(nn.Module):
+    """The last layer of a classifier, its openness and its loss."""
+
+    def logits(self, embedding: Tensor) -> Tensor:
+        """One number per known class; the largest names the class."""
+        raise NotImplementedError
+
+    def openness(self, logits: Tensor) -> Tensor:
+        """How unknown a sample looks, larger = more unknown: minus the largest logit."""
+        return -logits.amax(dim=1)
+
+    def loss(self, embedding: Tensor, label: Tensor) -> Tensor:
+        """What to minimise on a batch of known samples."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """What is known about a method.
+
+    Attributes:
+        name: How it is asked for.
+        objective: Its class.
+        title: How it is shown.
+        paper: Where it was defined.
+    """
+
+    name: str
+    objective: type[Objective]
+    title: str
+    paper: str
+
+    @property
+    def summary(self) -> str:
+        """The first line of the description."""
+        return inspect.cleandoc(self.objective.__doc__ or "").partition("\n")[0]
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Names and defaults of its options."""
+        given = list(inspect.signature(self.objective).parameters.values())[2:]
+        return {one.name: one.default for one in given}
+
+    def build(self, n_classes: int, width: int, **options: Any) -> Objective:
+        """The objective for so many known classes and so wide an embedding."""
+        for name in options:
+            lookup(self.options, name, f"option of method {self.name!r}:")
+        if n_classes < 1 or width < 1:
+            raise UsageError(f"{n_classes} classes and a width of {width} make no classifier")
+        build: Callable[..., Objective] = self.objective
+        return build(n_classes, width, **options)
+
+
+C = TypeVar("C", bound=type[Objective])
+
+
+def method(name: str, *, title: str, paper: str) -> Callable[[C], C]:
+    """Make an objective a method, under a name."""
+
+    def mark(objective: C) -> C:
+        record = Method(name, objective, title, paper)
+        objective.method = record  # type: ignore[attr-defined]
+        return tag("recognition method", record)(objective)
+
+    return mark

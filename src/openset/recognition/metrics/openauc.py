@@ -1,0 +1,39 @@
+"""OpenAUC: is a known sample classified correctly, and ranked below an unknown one?
+
+The paper's answer to metrics that can be high while every unknown sample is accepted: one number,
+no threshold, and closed-set and open-set errors count in one product.
+"""
+
+from __future__ import annotations
+
+from openset.metrics import Value, metric
+from openset.recognition.metrics._pairs import Ties, measure, ordered, share_in
+from openset.recognition.scores import Scores
+
+PAPER = "Wang et al., OpenAUC: Towards AUC-Oriented Open-Set Recognition, NeurIPS 2022, Eq. 12"
+
+
+@metric("openauc", title="OpenAUC", paper=PAPER, headline=True)
+def openauc(scores: Scores, *, ties: Ties = "half") -> Value:
+    """Probability that a known sample is named correctly and ranked below an unknown sample.
+
+    ``E[1[h(x_k) = y_k] · 1[r(x_u) > r(x_k)]]`` over all pairs of a known and an unknown sample. A
+    tie counts one half, as in the published code; the equation as printed is ``ties="strict"``.
+    At most the closed-set accuracy, and at most the AUC. Equal to the area under the OSCR curve.
+
+    The published code moves wrong samples above all others by adding 1e-5, which is lost where
+    openness exceeds about 1e11; pairs are counted here, so nothing is added.
+    """
+    return measure(scores, lambda r: ordered(r, r.correct, ties), ties=ties)
+
+
+@metric("partial_openauc", title="OpenAUC, OFPR ≤ 10 %", paper=PAPER + " and Section 6")
+def partial_openauc(scores: Scores, *, ofpr: float = 0.1, ties: Ties = "half") -> Value:
+    """OpenAUC where few unknown samples are accepted: the mean of COTPR over OFPR from 0 to `ofpr`.
+
+    Only the share `ofpr` of unknown samples that look least unknown takes part (the last one in
+    part), and the area is divided by `ofpr`, so that 1 is perfect and ``ofpr=1`` is OpenAUC. The
+    paper proposes it for safety-critical use and prints no formula; this is the natural one.
+    """
+    limit = share_in("ofpr", ofpr)
+    return measure(scores, lambda r: ordered(r, r.correct, ties, limit), ofpr=limit, ties=ties)

@@ -1,0 +1,148 @@
+"""Reading scores: ``.npz`` archives and CSV tables. Pickled objects are never loaded.
+
+An archive holds ``logits_k``, ``labels_k``, ``logits_u``; or ``openness_k``, ``predicted_k``,
+``labels_k``, ``openness_u`` and maybe ``predicted_u``; and maybe ``classes``. A table has a row per
+sample: ``label``, ``predicted`` and ``openness``, or ``label`` and a column ``logit:NAME`` for each
+known class. A sample is unknown if its label is empty, ``unknown`` or -1.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import refuse
+from openset.formats._files import load
+from openset.recognition.scores import Scores
+
+UNKNOWN = ("", "unknown", "-1")
+_LOGIT = "logit:"
+_LAYOUTS = (
+    ("logits_k", "labels_k", "logits_u"),
+    ("openness_k", "predicted_k", "labels_k", "openness_u"),
+)
+Arrays = dict[str, NDArray[Any]]
+
+
+def read_scores(path: str | Path, *, score: str = "max_logit") -> Scores:
+    """Read what a classifier said of known and unknown samples.
+
+    Args:
+        path: An ``.npz`` archive or a CSV table, recognised by content.
+        score: What makes the openness if the file has logits: ``max_logit``, ``msp``, ``energy``.
+
+    Raises:
+        InputError: The file is absent, damaged, or lacks something; the findings say what.
+    """
+    path = Path(path)
+    data = load(path)
+    if not data:
+        raise refuse("OS102", f"{path} is empty")
+    if zipfile.is_zipfile(path):
+        return _from_arrays(path, _arrays(path), score)
+    return _from_table(path, data, score)
+
+
+def _arrays(path: Path) -> Arrays:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise refuse("OS102", f"{path} cannot be read as .npz: {error}") from error
+
+
+def _from_arrays(path: Path, arrays: Arrays, score: str) -> Scores:
+    layout = next((names for names in _LAYOUTS if set(names) <= set(arrays)), None)
+    if layout is None:
+        there = ", ".join(sorted(arrays)) or "nothing"
+        raise refuse("OS807", f"{path} has {there}", example=there)
+    _refuse_known_labels(arrays)
+    names = [str(name) for name in arrays["classes"]] if "classes" in arrays else None
+    known, labels, unknown = (arrays[n] for n in (layout[0], "labels_k", layout[-1]))
+    if layout is _LAYOUTS[0]:
+        return Scores.from_logits(known, labels, unknown, score=score, classes=names)
+    named = arrays.get("predicted_u")
+    columns = [arrays["predicted_k"], labels, *([] if named is None else [named])]
+    top = max((int(c.max()) for c in columns if c.size and c.dtype.kind in "iu"), default=0)
+    classes = tuple(map(str, range(top + 1))) if names is None else tuple(names)
+    return Scores(arrays["predicted_k"], labels, known, unknown, named, classes)
+
+
+def _refuse_known_labels(arrays: Arrays) -> None:
+    """Unknown samples with labels of known classes are known samples in the wrong place."""
+    labels = arrays.get("labels_u")
+    if labels is None or "labels_k" not in arrays:
+        return
+    both = np.isin(labels, arrays["labels_k"])
+    if both.any():
+        at, count = int(np.flatnonzero(both)[0]), int(both.sum())
+        message = f"{count} of {len(labels)} unknown samples have a label that known samples have"
+        raise refuse("OS809", message, count=count, example=f"sample {at}: {labels[at]}")
+
+
+def _from_table(path: Path, data: bytes, score: str) -> Scores:
+    import polars
+
+    try:
+        table = polars.read_csv(data, infer_schema=False).fill_null("")
+    except (polars.exceptions.PolarsError, UnicodeDecodeError) as error:
+        first = str(error).partition("\n")[0]
+        raise refuse("OS102", f"{path} cannot be read as CSV: {first}") from error
+    columns = {name: table[name].to_numpy().astype(str) for name in table.columns}
+    logits = [name for name in columns if name.startswith(_LOGIT)]
+    needed = {"label"} if logits else {"label", "predicted", "openness"}
+    if not needed <= set(columns):
+        there = ", ".join(columns)
+        raise refuse("OS807", f"{path} has the columns {there[:200]}", example=there[:80])
+    unknown = np.isin(columns["label"], UNKNOWN)
+    if logits:
+        return _from_logit_columns(columns, logits, unknown, score)
+    return _from_columns(columns, unknown)
+
+
+def _from_logit_columns(
+    columns: Arrays, logits: list[str], unknown: NDArray[np.bool_], score: str
+) -> Scores:
+    classes = [name.removeprefix(_LOGIT) for name in logits]
+    table = np.stack([_numbers(columns[name], name) for name in logits], axis=1)
+    label = _positions(columns["label"][~unknown], classes, "label")
+    return Scores.from_logits(table[~unknown], label, table[unknown], score=score, classes=classes)
+
+
+def _from_columns(columns: Arrays, unknown: NDArray[np.bool_]) -> Scores:
+    label, predicted = columns["label"], columns["predicted"]
+    openness = _numbers(columns["openness"], "openness")
+    named = bool((predicted[unknown] != "").all())  # unknown samples may go without a class
+    used = predicted if named else predicted[~unknown]
+    classes = np.unique(np.concatenate([label[~unknown], used])).tolist()
+    return Scores(
+        _positions(predicted[~unknown], classes, "predicted"),
+        _positions(label[~unknown], classes, "label"),
+        openness[~unknown],
+        openness[unknown],
+        _positions(predicted[unknown], classes, "predicted") if named else None,
+        tuple(classes),
+    )
+
+
+def _numbers(column: NDArray[Any], name: str) -> NDArray[np.float64]:
+    try:
+        return column.astype(np.float64)
+    except ValueError as error:
+        raise refuse("OS108", f"column {name!r} is not numeric: {error}") from error
+
+
+def _positions(column: NDArray[Any], classes: list[str], name: str) -> NDArray[np.int32]:
+    """Where each name is in the list of classes."""
+    place = {klass: at for at, klass in enumerate(classes)}
+    names, inverse = np.unique(column, return_inverse=True)
+    strange = [str(one) for one in names if str(one) not in place]
+    if strange:
+        count = int(np.isin(column, strange).sum())
+        message = f"{count} samples have a {name} that is no known class"
+        raise refuse("OS803", message, count=count, example=repr(strange[0]))
+    return np.array([place[str(one)] for one in names], np.int32)[inverse]

@@ -1,0 +1,238 @@
+"""Scores: what a classifier says about known and unknown samples; all that recognition metrics see.
+
+A known sample has a label, the known class that the classifier would name, and an openness; an
+unknown sample has an openness, and maybe a class. Openness is the paper's open-set score r(x):
+larger = more unknown. A sample is rejected if its openness exceeds a threshold.
+
+Not detections: whole samples, each with exactly one answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from openset.findings import UsageError, refuse
+from openset.recognition.openness import openness_of
+from openset.recognition.ranking import Ranking, rank
+
+if TYPE_CHECKING:
+    from openset.recognition.sweep import Sweep
+
+Weights = tuple[NDArray[Any], NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores:
+    """The answers of a classifier on a test set of known and of unknown samples.
+
+    Attributes:
+        predicted: Known class named for each known sample, if nothing were rejected.
+        label: Its true class, 0 to C - 1.
+        openness: How unknown it looks.
+        unknown_openness: How unknown each unknown sample looks.
+        unknown_predicted: Known class named for each unknown sample, if that is known.
+        classes: Names of the C known classes.
+        threshold: Openness above which the classifier rejects, if it has been chosen.
+        weights: How often each known and each unknown sample was drawn, a column per resample.
+
+    >>> Scores([0, 1, 1], [0, 1, 0], [0.1, 0.2, 0.6], [0.9, 0.3], [1, 1], ("cat", "dog"))
+    Scores(3 known samples of 2 classes, 2 unknown samples)
+    """
+
+    predicted: NDArray[np.int32]
+    label: NDArray[np.int32]
+    openness: NDArray[np.float64]
+    unknown_openness: NDArray[np.float64]
+    unknown_predicted: NDArray[np.int32] | None
+    classes: tuple[str, ...]
+    threshold: float | None = None
+    weights: Weights | None = None
+
+    def __post_init__(self) -> None:
+        """Convert the columns, and refuse what cannot be counted."""
+        n = len(self.classes)
+        _set(self, "openness", _openness(self.openness, "known"))
+        _set(self, "unknown_openness", _openness(self.unknown_openness, "unknown"))
+        _set(self, "label", _classes(self.label, n, "label", "known"))
+        _set(self, "predicted", _classes(self.predicted, n, "predicted class", "known"))
+        known = {"labels": self.label, "predicted classes": self.predicted}
+        _same_length(known, self.openness, "known")
+        if self.unknown_predicted is not None:
+            named = _classes(self.unknown_predicted, n, "predicted class", "unknown")
+            _set(self, "unknown_predicted", named)
+            _same_length({"predicted classes": named}, self.unknown_openness, "unknown")
+        if not len(self.openness) and not len(self.unknown_openness):
+            raise refuse("OS804", "there is neither a known nor an unknown sample")
+        if self.threshold is not None and np.isnan(self.threshold):
+            raise UsageError("threshold is not a number")
+
+    @classmethod
+    def from_logits(
+        cls,
+        logits: ArrayLike,
+        label: ArrayLike,
+        unknown_logits: ArrayLike,
+        *,
+        score: str = "max_logit",
+        classes: Sequence[str] | None = None,
+        threshold: float | None = None,
+    ) -> Scores:
+        """Scores from the logits of a classifier: the class is the largest logit.
+
+        Args:
+            logits: Known samples, a row each, a column per known class.
+            label: Their true classes, 0 to C - 1.
+            unknown_logits: Unknown samples, with the same columns.
+            score: What makes the openness: ``max_logit``, ``msp`` or ``energy``.
+            classes: Names of the classes; their numbers by default.
+            threshold: Openness above which the classifier rejects.
+
+        >>> Scores.from_logits([[4.0, 0.0], [0.0, 3.0]], [0, 1], [[1.0, 0.5]]).openness.tolist()
+        [-4.0, -3.0]
+        """
+        known, unknown = _logits(logits, "known"), _logits(unknown_logits, "unknown")
+        if known.shape[1] != unknown.shape[1]:
+            widths = f"{known.shape[1]} and {unknown.shape[1]}"
+            raise refuse("OS802", f"logits of known and unknown samples have {widths} columns")
+        width = known.shape[1]
+        names = tuple(map(str, range(width) if classes is None else classes))
+        if len(names) != width:
+            raise refuse("OS802", f"{len(names)} class names for {width} columns of logits")
+        return cls(
+            known.argmax(axis=1).astype(np.int32),
+            np.asarray(label),
+            openness_of(known, score),
+            openness_of(unknown, score),
+            unknown.argmax(axis=1).astype(np.int32),
+            names,
+            threshold,
+        )
+
+    def __repr__(self) -> str:
+        known = f"{self.n_known} known samples of {self.n_classes} classes"
+        return f"Scores({known}, {self.n_unknown} unknown samples)"
+
+    @property
+    def n_known(self) -> int:
+        """Number of known samples."""
+        return len(self.openness)
+
+    @property
+    def n_unknown(self) -> int:
+        """Number of unknown samples."""
+        return len(self.unknown_openness)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of known classes, C."""
+        return len(self.classes)
+
+    @cached_property
+    def correct(self) -> NDArray[np.bool_]:
+        """Whether the class named for each known sample is its label, rejected or not."""
+        return self.predicted == self.label
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """The samples by openness; the order is shared by all resamples."""
+        return rank(self.openness, self.correct, self.unknown_openness)
+
+    @cached_property
+    def drawn(self) -> Ranking:
+        """The ranking with the weights of the resamples, or as it is without any."""
+        return self.ranking if self.weights is None else self.ranking.weighted(*self.weights)
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """The answers at every threshold."""
+        from openset.recognition.sweep import Sweep
+
+        return Sweep(self)
+
+    def thresholds(self) -> NDArray[np.float64]:
+        """All that make a difference: minus infinity, then every distinct openness."""
+        values = np.concatenate([self.openness, self.unknown_openness])
+        return np.append(-np.inf, values[self.ranking.order[self.ranking.start]])
+
+    def threshold_at(self, index: int) -> float:
+        """One of `thresholds`, without the others."""
+        if index == 0:
+            return -np.inf
+        sample = self.ranking.order[self.ranking.start[index - 1]]
+        at_unknown = sample - self.n_known
+        return float(self.openness[sample] if at_unknown < 0 else self.unknown_openness[at_unknown])
+
+    @cached_property
+    def best(self) -> dict[Any, float]:
+        """Thresholds that metrics have found to be best on these samples."""
+        return {}
+
+    def resampled(self, weights: Weights) -> Scores:
+        """The same scores with every sample counted as often as it was drawn."""
+        twin = replace(self, weights=weights)
+        shared = {"correct": self.correct, "ranking": self.ranking, "best": self.best}
+        vars(twin).update(shared)
+        return twin
+
+
+def _set(scores: Scores, name: str, column: NDArray[Any]) -> None:
+    object.__setattr__(scores, name, column)
+
+
+def _openness(values: ArrayLike, which: str) -> NDArray[np.float64]:
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise refuse("OS802", f"openness of {which} samples is not numeric: {error}") from error
+    if column.ndim != 1:
+        raise refuse("OS802", f"openness of {which} samples has shape {column.shape}, not (n,)")
+    _refuse_nan(np.isnan(column), f"openness of {which} samples")
+    return column
+
+
+def _refuse_nan(bad: NDArray[np.bool_], what: str) -> None:
+    if bad.any():
+        first = f"sample {int(np.flatnonzero(bad)[0])}"
+        count = int(bad.sum())
+        raise refuse("OS801", f"{what}: {count} are not a number", count=count, example=first)
+
+
+def _classes(values: ArrayLike, n: int, what: str, which: str) -> NDArray[np.int32]:
+    column = np.asarray(values)
+    if not column.size:
+        return np.empty(0, np.int32)
+    if column.ndim != 1:
+        raise refuse("OS802", f"{what} of {which} samples has shape {column.shape}, not (n,)")
+    if column.dtype.kind not in "iu":
+        raise refuse("OS803", f"{what} of {which} samples is {column.dtype}, not a whole number")
+    bad = (column < 0) | (column >= n)
+    if bad.any():
+        at, count = int(np.flatnonzero(bad)[0]), int(bad.sum())
+        message = f"{count} of {len(column)} {which} samples have a {what} outside 0 to {n - 1}"
+        raise refuse("OS803", message, count=count, example=f"sample {at}: {column[at]}")
+    return column.astype(np.int32, copy=False)
+
+
+def _same_length(columns: dict[str, NDArray[Any]], openness: NDArray[Any], which: str) -> None:
+    for name, column in columns.items():
+        if len(column) != len(openness):
+            message = f"{len(column)} {name} for {len(openness)} {which} samples"
+            raise refuse("OS802", message, count=abs(len(column) - len(openness)))
+
+
+def _logits(values: ArrayLike, which: str) -> NDArray[np.float64]:
+    try:
+        logits = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise refuse("OS802", f"logits of {which} samples are not numeric: {error}") from error
+    if logits.ndim != 2 or not logits.shape[1]:
+        message = f"logits of {which} samples have shape {logits.shape}, not (samples, classes)"
+        raise refuse("OS802", message)
+    _refuse_nan(np.any(np.isnan(logits), axis=1), f"logits of {which} samples")
+    return logits

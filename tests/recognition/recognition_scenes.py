@@ -1,0 +1,103 @@
+"""Scores for tests: random ones, with and without ties, and counts the slow way."""
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from openset.recognition import Scores
+from openset.recognition.metrics import compute, table
+
+STEADY = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+def value(name, scores, **params):
+    """The number of a metric."""
+    return compute(table()[name], scores, **params).value
+
+
+def made(seed=0, n_known=60, n_unknown=50, n_classes=4, levels=None):
+    """Scores of a fair classifier; `levels` rounds openness, which makes ties."""
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, n_classes, n_known)
+    wrong = rng.random(n_known) < 0.2
+    predicted = np.where(wrong, rng.integers(0, n_classes, n_known), label)
+    known, unknown = rng.normal(0, 1, n_known), rng.normal(1, 1, n_unknown)
+    if levels:
+        known, unknown = (np.round(x * levels) / levels for x in (known, unknown))
+    named = rng.integers(0, n_classes, n_unknown)
+    return Scores(predicted, label, known, unknown, named, tuple("abcdefgh"[:n_classes]))
+
+
+@st.composite
+def small_scores(draw, ties=True, classes=3):
+    """Few samples, so that every pair and every threshold can be tried."""
+    size = st.integers(1, 9)
+    n_known, n_unknown = draw(size), draw(size)
+    klass = st.integers(0, classes - 1)
+
+    def column(of, n):
+        return draw(st.lists(of, min_size=n, max_size=n))
+
+    if ties:
+        openness = column(st.integers(-2, 2), n_known + n_unknown)
+    else:
+        openness = draw(st.permutations(range(n_known + n_unknown)))
+    label, predicted = column(klass, n_known), column(klass, n_known)
+    known, unknown = np.array(openness[:n_known], float), np.array(openness[n_known:], float)
+    named = column(klass, n_unknown)
+    return Scores(
+        np.array(predicted), np.array(label), known, unknown, np.array(named), "abc"[:classes]
+    )
+
+
+def pairs(scores, only_correct=True, tie=0.5):
+    """Pairs in the right order, one by one."""
+    total = 0.0
+    for r, right in zip(scores.openness, scores.correct, strict=True):
+        for u in scores.unknown_openness:
+            total += (right or not only_correct) * ((u > r) + tie * (u == r))
+    return total / (scores.n_known * scores.n_unknown)
+
+
+def counted(answers, truth, n_classes):
+    """True and false positives and negatives of known classes, and of "unknown" (-1)."""
+    classes = range(n_classes)
+    tp = [sum(a == t == c for a, t in zip(answers, truth, strict=True)) for c in classes]
+    fp = [sum(a == c != t for a, t in zip(answers, truth, strict=True)) for c in classes]
+    fn = [sum(t == c != a for a, t in zip(answers, truth, strict=True)) for c in classes]
+    rejected = sum(a == t == -1 for a, t in zip(answers, truth, strict=True))
+    rejected_known = sum(a == -1 != t for a, t in zip(answers, truth, strict=True))
+    return np.array(tp), np.array(fp), np.array(fn), rejected, rejected_known
+
+
+def answers_of(scores, threshold):
+    """What the classifier says, and what is true; -1 is "unknown"."""
+    known = np.where(scores.openness > threshold, -1, scores.predicted)
+    unknown = np.where(scores.unknown_openness > threshold, -1, scores.unknown_predicted)
+    truth = np.concatenate([scores.label, np.full(scores.n_unknown, -1)])
+    return np.concatenate([known, unknown]), truth
+
+
+def over(a, b, empty=0.0):
+    """A quotient, and `empty` for 0 / 0."""
+    return np.array([x / y if y else empty for x, y in zip(np.ravel(a), np.ravel(b), strict=True)])
+
+
+def from_counts(answers, truth, n_classes):
+    """F-score, Youden's index and normalised accuracy from the printed formulas."""
+    tp, fp, fn, true_unknown, false_unknown = counted(answers, truth, n_classes)
+    tn = len(truth) - tp - fp - fn
+    precision, recall = over(tp, tp + fp).mean(), over(tp, tp + fn).mean()
+    pooled = over(tp.sum(), (tp + fp).sum())[0], over(tp.sum(), (tp + fn).sum())[0]
+    n_unknown = int((truth == -1).sum())
+    return {
+        "f_score_macro": over(2 * precision * recall, precision + recall)[0],
+        "f_score_micro": over(2 * pooled[0] * pooled[1], sum(pooled))[0],
+        "youden_macro": recall + over(tn, tn + fp).mean() - 1,
+        "youden_micro": pooled[1] + over(tn.sum(), (tn + fp).sum())[0] - 1,
+        "aks": (tp + tn).sum() / (tp + tn + fp + fn).sum(),
+        "aus_precision": over(true_unknown, true_unknown + false_unknown)[0],
+        "aus_recall": true_unknown / n_unknown if n_unknown else None,
+        "true_unknown": true_unknown,
+        "counts": (tp.tolist(), fp.tolist(), fn.tolist()),
+    }

@@ -1,0 +1,113 @@
+"""openset recognise: the table, the comparison, the files and the mistakes."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from recognition_scenes import made
+
+from openset.findings import UsageError
+from openset.recognition import Recognition
+from openset.recognition.plot import oscr_plot, write_oscr_plot
+
+
+def save(path, scores):
+    arrays = {"openness_k": scores.openness, "predicted_k": scores.predicted}
+    arrays |= {"labels_k": scores.label, "openness_u": scores.unknown_openness}
+    np.savez(path, **arrays, predicted_u=scores.unknown_predicted)
+
+
+@pytest.fixture
+def openset(tmp_path, capsys, monkeypatch):
+    """Runs ``openset recognise ...`` in a folder with the scores of two models."""
+    from openset.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    save("a.npz", made(1))
+    save("b.npz", made(1))
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["openset", "recognise", *arguments])
+        code = main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return code, out, err
+
+    return run
+
+
+def test_a_table(openset):
+    code, out, err = openset("a.npz")
+    assert (code, err) == (0, "")
+    assert "60 known samples of 4 classes · 50 unknown samples · 1000 resamples" in out
+    assert "OpenAUC" in out
+    assert "Youden" not in out
+    assert "Youden" in openset("a.npz", "--metrics", "all", "--no-intervals")[1]
+
+
+def test_chosen_metrics_threshold_and_json(openset):
+    options = ("--metrics", "f_score_micro,auc", "--threshold", "0.5", "--json", "--no-intervals")
+    code, out, _ = openset("a.npz", *options)
+    values = json.loads(out)["models"]["a.npz"]["values"]
+    assert code == 0
+    assert set(values) == {"f_score_micro", "auc"}
+    assert values["f_score_micro"]["params"]["threshold"] == 0.5
+
+
+def test_two_models_and_files(openset, tmp_path):
+    code, out, _ = openset("a.npz", "b.npz", "-o", "kept.json", "--plot", "oscr.svg")
+    assert code == 0
+    assert "b.npz against a.npz" in out
+    assert Recognition.from_json(tmp_path / "kept.json").replicates
+    assert (tmp_path / "oscr.svg").read_text().startswith("<svg")
+
+
+def test_other_samples_are_compared_by_force_only(openset):
+    save("c.npz", made(2))
+    assert openset("a.npz", "c.npz", "--no-intervals")[0] == 2
+    assert openset("a.npz", "c.npz", "--no-intervals", "--force")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("absent.npz",), "OS101"),
+        (("a.npz", "--metrics", "openauk"), "Did you mean 'openauc'"),
+        (("a.npz", "--score", "mps"), ""),
+        (("a.npz", "--plot", "oscr.gif", "--no-intervals"), "format of figures"),
+    ],
+)
+def test_mistakes(openset, arguments, says):
+    code, out, err = openset(*arguments)
+    if arguments[-1] == "mps":  # a file with openness has no use for it
+        assert code == 0
+    else:
+        assert (code, out) == (2, "")
+        assert says in " ".join(err.split())
+
+
+def test_warnings_are_told(openset):
+    np.savez("c.npz", logits_k=np.ones((2, 3)), labels_k=[0, 0], logits_u=np.ones((1, 3)))
+    code, out, err = openset("c.npz", "--no-intervals")
+    assert code == 0
+    assert "OS805" in err
+    assert "50.00 %" in out
+
+
+def test_a_plot_has_a_line_per_model_and_not_too_many_points():
+    spec = oscr_plot({"one": made(1, 3000, 2000), "two": made(2)})
+    [rows] = spec["datasets"].values()
+    assert {row["model"] for row in rows} == {"one", "two"}
+    one = [row for row in rows if row["model"] == "one"]
+    assert len(one) <= 401
+    assert (one[0]["x"], one[0]["y"], one[-1]["x"]) == (0, 0, 1)
+    with pytest.raises(UsageError, match="no unknown sample"):
+        write_oscr_plot({"one": _closed()}, "x.svg")
+
+
+def _closed():
+    from dataclasses import replace
+
+    return replace(made(), unknown_openness=[], unknown_predicted=None)

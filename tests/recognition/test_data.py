@@ -1,0 +1,219 @@
+"""Data sets: files in their official layout, made small; the published splits; bad files."""
+
+import gzip
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from openset.findings import InputError, UsageError
+from openset.recognition.data import open_split, table
+from openset.recognition.data._split import published
+
+RNG = np.random.default_rng(0)
+
+
+def idx(path, array):
+    sizes = np.array([0x0800 + array.ndim, *array.shape], ">u4").tobytes()
+    data = sizes + array.astype(np.uint8).tobytes()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+
+
+def mnist(folder, suffix=""):
+    for prefix, n in (("train", 40), ("t10k", 20)):
+        label = np.arange(n) % 10
+        idx(folder / f"{prefix}-images-idx3-ubyte{suffix}", RNG.integers(0, 256, (n, 28, 28)))
+        idx(folder / f"{prefix}-labels-idx1-ubyte{suffix}", label)
+
+
+def svhn(folder):
+    from scipy.io import savemat
+
+    for part, n in (("train", 40), ("test", 20)):
+        label = (np.arange(n) % 10 + 1)[:, None]  # 1 to 10; 10 is the digit 0
+        images = np.broadcast_to(label.ravel().astype(np.uint8), (32, 32, 3, n))
+        savemat(folder / f"{part}_32x32.mat", {"X": images, "y": label})
+
+
+def cifar(folder):
+    def rows(n, classes, skip):
+        head = np.zeros((n, skip + 1), np.uint8)
+        head[:, skip] = np.arange(n) % classes
+        planes = np.repeat(np.array([[10, 20, 30]], np.uint8), 1024, axis=1)
+        return np.hstack([head, np.repeat(planes, n, axis=0)])
+
+    ten, hundred = folder / "cifar-10-batches-bin", folder / "cifar-100-binary"
+    ten.mkdir()
+    hundred.mkdir()
+    for i in range(1, 6):
+        (ten / f"data_batch_{i}.bin").write_bytes(rows(20, 10, 0).tobytes())
+    (ten / "test_batch.bin").write_bytes(rows(30, 10, 0).tobytes())
+    (hundred / "test.bin").write_bytes(rows(200, 100, 1).tobytes())
+
+
+def picture(path, colour, size=(64, 64)):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", size, (colour, 0, 0)).save(path, format="JPEG")
+
+
+def tinyimagenet(folder):
+    root, names = folder / "tiny-imagenet-200", [f"n{i:08d}" for i in range(200)]
+    root.mkdir()
+    (root / "wnids.txt").write_text("\n".join(reversed(names)))
+    for klass, name in enumerate(names):
+        picture(root / "train" / name / "images" / f"{name}_0.JPEG", klass)
+        picture(root / "val" / "images" / f"val_{klass}.JPEG", klass)
+    lines = [f"val_{k}.JPEG\t{name}\t0\t0\t1\t1" for k, name in enumerate(names)]
+    (root / "val" / "val_annotations.txt").write_text("\n".join(lines))
+
+
+def cub(folder):
+    root = folder / "CUB_200_2011"
+    lists = {"images.txt": [], "image_class_labels.txt": [], "train_test_split.txt": []}
+    for at in range(400):
+        klass = at % 200
+        name = f"{klass + 1:03d}.Bird/{at}.jpg"
+        picture(root / "images" / name, klass, (30 + at % 3, 20))
+        for file, value in zip(lists, (name, klass + 1, int(at < 200)), strict=True):
+            lists[file].append(f"{at + 1} {value}")
+    for file, lines in lists.items():
+        (root / file).write_text("\n".join(lines))
+
+
+def test_the_embedded_digits_need_no_file():
+    parts = [open_split("digits", trial=trial) for trial in range(5)]
+    for split in parts:
+        assert len(split.known) == 6
+        assert sorted(split.known + split.unknown) == list(range(10))
+        assert set(split.train.label) == set(split.test.label) == set(range(6))
+        assert set(split.unknown_test.label) == set(split.unknown)
+        assert split.train.images.dtype == np.uint8
+        assert split.train.images.max() == 255
+    assert len({split.known for split in parts}) == 5
+
+
+def test_train_and_test_digits_are_all_digits_once():
+    split = open_split("digits")
+    assert len(split.train.label) + len(split.test.label) == 1077
+    assert len(split.unknown_test.label) == 216
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])
+def test_mnist(tmp_path, suffix, name):
+    mnist(tmp_path, suffix)
+    split = open_split(name, folder=tmp_path, trial=2)
+    assert split.known == (5, 8, 3, 2, 4, 6)
+    assert split.train.images.shape == (24, 28, 28, 1)
+    assert split.test.label.tolist() == [3, 2, 4, 0, 5, 1] * 2  # digits 2, 3, 4, 5, 6, 8 in turn
+    assert set(split.unknown_test.label) == {0, 1, 7, 9}
+
+
+def test_svhn(tmp_path):
+    svhn(tmp_path)
+    split = open_split("svhn", folder=tmp_path)
+    assert split.train.images.shape == (24, 32, 32, 3)
+    zero = split.unknown_test.images[split.unknown_test.label == 0]
+    assert len(zero) == 2
+    assert (zero == 10).all()  # what the file calls 10
+
+
+def test_cifar_and_its_open_sets(tmp_path):
+    cifar(tmp_path)
+    split = open_split("cifar10", folder=tmp_path)
+    assert split.train.images.shape == (60, 32, 32, 3)
+    assert split.train.images[0, 0, 0].tolist() == [10, 20, 30]
+    for name, classes in (("cifar+10", 10), ("cifar+50", 50)):
+        split = open_split(name, folder=tmp_path, trial=4)
+        assert split.known == (1, 0, 9, 8)
+        assert len(set(split.unknown_test.label)) == classes
+        assert len(split.unknown_test.label) == 2 * classes
+    with pytest.raises(UsageError, match="no published split"):
+        open_split("cifar100", folder=tmp_path)
+
+
+def test_tinyimagenet(tmp_path):
+    tinyimagenet(tmp_path)
+    split = open_split("tinyimagenet", folder=tmp_path)
+    assert split.train.images.shape == (20, 64, 64, 3)
+    assert split.unknown_test.images.shape[0] == 180
+    reds = split.test.images.mean(axis=(1, 2))[:, 0]
+    assert np.abs(reds - np.array(split.known)[split.test.label]).max() < 6
+
+
+def test_cub(tmp_path):
+    cub(tmp_path)
+    split = open_split("cub", folder=tmp_path, level="hard", size=16)
+    assert (len(split.train.label), len(split.unknown_test.label)) == (100, 34)
+    assert split.train.images.shape[1:] == (16, 16, 3)
+    assert not set(split.known) & set(split.unknown)
+    assert len(open_split("cub", folder=tmp_path, size=8).unknown) == 100
+
+
+def test_a_balanced_split_has_as_many_known_as_unknown_samples(tmp_path):
+    split = open_split("digits", balanced=True)
+    assert len(split.test.label) == len(split.unknown_test.label) == 216
+    assert set(split.test.label) == set(range(6))
+
+
+def test_published_splits_are_disjoint_and_complete():
+    for name, one in published().items():
+        for trial in one["known"]:
+            assert len(set(trial)) == len(trial), name
+        for trial in one.get("unknown", []):
+            assert len(set(trial)) == len(trial), name
+    assert all(record.splits in published() for n, record in table().items() if n != "cifar100")
+
+
+def refused(code, call):
+    with pytest.raises(InputError, match=code):
+        call()
+
+
+def test_missing_files_are_named(tmp_path):
+    for name, record in table().items():
+        if not record.embedded and name != "cifar100":
+            refused("OS810", lambda name=name: open_split(name, folder=tmp_path))
+            with pytest.raises(UsageError, match="folder="):
+                open_split(name)
+
+
+def test_damaged_files_are_named(tmp_path):
+    mnist(tmp_path)
+    images = tmp_path / "train-images-idx3-ubyte"
+    images.write_bytes(images.read_bytes()[:-1])
+    refused("OS811", lambda: open_split("mnist", folder=tmp_path))
+    images.write_bytes(b"\0\0")
+    refused("OS811", lambda: open_split("mnist", folder=tmp_path))
+    for name in ("train_32x32.mat", "test_32x32.mat"):
+        (tmp_path / name).write_bytes(b"no mat file at all" * 20)
+    refused("OS811", lambda: open_split("svhn", folder=tmp_path))
+    (tmp_path / "data_batch_1.bin").write_bytes(b"123")
+    for i in range(2, 6):
+        (tmp_path / f"data_batch_{i}.bin").write_bytes(b"123")
+    refused("OS811", lambda: open_split("cifar10", folder=tmp_path))
+
+
+def test_damaged_pictures_and_lists_are_named(tmp_path):
+    cub(tmp_path)
+    root = tmp_path / "CUB_200_2011"
+    (root / "images" / "001.Bird" / "0.jpg").write_bytes(b"no picture")
+    refused("OS811", lambda: open_split("cub", folder=tmp_path))
+    lines = (root / "images.txt").read_text().splitlines()
+    (root / "images.txt").write_text("\n".join(["1 ../../secret.jpg", *lines[1:]]))
+    refused("leaves the folder", lambda: open_split("cub", folder=tmp_path))
+    (root / "images.txt").write_text("\n".join(lines[1:]))
+    refused("same images", lambda: open_split("cub", folder=tmp_path))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"trial": 5}, {"trial": -1}, {"level": "hard"}, {"level": "harder"}]
+)
+def test_impossible_splits_are_refused(wrong):
+    with pytest.raises(UsageError):
+        open_split("digits", **wrong)
+
+
+def test_a_misspelt_data_set_gets_a_suggestion():
+    with pytest.raises(UsageError, match="digits"):
+        open_split("digit")

@@ -1,0 +1,41 @@
+"""Ranking: the order is that of a stable sort, ties and infinities included."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from recognition_scenes import STEADY
+
+from openset.recognition.ranking import _order, before, rank
+
+VALUES = st.lists(st.one_of(st.floats(allow_nan=False), st.sampled_from([0.0, -0.0, 1.0, 1e-300])))
+
+
+@STEADY
+@given(VALUES)
+def test_the_order_is_that_of_a_stable_sort(values):
+    column = np.array(values, float)
+    order, found = _order(column)
+    assert np.array_equal(order, np.argsort(column, kind="stable"))
+    assert np.array_equal(found, np.sort(column))
+
+
+@pytest.mark.parametrize("n", [2, 3, 1000, 70_000])
+def test_values_that_differ_in_their_last_bits(n):
+    rng = np.random.default_rng(n)
+    column = 1 + rng.integers(0, 50, n) * np.finfo(float).eps
+    column[::3] *= -1
+    order, found = _order(column)
+    assert np.array_equal(order, np.argsort(column, kind="stable"))
+    assert np.array_equal(found, np.sort(column))
+
+
+def test_levels_and_who_leads_them():
+    known, unknown = np.array([0.5, 0.1, 0.5]), np.array([0.5, 0.9, -1.0])
+    found = rank(known, np.array([False, True, True]), unknown)
+    assert found.order.tolist() == [5, 1, 0, 2, 3, 4]
+    assert found.known.tolist() == [0, 1, 2, 0]
+    assert found.correct.tolist() == [0, 1, 1, 0]
+    assert found.unknown.tolist() == [1, 0, 1, 1]
+    assert found.leading_correct().tolist() == [False, True, False, False]
+    assert before(found.unknown).tolist() == [0, 1, 1, 2]
