@@ -123,7 +123,7 @@ def _fit(body: nn.Module, head: Objective, split: OpenSplit, how: Recipe) -> Non
             if not torch.isfinite(loss):
                 raise refuse("OS608", f"the loss is {loss.item()} with a rate of {how.rate}")
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
             schedule.step()
 
