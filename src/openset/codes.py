@@ -243,11 +243,11 @@ _ENTRIES = (
     Code("OS801", "openness is not a number", "The sample cannot be ranked.",
          "an overflow in half precision, or a logarithm of a negative number",
          "compute logits and openness in float32, or remove the samples"),
-    Code("OS802", "columns of another shape", "Labels, classes and openness do not belong together.",
-         "files of two runs were mixed, or the last batch was dropped from one of them",
+    Code("OS802", "columns of another shape", "Labels, classes and openness do not belong "
+         "together.", "files of two runs were mixed, or one of them lacks its last batch",
          "write one label, one predicted class and one openness per sample"),
-    Code("OS803", "label outside the known classes", "A known sample must have a known class, and a "
-         "classifier names known classes only.", "labels are numbered from 1, or not renumbered "
+    Code("OS803", "label outside the known classes", "A known sample must have a known class, and "
+         "a classifier names known classes only.", "labels are numbered from 1, or not renumbered "
          "after unknown classes were left out", "number the known classes 0 to C - 1"),
     Code("OS804", "no known or no unknown sample", "Metrics that need them have no value (None).",
          "a closed-set test set, or a filter that removed all", "give samples of both kinds"),
