@@ -323,6 +323,7 @@ SNIPPETS = st.sampled_from(
     ),
 )
 @example(read_results, [(1.0, 1, b"")])
+@example(read_results, [(0.125, 0, b"\xff")])
 def test_backends_agree_on_damaged_text(reader, edits):
     text = SEEDS[reader].encode()
     for place, removed, added in edits:

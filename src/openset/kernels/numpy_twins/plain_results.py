@@ -104,7 +104,7 @@ def _learn(text: Text) -> Layout:
 def _from_json(text: bytes, kind: type[_Kind]) -> _Kind:
     try:
         return msgspec.json.decode(text, type=kind)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise _NotPlainError from error
 
 

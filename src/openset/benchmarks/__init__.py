@@ -1,0 +1,83 @@
+"""Benchmarks: defined by TOML files, built from official annotation files, audited by machine.
+
+`table()` lists the catalogue, `load` reads a definition, `build` makes the COCO files of its splits
+and `audit` says what is wrong with a benchmark. Adding a benchmark is adding a TOML file to
+``catalogue/``, a rule a file to ``rules/``, a principle a file to ``principles/``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from openset.benchmarks.auditing import audit
+    from openset.benchmarks.building import build
+    from openset.benchmarks.definition import Benchmark, load
+
+__all__ = ["Benchmark", "Entry", "audit", "build", "files", "load", "table"]
+_HOMES = {"Benchmark": "definition", "load": "definition", "build": "building", "audit": "auditing"}
+
+
+@cache
+def files() -> Mapping[str, Path]:
+    """The catalogue: TOML files by name."""
+    folder = Path(__file__).with_name("catalogue")
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A benchmark of the catalogue, as it is listed.
+
+    Attributes:
+        benchmark: Its definition.
+    """
+
+    benchmark: Benchmark
+
+    @property
+    def summary(self) -> str:
+        """What it is, its sizes and its sources."""
+        parts = [self.benchmark.summary, self._sizes(), self._variants()]
+        if self.requires:
+            parts.append(f"from {', '.join(self.requires)}")
+        return "; ".join(filter(None, parts))
+
+    @property
+    def paper(self) -> str:
+        """Where it was published."""
+        return self.benchmark.paper
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """The files that it is made from."""
+        sources = self.benchmark.sources.values()
+        return tuple(dict.fromkeys(source.path[0].rpartition("/")[2] for source in sources))
+
+    def _sizes(self) -> str:
+        splits = self.benchmark.unrolled().items()
+        counts = [f"{name} {split.expect['images']}" for name, split in splits if split.expect]
+        return f"images: {', '.join(counts)}" if counts else ""
+
+    def _variants(self) -> str:
+        variants = self.benchmark.variants
+        return f"variants: {', '.join(variants)}" if variants else ""
+
+
+def table() -> Mapping[str, Entry]:
+    """Every benchmark of the catalogue, by name."""
+    from openset.benchmarks.definition import load
+
+    return {name: Entry(load(name)) for name in files()}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,181 @@
+"""Auditing: every principle on one benchmark, with what was found, as text, Markdown or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from openset.benchmarks.bundle import Bundle
+from openset.benchmarks.principles import Check, Verdict, principles
+from openset.plugins import lookup
+from openset.render import Table
+
+_ORDER = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.PASS)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A principle and what its checks found."""
+
+    name: str
+    title: str
+    checks: tuple[Check, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """FAIL if anything fails, UNKNOWN if anything cannot be told, else PASS."""
+        found = {check.verdict for check in self.checks}
+        return next((verdict for verdict in _ORDER if verdict in found), Verdict.PASS)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found out about a benchmark."""
+
+    benchmark: str
+    judgements: tuple[Judgement, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no principle is broken; what cannot be told breaks none."""
+        return all(one.verdict is not Verdict.FAIL for one in self.judgements)
+
+    def __getitem__(self, name: str) -> Judgement:
+        return lookup({one.name: one for one in self.judgements}, name, "principle")
+
+    def text(self) -> str:
+        """For a terminal: each principle with its verdict, and below it what decided."""
+        return "\n".join([f"audit of {self.benchmark}", *map(_text, self.judgements)])
+
+    def markdown(self) -> str:
+        """A table of verdicts and a list of all checks."""
+        rows = tuple((one.title, one.verdict.value, _decisive(one)) for one in self.judgements)
+        head = Table(("principle", "verdict", "because"), rows).markdown()
+        return "\n".join([head.replace("---:", "---"), "", *map(_details, self.judgements)])
+
+    def document(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "benchmark": self.benchmark,
+            "passed": self.passed,
+            "principles": {
+                one.name: {
+                    "verdict": one.verdict.value,
+                    "checks": [asdict(check) for check in one.checks],
+                }
+                for one in self.judgements
+            },
+        }
+
+
+def audit(bundle: Bundle, only: Sequence[str] = ()) -> Audit:
+    """Check a benchmark against all principles.
+
+    Args:
+        bundle: The benchmark; see `openset.benchmarks.bundle` for where it comes from.
+        only: Names of principles, if not all.
+    """
+    table = principles()
+    chosen = [lookup(table, name, "principle") for name in only] or list(table.values())
+    found = [Judgement(one.name, one.title, tuple(one.check(bundle))) for one in chosen]
+    return Audit(bundle.name, tuple(found))
+
+
+def with_options(
+    bundle: Bundle,
+    *,
+    images: Path | None = None,
+    pretraining: Iterable[str] | None = None,
+    hierarchy: Path | None = None,
+    descriptions: Path | None = None,
+    second: Path | None = None,
+) -> Bundle:
+    """A bundle with what only its user can know."""
+    from openset.benchmarks.taxonomy import of_open_images
+    from openset.benchmarks.unlabelled import read_second
+
+    if images is not None:
+        bundle = replace(bundle, images=images)
+    if pretraining is not None:
+        bundle = replace(bundle, pretraining=tuple(pretraining))
+    if hierarchy is not None:
+        bundle = replace(bundle, taxonomy=of_open_images(hierarchy, descriptions))
+    if second is not None:
+        bundle = replace(bundle, second=read_second(second, bundle))
+    return bundle
+
+
+def page(audits: Sequence[Audit], *, lists: bool) -> str:
+    """Audits as a Markdown page.
+
+    Args:
+        audits: What was found.
+        lists: Whether published image lists were audited, without annotations.
+    """
+    names = " ".join(one.benchmark for one in audits)
+    command = f"openset audit {names}{' --lists DIR' if lists else ''} -o audit.md"
+    verdicts = tuple(
+        (one.benchmark, *(judged.verdict.value for judged in one.judgements)) for one in audits
+    )
+    header = ("benchmark", *(judged.title for judged in audits[0].judgements))
+    what = "the published image lists, without annotations" if lists else "the files as they are"
+    stated = (
+        "Which boxes a split shows, and what detectors were trained on before, is taken from the",
+        "definition of the benchmark, as its paper and its code state it.",
+    )
+    lines = [
+        "# Audit",
+        "",
+        f"Made by `{command}`: {what}.",
+        "UNKNOWN is what cannot be told from them. What the principles ask is in",
+        "[benchmarks](../benchmarks.md).",
+        *(stated if lists else ()),
+        "",
+        Table(header, verdicts).markdown().replace("---:", "---"),
+    ]
+    for one in audits:
+        lines += ["", f"## {one.benchmark}", "", one.markdown().rstrip()]
+    return "\n".join([*lines, ""])
+
+
+def _merged(checks: Iterable[Check]) -> list[Check]:
+    """Checks that say the same of several splits, as one."""
+    found: dict[Check, list[str]] = {}
+    for check in checks:
+        found.setdefault(replace(check, where=""), []).append(check.where)
+    return [replace(check, where=", ".join(filter(None, where))) for check, where in found.items()]
+
+
+def _question(check: Check) -> str:
+    return f"{check.what} [{check.where}]" if check.where else check.what
+
+
+def _text(one: Judgement) -> str:
+    lines = [f"{one.verdict.value:<8}{one.title}"]
+    for check in _merged(one.checks):
+        if check.verdict is not Verdict.PASS:
+            lines.append(f"  {check.verdict.value:<8}{_question(check)}: {check.said}")
+            if check.examples:
+                lines.append(f"  {'':<8}first: {'; '.join(check.examples)}")
+    return "\n".join(lines)
+
+
+def _decisive(one: Judgement) -> str:
+    """What the checks said that decided."""
+    merged = _merged(one.checks)
+    said = [f"{_question(c)}: {c.said}" for c in merged if c.verdict is one.verdict]
+    if one.verdict is Verdict.PASS:
+        return f"{len(said)} checks"
+    more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
+    return f"{said[0]}{more}"
+
+
+def _details(one: Judgement) -> str:
+    lines = [f"**{one.title}: {one.verdict.value}**", ""]
+    for check in _merged(one.checks):
+        first = f" First: {', '.join(f'`{example}`' for example in check.examples)}."
+        tail = first if check.examples else ""
+        lines.append(f"- {check.verdict.value}: {_question(check)}: {check.said}.{tail}")
+    return "\n".join([*lines, ""])

@@ -1,0 +1,334 @@
+"""Building: from a definition and official annotation files to COCO files, one per split.
+
+A built benchmark is a folder: ``bundle.json`` (classes, sources and splits, with counts and
+checksums), one COCO file per split that states the roles of its labels, and ``vocabularies/`` with
+the roles at each task. The folder appears whole or not at all. Until then the work lies in a hidden
+folder beside it, where the next call goes on if one was interrupted. The same inputs give the same
+bytes.
+
+Images are neither read nor copied.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from openset.benchmarks import sources as files
+from openset.benchmarks.cutting import cut, joined
+from openset.benchmarks.definition import Benchmark, Split, load
+from openset.benchmarks.manifest import (
+    MANIFEST,
+    SCHEMA,
+    differences,
+    entry,
+    read_manifest,
+    universe_of,
+    vocabulary_toml,
+    write_json,
+)
+from openset.benchmarks.pool import Pool, Universe, expanded, image_names
+from openset.benchmarks.roles import Roles, resolve, spelling
+from openset.benchmarks.rules import select
+from openset.benchmarks.rules.listed import find_list
+from openset.benchmarks.writing import write_truth
+from openset.findings import Finding, InputError, refuse
+from openset.tables import Annotations, Vocabulary
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Built:
+    """What was built.
+
+    Attributes:
+        folder: Where.
+        manifest: What ``bundle.json`` says.
+        findings: Counts that are not the published ones.
+        again: Whether it had been built before, and nothing was done.
+    """
+
+    folder: Path
+    manifest: dict[str, Any]
+    findings: tuple[Finding, ...] = ()
+    again: bool = False
+
+
+def build(
+    benchmark: Benchmark | str | Path,
+    source: str | Path | None,
+    out: str | Path,
+    *,
+    say: Say = lambda words: None,
+) -> Built:
+    """Build a benchmark.
+
+    Args:
+        benchmark: A definition, the name of a catalogue entry, or a TOML file.
+        source: The folder with the official files; None if the benchmark needs none.
+        out: The folder to make; it must not exist, or hold this very benchmark.
+        say: Called with a few words before each step.
+    """
+    definition = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
+    out = Path(out)
+    _refuse_variants(definition)
+    paths = files.locate(definition, None if source is None else Path(source))
+    folder = Path(source or ".")
+    say("checksums")
+    digests = {name: files.fingerprint(path) for name, path in paths.items()}
+    for name, path in paths.items():
+        files.verify(name, definition.sources[name], path, digests[name])
+    identity = {
+        "definition": definition.hash,
+        "sources": digests,
+        "lists": _list_digests(definition, folder),
+    }
+    if (out / MANIFEST).exists() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
+        return _again(definition, out, identity)
+    job = _Job(definition, folder, paths, identity, _workshop(out, identity), say)
+    try:
+        manifest = job.run()
+        if out.exists():
+            out.rmdir()
+        job.work.replace(out)
+    except (InputError, OSError) as error:
+        shutil.rmtree(job.work, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise refuse("OS102", f"cannot write {out}: {error}") from error
+        raise
+    return Built(out, manifest, differences(manifest))
+
+
+def _list_digests(definition: Benchmark, folder: Path) -> dict[str, str]:
+    """Checksums of the image lists that rules name."""
+    found = {}
+    for split in definition.unrolled().values():
+        for step in split.select:
+            names = step.get("listed", [])
+            for name in [names] if isinstance(names, str) else names:
+                found[name] = files.fingerprint(find_list(name, list_folders(definition, folder)))
+    return found
+
+
+def _refuse_variants(definition: Benchmark) -> None:
+    if definition.variants and not any(definition.classes.steps()):
+        raise refuse(
+            "OS901",
+            f"{definition.name} has variants: {', '.join(definition.variants)}",
+            cause="each is a benchmark of its own",
+            fix=f"name one, such as {definition.name}:{definition.variants[0]}",
+        )
+
+
+def _again(definition: Benchmark, out: Path, identity: dict[str, Any]) -> Built:
+    """What is there already, if it is this benchmark of these files."""
+    manifest = read_manifest(out) if (out / MANIFEST).is_file() else {}
+    if manifest.get("identity") != identity:
+        held = manifest.get("benchmark", "other files")
+        raise refuse("OS909", f"{out} holds {held}, not {definition.name} of these files")
+    return Built(out, manifest, differences(manifest), again=True)
+
+
+def _workshop(out: Path, identity: dict[str, Any]) -> Path:
+    """The hidden folder of an unfinished build, emptied if it was of something else."""
+    work = out.parent / f".{out.name}.building"
+    mark = work / "identity.json"
+    text = json.dumps(identity, sort_keys=True)
+    try:
+        if not mark.is_file() or mark.read_text("utf-8") != text:
+            shutil.rmtree(work, ignore_errors=True)
+            work.mkdir(parents=True)
+            mark.write_text(text, "utf-8")
+    except OSError as error:
+        raise refuse("OS102", f"cannot write {out}: {error}") from error
+    return work
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One build."""
+
+    definition: Benchmark
+    folder: Path
+    paths: dict[str, Path]
+    identity: dict[str, Any]
+    work: Path
+    say: Say
+
+    def run(self) -> dict[str, Any]:
+        unified, roles = self._sources()
+        splits: dict[str, Any] = {}
+        done: dict[str, frozenset[str]] = {}
+        for name, split in self.definition.unrolled().items():
+            self.say(name)
+            splits[name] = self._split(name, split, unified, roles, done)
+        self._write_vocabularies(roles)
+        manifest = self._manifest(unified, roles, splits)
+        for leftover in [*self.work.glob("*.done"), self.work / "identity.json"]:
+            leftover.unlink()
+        write_json(self.work / MANIFEST, manifest)
+        return manifest
+
+    def _sources(self) -> tuple[files.Unified, Roles]:
+        """All tables over one list of labels, and the roles of these."""
+        definition = self.definition
+        names, wanted = spelling(definition), _wanted(definition)
+        tables = {}
+        for key, path in self.paths.items():
+            self.say(f"reading {path.name}")
+            tables[key] = files.read(definition.sources[key], path, self.folder, wanted, names)
+        unified = files.unify(tables, names, wanted, definition.ids)
+        universe = Universe(
+            labels=_universe(definition, unified.labels, names),
+            spelling=names,
+            lists=definition.lists,
+            seed=definition.seed,
+            supercategory=unified.supercategory,
+            taxonomy=files.taxonomy(definition, self.folder),
+            tables=unified.tables,
+            folder=self.folder,
+        )
+        return unified, resolve(definition, universe)
+
+    def _split(
+        self,
+        name: str,
+        split: Split,
+        unified: files.Unified,
+        roles: Roles,
+        done: dict[str, frozenset[str]],
+    ) -> dict[str, Any]:
+        """Make a split, or take what an interrupted call has made; returns its entry."""
+        from openset.formats import read_annotations
+
+        file, mark = self.work / f"{name}.json", self.work / f"{name}.done"
+        if mark.is_file() and file.is_file():
+            done[name] = frozenset(image_names(read_annotations(file)).tolist())
+            return dict(json.loads(mark.read_text("utf-8")))
+        assert isinstance(split.task, int)
+        vocabulary = roles.at(split.task)
+        table = joined({key: unified.tables[key] for key in split.sources})
+        pool = self._pool(name, table, vocabulary, done)
+        images = select(pool, split.select)
+        if not len(images):
+            raise refuse("OS906", f"split {name!r} of {self.definition.name} has no image")
+        made, dropped = cut(table, images, vocabulary, split.keep)
+        write_truth(replace(made, info=self._info(name, split, made, vocabulary)), file)
+        done[name] = frozenset(image_names(made).tolist())
+        about = entry(split, made, dict(dropped)) | {
+            "file": file.name,
+            "sha256": files.fingerprint(file),
+        }
+        write_json(mark, about)
+        return about
+
+    def _pool(
+        self,
+        name: str,
+        table: Annotations,
+        vocabulary: Vocabulary,
+        done: dict[str, frozenset[str]],
+    ) -> Pool:
+        return Pool(
+            table=table,
+            vocabulary=vocabulary,
+            images=np.arange(len(table.images)),
+            split=name,
+            seed=self.definition.seed,
+            lists=self.definition.lists,
+            files=list_folders(self.definition, self.folder),
+            done=done,
+        )
+
+    def _info(
+        self, name: str, split: Split, table: Annotations, vocabulary: Vocabulary
+    ) -> dict[str, Any]:
+        """What a file says of itself; tasks, so that evaluation tells previous from current."""
+        info: dict[str, Any] = {
+            "benchmark": self.definition.name,
+            "split": name,
+            "kind": split.kind,
+            "task": split.task,
+            "definition": self.identity["definition"],
+            "sources": {key: self.identity["sources"][key] for key in split.sources},
+            "seed": self.definition.seed,
+        }
+        if vocabulary.previous and not vocabulary.ignored:
+            info["openset"] = _task_ids(table, vocabulary)
+        return info
+
+    def _write_vocabularies(self, roles: Roles) -> None:
+        folder = self.work / "vocabularies"
+        folder.mkdir(exist_ok=True)
+        for task in range(1, len(roles.tasks) + 1):
+            text = vocabulary_toml(roles.at(task, f"{self.definition.name} task {task}"))
+            (folder / f"task-{task}.toml").write_text(text, "utf-8")
+
+    def _manifest(
+        self, unified: files.Unified, roles: Roles, splits: dict[str, Any]
+    ) -> dict[str, Any]:
+        from openset import __version__
+
+        definition = self.definition
+        sources = {
+            key: {
+                "path": path.relative_to(self.folder).as_posix(),
+                "sha256": self.identity["sources"][key],
+                "licence": definition.sources[key].licence,
+                "images": len(unified.tables[key].images),
+                "boxes": len(unified.tables[key]),
+                "labels": universe_of(definition, key, unified.tables[key]),
+            }
+            for key, path in self.paths.items()
+        }
+        return {
+            "schema": SCHEMA,
+            "benchmark": definition.name,
+            "paper": definition.paper,
+            "openset": __version__,
+            "identity": self.identity,
+            "seed": definition.seed,
+            "pretraining": definition.pretraining,
+            "classes": roles.document(),
+            "sources": sources,
+            "splits": splits,
+        }
+
+
+def _task_ids(table: Annotations, vocabulary: Vocabulary) -> dict[str, list[int]]:
+    """Category ids of the classes of earlier tasks and of the current one."""
+    assert table.category_id is not None
+    ids = dict(zip(map(vocabulary.key, table.labels), table.category_id.tolist(), strict=True))
+    groups = {"known_prev": vocabulary.previous, "known_cur": vocabulary.current}
+    stated = {
+        name: [ids[key] for key in map(vocabulary.key, labels) if key in ids]
+        for name, labels in groups.items()
+    }
+    return {"known": [*stated["known_prev"], *stated["known_cur"]], **stated}
+
+
+def list_folders(definition: Benchmark, folder: Path) -> tuple[Path, ...]:
+    """Where image lists may lie."""
+    return (folder, *(folder / name for name in definition.lists_in))
+
+
+def _wanted(definition: Benchmark) -> tuple[str, ...]:
+    """All labels that the definition lists by name."""
+    classes = definition.classes
+    groups = [*classes.steps(), classes.unknown, classes.ignored]
+    listed = [name for group in groups if isinstance(group, list) for name in group]
+    return expanded(listed, definition.lists)
+
+
+def _universe(definition: Benchmark, labels: tuple[str, ...], names: Vocabulary) -> tuple[str, ...]:
+    """Labels of the files, and those that sources state although no box has them."""
+    stated = [k for key in files.used(definition) for k in universe_of(definition, key, None)]
+    there = set(map(names.key, labels))
+    return labels + tuple(k for k in dict.fromkeys(stated) if names.key(k) not in there)

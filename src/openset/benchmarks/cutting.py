@@ -1,0 +1,151 @@
+"""Cutting: a split out of its sources: these images, in this order, with the boxes it may show.
+
+Categories of the result are the labels that the split may show, with their roles at its task; boxes
+of other labels are dropped, and counted by role, because what is dropped from training images
+teaches a detector that it is background.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.benchmarks.pool import group_mask
+from openset.findings import refuse
+from openset.tables import Annotations, Images, Vocabulary
+from openset.tables.columns import take
+
+_COLUMNS = ("image", "label", "box", "area", "crowd", "difficult", "id")
+
+
+def joined(tables: Mapping[str, Annotations]) -> Annotations:
+    """Several unified tables as one; the image column ``source`` says where an image is from."""
+    parts = [_with_source(table, name) for name, table in tables.items()]
+    if len(parts) == 1:
+        return parts[0]
+    _refuse_shared_ids(tables)
+    starts = np.cumsum([0, *(len(part.images) for part in parts)])
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in _COLUMNS
+        if name not in ("image", "id")
+    }
+    image = [part.image + start for part, start in zip(parts, starts, strict=False)]
+    shared = set.intersection(*(set(part.attributes) for part in parts))
+    return replace(
+        parts[0],
+        images=_joined_images([part.images for part in parts]),
+        image=np.concatenate(image).astype(np.int32),
+        id=None,
+        attributes=_joined_attributes([part.attributes for part in parts], shared),
+        info={},
+        **columns,
+    )
+
+
+def _with_source(table: Annotations, name: str) -> Annotations:
+    source = np.full(len(table.images), name)
+    images = replace(table.images, attributes={**table.images.attributes, "source": source})
+    return replace(table, images=images)
+
+
+def _refuse_shared_ids(tables: Mapping[str, Annotations]) -> None:
+    owner: dict[Any, str] = {}
+    for name, table in tables.items():
+        ids = table.images.id.tolist()
+        both = [id_ for id_ in ids if id_ in owner]
+        if both:
+            example = f"{both[0]!r} in {owner[both[0]]} and in {name}"
+            raise refuse(
+                "OS911", f"{len(both)} image ids collide", count=len(both), example=example
+            )
+        owner |= dict.fromkeys(ids, name)
+
+
+def _joined_images(parts: Sequence[Images]) -> Images:
+    ids = [part.id for part in parts]
+    if len({array.dtype.kind for array in ids}) > 1:
+        ids = [array.astype(np.str_) for array in ids]
+    names = [part.file_name for part in parts if part.file_name is not None]
+    shared = set.intersection(*(set(part.attributes) for part in parts))
+    return Images(
+        id=np.concatenate(ids),
+        file_name=np.concatenate(names) if len(names) == len(parts) else None,
+        width=np.concatenate([part.width for part in parts if part.width is not None]),
+        height=np.concatenate([part.height for part in parts if part.height is not None]),
+        attributes=_joined_attributes([part.attributes for part in parts], shared),
+    )
+
+
+def _joined_attributes(parts: Sequence[Mapping[str, Any]], shared: set[str]) -> dict[str, Any]:
+    return {name: np.concatenate([part[name] for part in parts]) for name in sorted(shared)}
+
+
+def cut(
+    table: Annotations, images: NDArray[np.intp], vocabulary: Vocabulary, keep: Sequence[str]
+) -> tuple[Annotations, Counter[str]]:
+    """The images, with the boxes of the groups that are kept; and counts of dropped boxes by role.
+
+    Objects are ordered by image, so that they can be written image by image.
+    """
+    shown = group_mask(vocabulary, table.labels, keep)
+    roles = [str(vocabulary.role(label)) for label in table.labels]
+    place = np.full(len(table.images), -1, np.int32)
+    place[images] = np.arange(len(images), dtype=np.int32)
+    here = np.flatnonzero(place[table.image] >= 0)
+    rows = _in_order(here[shown[table.label[here]]], place[table.image])
+    lost = np.bincount(table.label[here], minlength=len(roles)) * ~shown
+    dropped: Counter[str] = Counter()
+    for role, count in zip(roles, lost.tolist(), strict=True):
+        dropped[role] += count
+    return _assembled(table, images, rows, place, shown, roles), +dropped
+
+
+def _in_order(rows: NDArray[np.intp], place: NDArray[np.int32]) -> NDArray[np.intp] | slice:
+    """Rows ordered by image; all of them, if they are ordered already, without a copy."""
+    rows = rows[np.argsort(place[rows], kind="stable")]
+    whole = len(rows) == len(place) and bool((np.diff(rows) == 1).all())
+    return slice(None) if whole else rows
+
+
+def _assembled(
+    table: Annotations,
+    images: NDArray[np.intp],
+    rows: NDArray[np.intp] | slice,
+    place: NDArray[np.int32],
+    shown: NDArray[np.bool_],
+    roles: Sequence[str],
+) -> Annotations:
+    labels = np.flatnonzero(shown).tolist()
+    relabel = np.zeros(len(shown), np.int32)
+    relabel[labels] = np.arange(len(labels), dtype=np.int32)
+    columns = {name: getattr(table, name)[rows] for name in _COLUMNS}
+    columns |= {"image": place[columns["image"]], "label": relabel[columns["label"]]}
+    assert table.category_id is not None
+    return Annotations(
+        images=_chosen(table.images, images),
+        labels=tuple(table.labels[i] for i in labels),
+        category_id=table.category_id[labels],
+        supercategory=tuple(table.supercategory[i] for i in labels),
+        role=tuple(roles[i] for i in labels),
+        attributes={name: values[rows] for name, values in table.attributes.items()},
+        **columns,
+    )
+
+
+def _chosen(images: Images, rows: NDArray[np.intp]) -> Images:
+    assert images.width is not None
+    assert images.height is not None
+    names = images.file_name
+    return Images(
+        id=images.id[rows],
+        file_name=None if names is None else names[rows],
+        width=images.width[rows],
+        height=images.height[rows],
+        attributes=take(images.attributes, rows),
+    )

@@ -1,0 +1,107 @@
+"""Fetching: which files a benchmark needs, which of them are there and whole, where the rest is.
+
+Only files whose terms allow it are downloaded, by pooch, and only when asked for; for the others
+there is the address and the licence. The digits world is made on the spot. Archives are not
+unpacked, and images are never fetched: annotations are all that a build reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+from pathlib import Path
+
+from openset.benchmarks import sources as files
+from openset.benchmarks.definition import Benchmark, Source
+from openset.findings import InputError, UsageError, refuse
+
+Say = Callable[[str], None]
+
+
+class State(StrEnum):
+    """How a source is."""
+
+    THERE = "there"
+    MISSING = "missing"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True)
+class Item:
+    """A source of a benchmark and how it is.
+
+    Attributes:
+        name: Its name.
+        path: Where it is, or where it should be.
+        state: Whether it is there and whole.
+        why: What is wrong with it.
+        source: Its definition.
+    """
+
+    name: str
+    path: Path
+    state: State
+    source: Source
+    why: str = ""
+
+
+def look(benchmark: Benchmark, folder: Path) -> list[Item]:
+    """Every source of a benchmark, and whether it is there with the right bytes."""
+    return [_item(name, source, folder) for name, source in benchmark.sources.items()]
+
+
+def _item(name: str, source: Source, folder: Path) -> Item:
+    path = next((folder / p for p in source.path if (folder / p).exists()), None)
+    if path is None:
+        return Item(name, folder / source.path[0], State.MISSING, source)
+    digest = files.fingerprint(path) if source.sha256 else ""
+    try:
+        files.verify(name, source, path, digest)
+    except InputError as error:
+        return Item(name, path, State.WRONG, source, error.findings[0].message)
+    return Item(name, path, State.THERE, source)
+
+
+def fetch(benchmark: Benchmark, folder: Path, *, say: Say = lambda words: None) -> list[Item]:
+    """Make or download what may be, and look again.
+
+    Args:
+        benchmark: The benchmark.
+        folder: Where the files are to lie.
+        say: Called with a few words before each step.
+    """
+    if benchmark.world is not None:
+        say("making the world")
+        _make_world(benchmark, folder)
+    for item in look(benchmark, folder):
+        if item.state is not State.THERE and item.source.download:
+            say(f"downloading {item.path.name}")
+            _download(item)
+    return look(benchmark, folder)
+
+
+def _make_world(benchmark: Benchmark, folder: Path) -> None:
+    from openset.worlds.digits import DigitsWorld
+
+    try:
+        world = DigitsWorld(**(benchmark.world or {}))
+    except TypeError as error:
+        raise refuse("OS901", f"world of {benchmark.name}: {error}") from error
+    world.write(folder)
+
+
+def _download(item: Item) -> None:
+    try:
+        pooch = import_module("pooch")
+    except ImportError as error:
+        raise UsageError("downloading needs a package: pip install pooch") from error
+    known = f"sha256:{item.source.sha256}" if item.source.sha256 else None
+    item.path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        # pooch writes to a temporary file and checks it before it takes its name.
+        pooch.retrieve(item.source.url, known, fname=item.path.name, path=item.path.parent)
+    except (OSError, ValueError) as error:
+        why = str(error).partition("\n")[0]
+        raise refuse("OS903", f"cannot download {item.source.url}: {why}") from error

@@ -1,0 +1,126 @@
+"""Manifest: what a built benchmark says of itself, in ``bundle.json`` and its vocabularies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+
+from openset.benchmarks.definition import Benchmark, Group, Kind, Some, Split
+from openset.benchmarks.pool import expanded
+from openset.findings import Finding, Level, refuse
+from openset.tables import Annotations, Vocabulary
+from openset.tables.vocabulary import Role
+
+SCHEMA = 1
+MANIFEST = "bundle.json"
+
+
+class _Classes(msgspec.Struct):
+    tasks: list[list[str]]
+    unknown: list[str]
+    ignored: list[str]
+    rest: Literal["unknown", "ignored"]
+    synonyms: list[Some]
+
+
+class _Source(msgspec.Struct):
+    labels: list[str]
+
+
+class _Split(msgspec.Struct):
+    kind: Kind
+    task: Annotated[int, msgspec.Meta(ge=1)]
+    keep: list[Group]
+    file: str
+    images: int
+    dropped: dict[str, int]
+    expect: dict[str, int]
+
+
+class _Manifest(msgspec.Struct):
+    """What must be in a manifest to be read again; there is more for people."""
+
+    benchmark: str
+    identity: dict[str, Any]
+    classes: _Classes
+    sources: dict[str, _Source]
+    splits: dict[str, _Split]
+    pretraining: list[str] | None
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What ``bundle.json`` says."""
+    from openset.formats._files import load as load_bytes
+    from openset.formats._json import decode
+
+    document = decode(load_bytes(folder / MANIFEST), str(folder / MANIFEST))
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise refuse("OS912", f"{folder / MANIFEST} is not of a benchmark built by this version")
+    try:
+        msgspec.convert(document, _Manifest)
+    except msgspec.ValidationError as error:
+        raise refuse("OS912", f"{folder / MANIFEST} is damaged: {error}") from error
+    return document
+
+
+def universe_of(definition: Benchmark, source: str, table: Annotations | None) -> list[str]:
+    """The labels that annotators of a source looked for: stated, else those that it has."""
+    stated = expanded(definition.sources[source].labels, definition.lists)
+    if stated or table is None:
+        return list(stated)
+    there = np.bincount(table.label, minlength=len(table.labels)) > 0
+    return [label for label, found in zip(table.labels, there, strict=True) if found]
+
+
+def entry(split: Split, table: Annotations, dropped: dict[str, int]) -> dict[str, Any]:
+    """What the manifest says of a split."""
+    counts = np.bincount(table.label, minlength=len(table.labels))
+    by_role = {role.value: 0 for role in Role}
+    for role, count in zip(table.role, counts.tolist(), strict=True):
+        by_role[role] += count
+    origins = table.images.attributes["source"]
+    return {
+        "kind": split.kind,
+        "task": split.task,
+        "keep": list(split.keep),
+        "images": len(table.images),
+        "boxes": len(table),
+        **by_role,
+        "dropped": dropped,
+        "sources": {key: int((origins == key).sum()) for key in split.sources},
+        "expect": split.expect,
+    }
+
+
+def differences(manifest: dict[str, Any]) -> tuple[Finding, ...]:
+    """A warning for every split whose counts are not the published ones."""
+    found = []
+    for name, held in manifest["splits"].items():
+        wrong = {k: v for k, v in held["expect"].items() if held[k] != v}
+        if wrong:
+            words = ", ".join(f"{held[k]} {k} in place of {v}" for k, v in wrong.items())
+            found.append(Finding("OS907", Level.WARNING, f"split {name}: {words}", len(wrong)))
+    return tuple(found)
+
+
+def vocabulary_toml(vocabulary: Vocabulary) -> str:
+    """A vocabulary as the TOML file that ``--known`` takes."""
+    lines = [f"name = {json.dumps(vocabulary.name)}"]
+    lines += [f"tasks = {json.dumps([list(task) for task in vocabulary.tasks])}"]
+    lines += [f"unknown = {json.dumps(sorted(vocabulary.unknown))}"]
+    lines += [f"ignored = {json.dumps(sorted(vocabulary.ignored))}"]
+    lines += [f"rest = {json.dumps(str(vocabulary.rest))}"]
+    extra = [list(group) for group in vocabulary.synonyms]
+    return "\n".join([*lines, f"synonyms = {json.dumps(extra)}", ""])
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write JSON so that the file is whole or absent."""
+    from openset.formats._files import replacing
+
+    with replacing(path, folder=False) as target:
+        target.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")

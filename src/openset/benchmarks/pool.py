@@ -1,0 +1,205 @@
+"""Pool and universe: what rules look at.
+
+A `Universe` is all labels of all sources of a benchmark; class rules choose from it. A `Pool` is
+the images of a split's sources that passed the rules so far; image rules choose from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.benchmarks.taxonomy import Taxonomy
+from openset.findings import InputError, UsageError, refuse
+from openset.plugins import lookup
+from openset.tables import Annotations, Vocabulary
+from openset.tables.vocabulary import Role, builtin_names
+
+Lists = Mapping[str, Sequence[str]]
+
+
+def expanded(names: Iterable[str], lists: Lists) -> tuple[str, ...]:
+    """Names, with ``@name`` replaced by that list of the benchmark or that built-in vocabulary.
+
+    >>> expanded(["@pets", "zebra"], {"pets": ["cat", "dog"]})
+    ('cat', 'dog', 'zebra')
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        part = _listed(name[1:], lists) if name.startswith("@") else (name,)
+        found |= dict.fromkeys(part)
+    return tuple(found)
+
+
+def _listed(name: str, lists: Lists) -> Sequence[str]:
+    if name in lists:
+        return lists[name]
+    task, _, number = name.partition("#")
+    if number.isdigit() and task in builtin_names():
+        tasks = Vocabulary.of(task).tasks
+        if 1 <= int(number) <= len(tasks):
+            return tasks[int(number) - 1]
+    if name in builtin_names():
+        return Vocabulary.of(name).known
+    return lookup(lists, name, "list of classes")
+
+
+@dataclass(frozen=True)
+class Universe:
+    """All labels of all sources.
+
+    Attributes:
+        labels: Names, each class once.
+        spelling: Reduces a name to what all spellings of a class share.
+        lists: Lists of the benchmark.
+        seed: For random choices.
+        supercategory: Super-class by label.
+        taxonomy: What is above what, by name.
+        tables: The sources, for rules that count.
+        folder: Where files named by rules lie.
+    """
+
+    labels: tuple[str, ...]
+    spelling: Vocabulary
+    lists: Lists = field(default_factory=dict)
+    seed: int = 0
+    supercategory: Mapping[str, str] = field(default_factory=dict)
+    taxonomy: Taxonomy = field(default_factory=Taxonomy)
+    tables: Mapping[str, Annotations] = field(default_factory=dict)
+    folder: Path = Path()
+
+    def named(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The labels of a list of names; a name that no source has is refused.
+
+        The spelling stays that of the list.
+        """
+        listed = expanded(names, self.lists)
+        there = set(map(self.spelling.key, self.labels))
+        lost = [name for name in listed if self.spelling.key(name) not in there]
+        if lost and there:
+            raise no_such_label(lost, self.labels)
+        return listed
+
+
+def no_such_label(lost: Sequence[str], labels: Iterable[str]) -> InputError:
+    """OS904: names that match no label, with the closest that exist."""
+    import difflib
+
+    from openset.tables.vocabulary import normal
+
+    by_spelling = {normal(label): label for label in labels}
+    close = difflib.get_close_matches(normal(lost[0]), by_spelling, n=3, cutoff=0.6)
+    hint = " or ".join(repr(by_spelling[name]) for name in close)
+    return refuse(
+        "OS904",
+        f"{len(lost)} class names match no label of the sources",
+        count=len(lost),
+        example=", ".join(map(repr, lost[:5])),
+        fix=f"did you mean {hint}?" if hint else "",
+    )
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Images to choose from.
+
+    Attributes:
+        table: Images and all boxes of the split's sources.
+        vocabulary: Roles at the split's task.
+        images: Indices of the images that passed so far, in order.
+        split: Name of the split.
+        seed: For random choices; a choice depends on it and on the split, on nothing else.
+        lists: Lists of classes of the benchmark.
+        files: Where image lists may lie.
+        done: Names of the images of the splits made so far.
+    """
+
+    table: Annotations
+    vocabulary: Vocabulary
+    images: NDArray[np.intp]
+    split: str = ""
+    seed: int = 0
+    lists: Lists = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
+    done: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def narrowed(self, images: NDArray[np.intp]) -> Pool:
+        """The pool with only these images, in this order."""
+        return replace(self, images=images)
+
+    def where(self, mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """The images so far for which a mask over all images holds."""
+        return self.images[mask[self.images]]
+
+    def labels(self, which: str | Sequence[str]) -> NDArray[np.bool_]:
+        """Labels of a group (known, new, previous, unknown, ignored), or of a list of names."""
+        names = self.table.labels
+        if isinstance(which, str):
+            return group_mask(self.vocabulary, names, [which])
+        wanted = set(map(self.vocabulary.key, expanded(which, self.lists)))
+        keys = [self.vocabulary.key(name) for name in names]
+        lost = sorted(wanted - set(keys))
+        if lost:
+            raise no_such_label(lost, names)
+        return np.array([key in wanted for key in keys], np.bool_)
+
+    def holding(self, labels: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which images have a box of one of these labels."""
+        found = np.zeros(len(self.table.images), np.bool_)
+        found[self.table.image[labels[self.table.label]]] = True
+        return found
+
+    def random(self) -> np.random.Generator:
+        """Random numbers of this split."""
+        import zlib
+
+        return np.random.default_rng([self.seed, zlib.crc32(self.split.encode())])
+
+
+def group_mask(
+    vocabulary: Vocabulary, labels: Sequence[str], groups: Iterable[str]
+) -> NDArray[np.bool_]:
+    """Which labels belong to one of some groups."""
+    tasks = {"new": vocabulary.current, "previous": vocabulary.previous}
+    found = np.zeros(len(labels), np.bool_)
+    for group in groups:
+        if group in tasks:
+            keys = set(map(vocabulary.key, tasks[group]))
+            found |= np.array([vocabulary.key(label) in keys for label in labels], np.bool_)
+        else:
+            role = _role(group)
+            found |= np.array([vocabulary.role(label) is role for label in labels], np.bool_)
+    return found
+
+
+def _role(group: str) -> Role:
+    choices: dict[str, Any] = {role.value: role for role in Role}
+    try:
+        return lookup(choices | {"new": None, "previous": None}, group, "group of labels")
+    except UsageError as error:
+        raise UsageError(f"{error}; a list of labels is written ['dog', ...]") from None
+
+
+def image_names(table: Annotations) -> NDArray[np.str_]:
+    """How images are called in lists and across files: by file-name stem if distinct, else by id.
+
+    >>> from openset.tables import Images
+    >>> images = Images(np.array([7, 8]), np.array(["a/x.jpg", "a/y.tar.gz"]))
+    >>> none = np.empty(0, np.int32)
+    >>> image_names(Annotations(images, (), none, none, np.empty((0, 4)))).tolist()
+    ['x', 'y.tar']
+    """
+    names = table.images.file_name
+    if names is not None and len(names):
+        # Column by column: paths as objects would take most of the time of a build.
+        last = np.strings.rpartition(names, "/")[2]
+        head, _, tail = np.strings.rpartition(last, ".")
+        stems: NDArray[np.str_] = np.where(head == "", tail, head)
+        if (stems != "").all() and len(np.unique(stems)) == len(stems):
+            return stems
+    return table.images.id.astype(np.str_)

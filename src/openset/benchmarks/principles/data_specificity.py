@@ -1,0 +1,86 @@
+"""Data specificity: no image is in two stages, none is twice in a split, by name and by content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+
+from openset.benchmarks.bundle import Bundle, Part, repeated
+from openset.benchmarks.principles import Check, failed, note, of_split, passed, principle, unknown
+
+_STAGES = ("train", "val", "test")
+
+
+@principle("data_specificity", "Data specificity", 5)
+def data_specificity(bundle: Bundle) -> Iterable[Check]:
+    """Training, validation and test share no image, and no image is twice in one of them."""
+    for part in bundle.parts:
+        yield from of_split(part.name, [_once(part)])
+    for here, there in combinations(_STAGES, 2):
+        yield from _apart(bundle, here, there)
+    if bundle.images is None:
+        yield note("images that look alike", "not looked for: the images are not at hand")
+    else:
+        yield from _by_content(bundle)
+
+
+def _once(part: Part) -> Check:
+    what = "no image is twice in a split"
+    twice = repeated(part.lines)
+    if not twice:
+        return passed(what, f"{len(part.lines)} images")
+    extra = len(part.lines) - len(part.names)
+    said = f"{extra} of {len(part.lines)} lines repeat an image ({len(part.names)} unique)"
+    return failed(what, said, extra, twice)
+
+
+def _apart(bundle: Bundle, here: str, there: str) -> Iterator[Check]:
+    """One check per pair of stages; what it says names the worst pair of splits."""
+    what = f"{here} and {there} share no image"
+    parts = bundle.of_stage(here), bundle.of_stage(there)
+    absent = [stage for stage in (here, there) if stage in bundle.unlisted]
+    lacking = [stage for stage, group in zip((here, there), parts, strict=True) if not group]
+    if lacking and not absent:
+        yield note(what, f"there is no {lacking[0]} split")
+        return
+    names = [frozenset().union(*(part.names for part in group)) for group in parts]
+    both = sorted(names[0] & names[1])
+    if not both and absent:
+        yield unknown(what, f"not all {absent[0]} images are listed")
+        return
+    if not both:
+        yield passed(what, f"{len(names[0])} and {len(names[1])} images")
+        return
+    pairs = [(len(a.names & b.names), a.name, b.name) for a in parts[0] for b in parts[1]]
+    most, first, second = max(pairs)
+    said = f"{len(both)} of {len(names[1])} {there} images are {here} images"
+    yield failed(what, f"{said}; most in {first} and {second}: {most}", len(both), both)
+
+
+def _by_content(bundle: Bundle) -> Iterator[Check]:
+    """The same questions, asked of the files and not of their names."""
+    from openset.benchmarks.lookalikes import find, gather
+
+    gathered = gather(bundle)
+    what = "images are what their names say"
+    if gathered.missing:
+        said = f"{len(gathered.missing)} of {gathered.total} images are not in {bundle.images}"
+        yield unknown(what, f"{said}, such as {gathered.missing[0]}")
+    if gathered.damaged:
+        n = len(gathered.damaged)
+        yield failed("images can be read", f"{n} cannot", n, gathered.damaged)
+    for kind, said in (("exact", "the same bytes"), ("near", "look alike")):
+        pairs = find(gathered, exact=kind == "exact")
+        across = [pair for pair in pairs if gathered.stages_differ(*pair)]
+        names = [" = ".join(gathered.names[i] for i in pair) for pair in across]
+        question = f"no two images of different stages have {said}".replace("have look", "look")
+        if across:
+            yield failed(question, f"{len(across)} pairs", len(across), names)
+        elif gathered.names:
+            yield passed(question, f"{len(gathered.names)} images")
+        within = [pair for pair in pairs if not gathered.stages_differ(*pair)]
+        if within and kind == "exact":
+            names = [" = ".join(gathered.names[i] for i in pair) for pair in within]
+            yield failed("no image is twice in a stage", f"{len(within)} pairs", len(within), names)
+        elif within:
+            yield note("images of one stage that look alike", f"{len(within)} pairs", len(within))

@@ -1,0 +1,80 @@
+"""Embeddings: images by how much they look like those of another split, to a network's eye.
+
+The embeddings come from you, in an ``.npz`` file with ``names`` (file-name stems) and
+``embedding`` (one row each), from whichever network. The similarity of an image is the largest
+cosine to an image of an earlier split: FMIYC checks its tiers, near and far, in this way.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.benchmarks.pool import Pool, image_names
+from openset.benchmarks.rules import image_rule
+from openset.benchmarks.rules.listed import find_list
+from openset.findings import refuse
+from openset.plugins import lookup
+from openset.tables.columns import positions
+
+_ROWS = 2048  # at a time
+
+
+class Similar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How similar to what.
+
+    Attributes:
+        to: The earlier split.
+        file: The embeddings, below the source folder.
+        least: The smallest cosine to the most similar image.
+        below: The cosine that is too much.
+    """
+
+    to: str
+    file: str
+    least: float = -1.0
+    below: float = 1.01
+
+
+@image_rule("similar", Similar)
+def similar(pool: Pool, how: Similar) -> NDArray[np.intp]:
+    """Images by the largest cosine of their embedding to one of an earlier split."""
+    names, unit = _read(find_list(how.file, pool.files))
+    here = image_names(pool.table)[pool.images]
+    there = np.array(sorted(lookup(pool.done, how.to, "earlier split")), np.str_)
+    best = _largest(unit[_rows(names, here, how.file)], unit[_rows(names, there, how.file)])
+    return pool.images[(how.least <= best) & (best < how.below)]
+
+
+def _read(path: Path) -> tuple[NDArray[np.str_], NDArray[np.float32]]:
+    """Names and embeddings of length one."""
+    import zipfile
+
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            names, rows = file["names"].astype(np.str_), file["embedding"].astype(np.float32)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise refuse("OS903", f"{path} holds no names and embedding: {error}") from error
+    if rows.ndim != 2 or len(rows) != len(names) or not np.isfinite(rows).all():
+        raise refuse("OS903", f"{path}: {len(names)} names, embeddings of shape {rows.shape}")
+    return names, rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+
+
+def _rows(names: NDArray[np.str_], wanted: NDArray[np.str_], file: str) -> NDArray[np.int32]:
+    rows = positions(names, wanted)
+    lost = wanted[rows < 0]
+    if len(lost):
+        n = len(lost)
+        raise refuse("OS910", f"{n} images have no embedding in {file}", count=n, example=lost[0])
+    return rows
+
+
+def _largest(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
+    """For every row of one, the largest cosine to a row of the other."""
+    best = np.empty(len(one), np.float32)
+    for at in range(0, len(one), _ROWS):
+        best[at : at + _ROWS] = (one[at : at + _ROWS] @ other.T).max(axis=1)
+    return best

@@ -1,0 +1,81 @@
+"""Lists: images by name, from a published list or from other splits.
+
+A list is a text file with one image a line, plain or gzip: a file name's stem or an image id, as
+Pascal VOC and its descendants write them. A line that occurs twice counts once here; that it
+occurs twice is for the audit to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.benchmarks.pool import Pool, image_names
+from openset.benchmarks.rules import image_rule
+from openset.findings import refuse
+from openset.formats._files import load_text
+from openset.plugins import lookup
+from openset.tables.columns import positions
+
+Names = str | list[str]
+
+
+@image_rule("listed", Names)
+def listed(pool: Pool, files: str | Sequence[str]) -> NDArray[np.intp]:
+    """Images of a text file, in its order; several files follow each other."""
+    lines = [line for name in _many(files) for line in read_list(find_list(name, pool.files))]
+    wanted = np.array(list(dict.fromkeys(lines)), np.str_)
+    rows = positions(image_names(pool.table), wanted)
+    by_id = positions(pool.table.images.id.astype(np.str_), wanted)
+    rows = np.where(rows < 0, by_id, rows)
+    lost = np.flatnonzero(rows < 0)
+    if len(lost):
+        raise refuse(
+            "OS910",
+            f"{len(lost)} of {len(wanted)} images of {_many(files)[0]} are in no source",
+            count=len(lost),
+            example=str(wanted[lost[0]]),
+        )
+    there = np.zeros(len(pool.table.images), np.bool_)
+    there[pool.images] = True
+    return rows[there[rows]].astype(np.intp)
+
+
+@image_rule("not_in", Names)
+def not_in(pool: Pool, splits: str | Sequence[str]) -> NDArray[np.intp]:
+    """Images that none of these earlier splits has."""
+    taken = np.array(sorted(_names_of(pool, splits)), np.str_)
+    return pool.where(positions(taken, image_names(pool.table)) < 0)
+
+
+@image_rule("among", Names)
+def among(pool: Pool, splits: str | Sequence[str]) -> NDArray[np.intp]:
+    """Images that one of these earlier splits has."""
+    taken = np.array(sorted(_names_of(pool, splits)), np.str_)
+    return pool.where(positions(taken, image_names(pool.table)) >= 0)
+
+
+def _names_of(pool: Pool, splits: str | Sequence[str]) -> set[str]:
+    return set().union(*(lookup(pool.done, name, "earlier split") for name in _many(splits)))
+
+
+def _many(names: str | Sequence[str]) -> Sequence[str]:
+    return [names] if isinstance(names, str) else names
+
+
+def read_list(path: Path) -> list[str]:
+    """The images of a list, one per line; VOC's per-class lists have a flag after the name."""
+    return [line.split()[0] for line in load_text(path).splitlines() if line.strip()]
+
+
+def find_list(name: str, folders: Sequence[Path]) -> Path:
+    """The file of a list, plain or gzip, in the first folder that has it."""
+    for folder in folders:
+        for path in (folder / name, folder / f"{name}.gz"):
+            if path.is_file():
+                return path
+    places = ", ".join(str(folder) for folder in folders[:3])
+    raise refuse("OS902", f"no image list {name}", example=f"looked in {places}")

@@ -1,0 +1,191 @@
+"""Sources: official annotation files, found in a folder, read, and brought to one list of classes.
+
+Data sets spell classes differently and number them differently. After `unify` all tables of a
+benchmark share one list of labels (each class once, spelt as the benchmark spells it) and one id
+per label: that of the files where they agree, else its place in the list.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from openset.benchmarks.definition import Benchmark, Source
+from openset.benchmarks.pool import image_names
+from openset.benchmarks.taxonomy import Taxonomy, of_open_images
+from openset.findings import refuse
+from openset.tables import Annotations, Vocabulary
+
+_FILES = ("hierarchy", "descriptions", "sizes")  # options that name files
+
+
+def locate(benchmark: Benchmark, folder: Path | None) -> dict[str, Path]:
+    """Where every source lies; those that are absent are refused, all at once."""
+    if not used(benchmark):
+        return {}
+    if folder is None:
+        raise refuse("OS902", f"{benchmark.name} is made from files", fix="give --source DIR")
+    if not folder.is_dir():
+        raise refuse("OS902", f"{folder} is no folder", fix="give the folder with --source")
+    found: dict[str, Path] = {}
+    lost: list[str] = []
+    for name in used(benchmark):
+        source = benchmark.sources[name]
+        path = next((folder / p for p in source.path if (folder / p).exists()), None)
+        if path is None:
+            lost.append(f"{name}: {' or '.join(source.path)}")
+        else:
+            found[name] = path
+        files = [v for k, v in source.options.items() if k in _FILES]
+        lost += [f"{name}: {file}" for file in files if not (folder / file).is_file()]
+    if lost:
+        raise refuse(
+            "OS902",
+            f"{len(lost)} files of {benchmark.name} are not in {folder}",
+            count=len(lost),
+            example="; ".join(lost[:8]),
+        )
+    return found
+
+
+def used(benchmark: Benchmark) -> tuple[str, ...]:
+    """Names of the sources that splits are made from."""
+    splits = benchmark.splits.values()
+    return tuple(dict.fromkeys(name for split in splits for name in split.sources))
+
+
+def fingerprint(path: Path) -> str:
+    """SHA-256 of a file; of a folder, that of the names and sizes of its files."""
+    if path.is_file():
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    lines = (f"{file.relative_to(path).as_posix()} {file.stat().st_size}\n" for file in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def verify(name: str, source: Source, path: Path, digest: str) -> None:
+    """Refuse a file that is not the one the benchmark was defined on."""
+    size = path.stat().st_size if path.is_file() else 0
+    if source.size and path.is_file() and size != source.size:
+        raise refuse(
+            "OS903",
+            f"{path} has {size} bytes, but source {name!r} has {source.size}",
+            example="a half download" if size < source.size else "another version",
+        )
+    if source.sha256 and path.is_file() and digest != source.sha256:
+        raise refuse(
+            "OS903", f"{path} is another file than source {name!r}", example=f"SHA-256 {digest}"
+        )
+
+
+def read(
+    source: Source, path: Path, folder: Path, wanted: Iterable[str], spelling: Vocabulary
+) -> Annotations:
+    """The annotations of a source.
+
+    Args:
+        source: Its definition.
+        path: Where it lies.
+        folder: What the files in its options are relative to.
+        wanted: Labels to read, if it is defined to be read so.
+        spelling: What spellings of a class share.
+    """
+    from openset.benchmarks import readers
+    from openset.formats import read_annotations
+
+    options: dict[str, Any] = {k: v for k, v in source.options.items() if k not in _FILES}
+    own = readers.find(source.format, path)
+    if own is not None:
+        return own(path, **options)
+    if path.suffix == ".csv" or path.name.endswith(".csv.gz"):
+        options |= {k: folder / v for k, v in source.options.items() if k in _FILES}
+        if source.used_only:
+            from openset.benchmarks.streaming import read_boxes
+
+            return read_boxes(path, wanted, spelling, **options)
+    elif not path.is_dir():
+        options.pop("split", None)  # a folder has several splits, a file is one
+        return read_annotations(path)
+    return read_annotations(path, format=source.format, **options)
+
+
+def taxonomy(benchmark: Benchmark, folder: Path) -> Taxonomy:
+    """The hierarchy that a source states, by names of labels."""
+    for source in benchmark.sources.values():
+        if "hierarchy" in source.options:
+            names = source.options.get("descriptions")
+            return of_open_images(folder / source.options["hierarchy"], names and folder / names)
+    return Taxonomy()
+
+
+@dataclass(frozen=True)
+class Unified:
+    """The tables of all sources over one list of labels."""
+
+    labels: tuple[str, ...]
+    supercategory: Mapping[str, str]
+    tables: Mapping[str, Annotations]
+
+
+def unify(
+    tables: Mapping[str, Annotations], spelling: Vocabulary, listed: Iterable[str], ids: str
+) -> Unified:
+    """Bring tables to one list of labels, one id per label and, if asked, images named by stem.
+
+    Args:
+        tables: By name of the source.
+        spelling: What spellings of a class share.
+        listed: Labels that the benchmark names, whose spelling counts.
+        ids: ``source`` or ``stem``.
+    """
+    names = {spelling.key(label): label for label in reversed(tuple(listed))}
+    order: dict[str, str] = {}
+    for table in tables.values():
+        order |= {
+            key: names.get(key, k) for k in table.labels if (key := spelling.key(k)) not in order
+        }
+    labels = tuple(order.values())
+    category = _category_ids(tables.values(), spelling, tuple(order))
+    above: dict[str, str] = {}
+    for table in tables.values():
+        pairs = zip(table.labels, table.supercategory, strict=True)
+        above = {order[spelling.key(k)]: v for k, v in pairs if v} | above
+    index = {key: place for place, key in enumerate(order)}
+    found = {}
+    for name, table in tables.items():
+        remap = np.array([index[spelling.key(label)] for label in table.labels], np.int32)
+        found[name] = replace(
+            table,
+            images=_named(table) if ids == "stem" else table.images,
+            labels=labels,
+            label=remap[table.label] if len(remap) else table.label,
+            category_id=category,
+            supercategory=tuple(above.get(label, "") for label in labels),
+            role=(),
+        )
+    return Unified(labels, above, found)
+
+
+def _named(table: Annotations) -> Any:
+    return replace(table.images, id=image_names(table))
+
+
+def _category_ids(
+    tables: Iterable[Annotations], spelling: Vocabulary, keys: tuple[str, ...]
+) -> Any:
+    """Ids of the labels: the files' own where all agree."""
+    stated: dict[str, set[int]] = {key: set() for key in keys}
+    for table in tables:
+        assert table.category_id is not None
+        for label, id_ in zip(table.labels, table.category_id.tolist(), strict=True):
+            stated[spelling.key(label)].add(id_)
+    agreed = [next(iter(ids)) for ids in stated.values() if len(ids) == 1]
+    if len(set(agreed)) == len(keys):
+        return np.array(agreed, np.int64)
+    return np.arange(1, len(keys) + 1)

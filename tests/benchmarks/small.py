@@ -1,0 +1,86 @@
+"""Small files in official layouts, and a clean benchmark, for the tests of this folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+LABELS = ("cat", "dog", "zebra", "car", "tree")
+
+
+def coco(images, labels=LABELS, *, first_id=1, supercategory=None, names=None):
+    """A COCO document: `images` maps a name to the labels of its boxes."""
+    records, objects = [], []
+    for number, (name, held) in enumerate(images.items(), first_id):
+        records.append({"id": number, "file_name": f"{name}.jpg", "width": 100, "height": 80})
+        for label in held:
+            box = [5.0 * len(objects) % 50, 4.0, 20.0, 10.0]
+            objects.append(
+                {
+                    "id": len(objects) + 1,
+                    "image_id": number,
+                    "category_id": labels.index(label) + 1,
+                    "bbox": box,
+                    "area": 200.0,
+                    "iscrowd": 0,
+                }
+            )
+    categories = [
+        {"id": i, "name": label, "supercategory": (supercategory or {}).get(label, "")}
+        for i, label in enumerate(labels, 1)
+    ]
+    return {"images": records, "annotations": objects, "categories": categories}
+
+
+def write_coco(path: Path, images, **options):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(coco(images, **options)))
+    return path
+
+
+# Ten images: what each holds is in its name's letters: c(at) d(og) z(ebra) a(uto) t(ree).
+LETTERS = dict(zip("cdzat", LABELS, strict=True))
+TEN = ("c1", "d1", "cd1", "cz1", "z1", "a1", "cda1", "zt1", "x1", "t1")
+
+
+def held(name):
+    return [LETTERS[letter] for letter in name[:-1] if letter in LETTERS]
+
+
+def ten(folder: Path):
+    return write_coco(folder / "ten.json", {name: held(name) for name in TEN})
+
+
+# A clean benchmark of two tasks: cat, then dog; zebra, car and tree are never taught.
+CLEAN = """
+summary = "two tasks"
+pretraining = ["imagenet"]
+[classes]
+tasks = [["cat"], ["dog"]]
+[sources.mine]
+path = ["all.json"]
+labels = ["cat", "dog", "zebra", "car", "tree"]
+[splits.test]
+kind = "test"
+task = [1, 2]
+source = "mine"
+select = [{ with = "unknown" }, { with = "known" }]
+[splits.val]
+kind = "val"
+task = [1, 2]
+source = "mine"
+select = [{ not_in = ["test-t1", "test-t2"] }, { with = "new" }, { first = 1 }]
+[splits.train]
+kind = "train"
+task = [1, 2]
+source = "mine"
+select = [{ not_in = ["test-t1", "test-t2", "val-t1", "val-t2"] }, { with = "new" }]
+"""
+HELD = ("c1", "c2", "c3", "d1", "d2", "d3", "cd1", "cz1", "dz1", "cda1", "dt1", "ct1")
+
+
+def clean(folder: Path):
+    """Source files and definition of the clean benchmark."""
+    write_coco(folder / "all.json", {name: held(name) for name in HELD})
+    (folder / "clean.toml").write_text(CLEAN)
+    return folder / "clean.toml"

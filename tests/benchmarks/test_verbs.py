@@ -1,0 +1,131 @@
+"""build, audit and fetch from the command line: answers, exit codes, JSON."""
+
+from __future__ import annotations
+
+import json
+
+from small import clean, held, write_coco
+
+
+def test_build_audit_evaluate(openset, tmp_path):
+    clean(tmp_path)
+    code, out, _ = openset("build", "clean.toml", "--source", ".", "-o", "out")
+    assert code == 0
+    assert "wrote out: clean is built" in out
+    assert "next: openset audit out" in out
+    code, out, _ = openset("build", "clean.toml", "--source", ".", "-o", "out")
+    assert (code, "is there already" in out) == (0, True)
+    code, out, _ = openset("audit", "out")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines() if line[0] != " "][1:] == ["PASS"] * 7
+    detections = [{"image_id": 8, "category_id": 1, "bbox": [0, 4, 20, 10], "score": 0.9}]
+    (tmp_path / "dt.json").write_text(json.dumps(detections))
+    assert openset("evaluate", "out/test-t1.json", "dt.json", "--force", "--no-intervals")[0] == 0
+
+
+def test_counts_that_differ(openset, tmp_path):
+    path = clean(tmp_path)
+    path.write_text(path.read_text() + "expect = { images = [2, 7] }\n")
+    code, out, _ = openset("build", "clean.toml", "--source", ".", "-o", "out", "--json")
+    document = json.loads(out)
+    assert code == document["exit_code"] == 1
+    [finding] = document["findings"]
+    assert (finding["code"], "2 images in place of 7" in finding["message"]) == ("OS907", True)
+    code, out, err = openset("build", "clean.toml", "--source", ".", "-o", "again")
+    assert "differs in images" in out
+    assert "OS907" in err
+
+
+def test_a_broken_benchmark_fails(openset, tmp_path):
+    for name, images in {"train": ("c1", "d1"), "test": ("cz1", "d1")}.items():
+        write_coco(tmp_path / f"{name}.json", {i: held(i) for i in images})
+    arguments = ("audit", "--train", "train.json", "--test", "test.json", "--known", "cat,dog")
+    code, out, _ = openset(*arguments)
+    assert code == 1
+    assert "FAIL    Data specificity" in out
+    code, out, _ = openset(*arguments, "--json", "-o", "page.md", "--pretraining", "none")
+    [found] = json.loads(out)["audits"]
+    assert found["principles"]["data_specificity"]["verdict"] == "FAIL"
+    assert found["principles"]["pretraining_hygiene"]["verdict"] == "PASS"
+    assert "| Data specificity | FAIL |" in (tmp_path / "page.md").read_text()
+    assert openset(*arguments, "--only", "class_openness")[0] == 0
+
+
+def test_mistakes(openset, tmp_path):
+    clean(tmp_path)
+    code, out, err = openset("audit", "owod")
+    assert (code, out) == (2, "")
+    assert "openset build owod" in err
+    code, out, err = openset("audit")
+    assert (code, "nothing to audit" in err) == (2, True)
+    code, out, err = openset("build", "oowd", "--source", ".", "-o", "x")
+    assert (code, "'owod'" in err) == (2, True)
+    code, out, err = openset("build", "owod", "--source", ".", "-o", "x")
+    assert (code, "OS902" in err) == (2, True)
+    code, out, _ = openset("audit", "out", "--train", "a.json")
+    assert code == 2
+    assert not (tmp_path / "x").exists()
+
+
+def test_fetch_says_what_is_missing(openset, tmp_path):
+    code, out, _ = openset("fetch", "re-owod", "-o", "data")
+    assert code == 1
+    assert "missing data/annotations/instances_train2017.json" in out
+    assert "http://images.cocodataset.org" in out
+    assert "CC BY 4.0" in out
+    code, out, _ = openset("fetch", "osr-mnist:trial1", "--json")
+    assert (code, json.loads(out)["sources"]) == (0, {})
+
+
+def test_fetch_checks_bytes(openset, tmp_path):
+    path = clean(tmp_path)
+    assert openset("fetch", "clean.toml")[0] == 0
+    path.write_text(path.read_text().replace("labels = [", f'sha256 = "{"0" * 64}"\nlabels = ['))
+    code, out, _ = openset("fetch", "clean.toml")
+    assert code == 1
+    assert "wrong   all.json" in out
+
+
+WORLD = """
+summary = "a small world"
+[world]
+images = 20
+[classes]
+known = ["zero"]
+[sources.train]
+path = ["train.json"]
+"""
+
+
+def test_fetch_makes_worlds(openset, tmp_path):
+    (tmp_path / "w.toml").write_text(WORLD)
+    code, out, _ = openset("fetch", "w.toml", "-o", "world")
+    assert code == 1
+    assert "--download" in out
+    assert openset("fetch", "w.toml", "-o", "world", "--download")[0] == 0
+    assert len(list((tmp_path / "world" / "images" / "train").iterdir())) == 12
+
+
+def test_fetch_downloads_what_it_may(openset, tmp_path, monkeypatch):
+    import sys
+    from types import SimpleNamespace
+
+    asked = []
+
+    def retrieve(url, known_hash, fname, path):
+        asked.append((url, known_hash))
+        (path / fname).write_text("{}")
+
+    (tmp_path / "d.toml").write_text(
+        'summary = "downloads"\n[classes]\nknown = ["a"]\n'
+        '[sources.free]\npath = ["f/a.json"]\nurl = "https://x/a"\ndownload = true\n'
+        '[sources.closed]\npath = ["b.json"]\nurl = "https://x/b"\n'
+    )
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    code, out, err = openset("fetch", "d.toml", "--download")
+    assert (code, "pip install pooch" in err) == (2, True)
+    monkeypatch.setitem(sys.modules, "pooch", SimpleNamespace(retrieve=retrieve))
+    code, out, _ = openset("fetch", "d.toml", "--download")
+    assert (code, asked) == (1, [("https://x/a", None)])
+    assert "there   f/a.json" in out
+    assert "missing b.json" in out
