@@ -1,0 +1,75 @@
+"""Detectors: run a model over images, and keep what every kept box was made from.
+
+``find("faster_rcnn").build(labels, weights="r50.pt")`` makes a model, ``run(model, images)`` gives
+detections with scores, all logits and their layout, embeddings, objectness and pooled maps: what
+scorers need. `table()` lists all detectors, built in or from third parties (entry points in the
+group ``openset.detectors``). Adding one is adding a file.
+
+Stock models are recorded, not changed: boxes, scores and labels are those of the library, and
+torchvision's to the last bit. Nothing is downloaded. Detections of any other model come in as files
+(`openset.read`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from openset.detectors._found import Found
+from openset.detectors._images import ImageFiles
+from openset.detectors._run import run
+from openset.detectors._spec import Detector, Model, detector
+from openset.plugins import discover, lookup, record_of
+
+# Torch's idle threads spin. On a busy machine that made a small training step twelve times dearer:
+# let them sleep. Without effect once torch is loaded, or where the user has chosen.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+__all__ = [
+    "Detector",
+    "Found",
+    "ImageFiles",
+    "Model",
+    "detector",
+    "find",
+    "load",
+    "run",
+    "save",
+    "table",
+]
+
+
+def table() -> Mapping[str, Detector]:
+    """Every detector, by name, in the order of the files they live in."""
+    return {name: record_of(target) for name, target in discover(__name__, "detector").items()}
+
+
+def find(name: str) -> Detector:
+    """The detector of a name, or an error that suggests one."""
+    return lookup(table(), name, "detector")
+
+
+def save(model: Model, path: str) -> None:
+    """Write weights, labels and options to one file, from which `load` makes the model again."""
+    from openset.detectors._weights import write_model
+
+    write_model(model, path)
+
+
+def load(path: str, *, device: str | None = None) -> Model:
+    """The model that `save` or a training run has written.
+
+    Args:
+        path: The file.
+        device: Such as ``cuda:1``; by default a GPU where there is one.
+    """
+    from openset.detectors._weights import read_model
+
+    about, state = read_model(path)
+    record = find(about["detector"])
+    # The file has every weight: what the backbone started from need not be there any more.
+    started = {"pretrained": None} if "pretrained" in record.options else {}
+    model = record.build(about["labels"], device=device, **{**about["options"], **started})
+    model.load_state(state, path)
+    model.about = {name: about[name] for name in ("detector", "options")}
+    return model

@@ -1,0 +1,118 @@
+"""Image files: which images to run on, and their pixels.
+
+Ids are those of the ground truth, so that detections join. All files are looked for before the
+first is opened: a run does not stop in the middle because a folder was misspelt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import InputError, refuse
+from openset.tables.columns import ids
+
+if TYPE_CHECKING:
+    from openset.tables import Annotations
+
+SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+Pixels = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageFiles:
+    """Images by id.
+
+    Attributes:
+        id: Ids as in the ground truth.
+        path: One file per image.
+    """
+
+    id: NDArray[Any]
+    path: tuple[Path, ...]
+
+    def __len__(self) -> int:
+        return len(self.path)
+
+    @classmethod
+    def of_annotations(cls, truth: Annotations, folder: str | Path) -> ImageFiles:
+        """The images of a ground truth; their names are relative to a folder."""
+        names = truth.images.file_name
+        if names is None:
+            raise refuse("OS602", "the ground truth names no image file", count=len(truth.images))
+        root = Path(folder)
+        found = cls(truth.images.id, tuple(root / str(name) for name in names))
+        found._refuse_escapes(root)
+        found._refuse_missing()
+        return found
+
+    @classmethod
+    def of_folder(cls, folder: str | Path) -> ImageFiles:
+        """All images of a folder, in the order of their names; ids are the names' stems."""
+        root = Path(folder)
+        paths = sorted(p for p in root.glob("*") if p.suffix.lower() in SUFFIXES)
+        if not paths:
+            raise refuse("OS602", f"no image in {root}", example=", ".join(sorted(SUFFIXES)))
+        return cls(ids([path.stem for path in paths]), tuple(paths))
+
+    def _refuse_escapes(self, root: Path) -> None:
+        bad = [p for p in self.path if ".." in p.parts[len(root.parts) :] or root not in p.parents]
+        if bad:
+            message = f"{len(bad)} image names leave the folder {root}"
+            raise refuse("OS113", message, count=len(bad), example=str(bad[0]))
+
+    def _refuse_missing(self) -> None:
+        missing = [path for path in self.path if not path.is_file()]
+        if missing:
+            message = f"{len(missing)} of {len(self)} images are missing"
+            raise refuse("OS602", message, count=len(missing), example=str(missing[0]))
+
+
+def decode(path: Path) -> Pixels:
+    """The pixels of an image: height, width, RGB.
+
+    Raises:
+        InputError: The file is not an image, is truncated, or is suspiciously large.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as image:
+            return np.asarray(image.convert("RGB"))
+    except FileNotFoundError as error:
+        raise refuse("OS602", f"no such image: {path}") from error
+    except UnidentifiedImageError as error:
+        raise refuse("OS603", "1 image cannot be decoded", example=str(path)) from error
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        example = f"{path}: {error}"
+        raise refuse("OS603", "1 image cannot be decoded", example=example) from error
+
+
+def batches(
+    files: ImageFiles, size: int, threads: int
+) -> Iterator[list[tuple[Any, Pixels | InputError]]]:
+    """Ids and pixels, some images at a time; the next ones are decoded meanwhile."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def attempt(path: Path) -> Pixels | InputError:
+        try:
+            return decode(path)
+        except InputError as error:
+            return error
+
+    with ThreadPoolExecutor(threads) as pool:
+        starts = range(0, len(files), size)
+        ahead = [pool.submit(attempt, path) for path in files.path[:size]]
+        for start in starts:
+            now, ahead = ahead, _submit(pool, attempt, files.path[start + size :][:size])
+            part = files.id[start : start + size].tolist()
+            yield list(zip(part, [job.result() for job in now], strict=True))
+
+
+def _submit(pool: Any, job: Any, paths: Sequence[Path]) -> list[Any]:
+    return [pool.submit(job, path) for path in paths]

@@ -1,0 +1,188 @@
+"""Two-stage detectors of torchvision, recorded: Faster R-CNN and Mask R-CNN.
+
+The network's own parts run in the network's own order; only the filters that would forget where a
+box came from are written out, with the number of its region carried along. Boxes, scores and labels
+equal those of the stock model to the last bit. Masks are trained but not recorded.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torchvision.models.detection import FasterRCNN, MaskRCNN
+from torchvision.models.detection.rpn import concat_box_prediction_layers
+from torchvision.ops import boxes as box_ops
+
+from openset.detectors._spec import Evidence
+from openset.detectors._torch import (
+    Boxes,
+    Target,
+    TorchModel,
+    averaged,
+    linear_head,
+    pooled,
+    tapped,
+)
+from openset.scorers import Head
+from openset.tables import LogitLayout
+
+DROPOUT = 0.5
+Kept = tuple[Tensor, Tensor, Tensor, Tensor]
+"""Boxes, scores, columns of the logits, and numbers of regions."""
+
+
+class RegionModel(TorchModel):
+    """A recorded Faster R-CNN or Mask R-CNN."""
+
+    def __init__(
+        self, network: FasterRCNN, labels: tuple[str, ...], device: str | None, passes: int = 30
+    ) -> None:
+        super().__init__(network, labels, LogitLayout.SOFTMAX_BACKGROUND_FIRST, device)
+        self.passes = passes
+
+    def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
+        """Losses; column 0 of the logits is the background, so labels move up by one."""
+        shifted = [{**target, "labels": target["labels"] + 1} for target in targets]
+        if isinstance(self.network, MaskRCNN):
+            for image, target in zip(images, shifted, strict=True):
+                target.setdefault("masks", box_masks(target["boxes"], image.shape[-2:]))
+        losses: dict[str, Tensor] = self.network(images, shifted)
+        return losses
+
+    def head(self) -> Head:
+        """The classifier of regions."""
+        network: Any = self.network
+        score = network.roi_heads.box_predictor.cls_score
+        return linear_head(score.weight, score.bias, self.layout)
+
+    def record(self, images: list[Tensor], keep: frozenset[Evidence]) -> list[Boxes]:
+        """The kept boxes of each image with their evidence."""
+        network: Any = self.network
+        batch, _ = network.transform(images)
+        with tapped(network.rpn.head.conv) as maps, tapped(*shortcuts(network)) as stages:
+            features = network.backbone(batch.tensors)
+            if isinstance(features, Tensor):
+                features = OrderedDict([("0", features)])
+            proposals, objectness = _proposals(network.rpn, batch, features)
+        heads = network.roi_heads
+        regions = heads.box_roi_pool(features, proposals, batch.image_sizes)
+        embedding = heads.box_head(regions)
+        logits, deltas = heads.box_predictor(embedding)
+        kept = _filtered(heads, logits, deltas, proposals, batch.image_sizes)
+        rows = _rows(kept, proposals)
+        boxes = [item[0] for item in kept]
+        height, width = batch.tensors.shape[-2:]
+        columns = {"logits": logits[rows], "embedding": embedding[rows]}
+        columns["objectness"] = torch.cat(objectness)[rows]
+        if "latent" in keep:
+            columns["latent"] = averaged(maps, boxes, width)
+        if "shortcut" in keep:
+            columns["shortcut"] = pooled(stages, boxes, height)
+        if "logit_samples" in keep:
+            columns["logit_samples"] = _samples(heads, regions[rows], self.passes)
+        sizes = [tuple(image.shape[-2:]) for image in images]
+        return _boxes(network, kept, columns, batch.image_sizes, sizes)
+
+
+def _proposals(rpn: Any, batch: Any, features: Any) -> tuple[list[Tensor], list[Tensor]]:
+    """Regions, and how much each looks like an object."""
+    maps = list(features.values())
+    objectness, deltas = rpn.head(maps)
+    anchors = rpn.anchor_generator(batch, maps)
+    counts = [level[0].numel() for level in objectness]
+    objectness, deltas = concat_box_prediction_layers(objectness, deltas)
+    boxes = rpn.box_coder.decode(deltas, anchors).view(len(anchors), -1, 4)
+    filtered: tuple[list[Tensor], list[Tensor]] = rpn.filter_proposals(
+        boxes, objectness, batch.image_sizes, counts
+    )
+    return filtered
+
+
+def _filtered(
+    heads: Any, logits: Tensor, deltas: Tensor, proposals: list[Tensor], sizes: list[Any]
+) -> list[Kept]:
+    counts = [len(boxes) for boxes in proposals]
+    boxes = heads.box_coder.decode(deltas, proposals).split(counts)
+    scores = torch.softmax(logits, -1).split(counts)
+    return [_survivors(heads, *item) for item in zip(boxes, scores, sizes, strict=True)]
+
+
+def _survivors(heads: Any, boxes: Tensor, scores: Tensor, size: tuple[int, int]) -> Kept:
+    """What is left of one image's (region, class) pairs after the stock model's filters."""
+    boxes = box_ops.clip_boxes_to_image(boxes, size)[:, 1:].reshape(-1, 4)
+    count, columns = scores.shape
+    device = scores.device
+    region = torch.arange(count, device=device).repeat_interleave(columns - 1)
+    column = torch.arange(1, columns, device=device).repeat(count)
+    scores = scores[:, 1:].reshape(-1)
+    index = torch.where(scores > heads.score_thresh)[0]
+    index = index[box_ops.remove_small_boxes(boxes[index], min_size=1e-2)]
+    best = box_ops.batched_nms(boxes[index], scores[index], column[index], heads.nms_thresh)
+    index = index[best[: heads.detections_per_img]]
+    return boxes[index], scores[index], column[index], region[index]
+
+
+def _rows(kept: list[Kept], proposals: list[Tensor]) -> Tensor:
+    """Rows of the kept regions among those of the whole batch."""
+    start, rows = 0, []
+    for (*_, region), boxes in zip(kept, proposals, strict=True):
+        rows.append(region + start)
+        start += len(boxes)
+    return torch.cat(rows)
+
+
+def _boxes(
+    network: Any, kept: list[Kept], columns: Boxes, scaled: list[Any], sizes: list[Any]
+) -> list[Boxes]:
+    parts = [tensor.split([len(item[0]) for item in kept]) for tensor in columns.values()]
+    stock = network.transform.postprocess([{"boxes": item[0]} for item in kept], scaled, sizes)
+    found = []
+    for at, (_, score, column, region) in enumerate(kept):
+        evidence = {name: part[at] for name, part in zip(columns, parts, strict=True)}
+        plain = {"box": stock[at]["boxes"], "score": score, "label": column - 1, "region": region}
+        found.append(plain | evidence)
+    return found
+
+
+def _samples(heads: Any, regions: Tensor, passes: int) -> Tensor:
+    """Logits of each region, with dropout before the last hidden layer and before the classifier.
+
+    The first layer runs once (Dhamija et al.); masks come from a fixed seed.
+    """
+    first = torch.relu(heads.box_head.fc6(regions.flatten(1)))
+    chance = torch.Generator(first.device).manual_seed(0)
+    samples = [_one_pass(heads, first, chance) for _ in range(passes)]
+    return torch.stack(samples, dim=1)
+
+
+def _one_pass(heads: Any, first: Tensor, chance: torch.Generator) -> Tensor:
+    second = torch.relu(heads.box_head.fc7(_dropped(first, chance)))
+    logits: Tensor = heads.box_predictor.cls_score(_dropped(second, chance))
+    return logits
+
+
+def _dropped(values: Tensor, chance: torch.Generator) -> Tensor:
+    draw = torch.rand(values.shape, generator=chance, device=values.device)
+    return values * (draw >= DROPOUT) / (1 - DROPOUT)
+
+
+def shortcuts(network: Any) -> list[nn.Module]:
+    """The convolutions that change a residual's size, one per stage; a small backbone's stages."""
+    backbone = network.backbone
+    if hasattr(backbone, "stages"):
+        return list(backbone.stages)
+    stages = backbone.body if hasattr(backbone, "body") else dict(backbone.named_children())
+    blocks: list[Any] = [stage[0] for stage in stages.values() if isinstance(stage, nn.Sequential)]
+    return [block.downsample for block in blocks if getattr(block, "downsample", None) is not None]
+
+
+def box_masks(boxes: Tensor, size: torch.Size) -> Tensor:
+    """Masks that fill their boxes, as the VOC files of Dhamija et al. have them."""
+    rows = torch.arange(size[0], device=boxes.device)[None, :, None]
+    columns = torch.arange(size[1], device=boxes.device)[None, None, :]
+    x1, y1, x2, y2 = (edge[:, None, None] for edge in boxes.round().unbind(1))
+    inside = (columns >= x1) & (columns < x2) & (rows >= y1) & (rows < y2)
+    return inside.to(torch.uint8)

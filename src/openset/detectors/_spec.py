@@ -1,0 +1,179 @@
+"""What a detector is: a function that makes a model, and what is known about the model.
+
+A function tagged by `@detector(...)` takes the labels and options that can be written in a TOML
+file, and returns a `Model`. Its file must import without the framework, so that it can be listed.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import UsageError, refuse
+from openset.plugins import lookup, tag
+from openset.tables import LogitLayout
+
+if TYPE_CHECKING:
+    from openset.detectors._found import Found
+    from openset.scorers import Head
+
+Evidence = Literal[
+    "logits",
+    "embedding",
+    "objectness",
+    "centerness",
+    "region",
+    "latent",
+    "shortcut",
+    "logit_samples",
+]
+EVIDENCE: Mapping[Evidence, str] = {
+    "logits": "raw class scores, with their layout",
+    "embedding": "input of the last layer",
+    "objectness": "how much the proposal or the box looks like an object, whatever the class",
+    "centerness": "how central the location is in its object",
+    "region": "number of the proposal, location or query in its image",
+    "latent": "an inner map, averaged over the box on every level",
+    "shortcut": "the backbone's shortcut convolutions, pooled over the box",
+    "logit_samples": "logits of passes with dropout before the last layers",
+}
+"""What can be kept of a box, by the name of its column."""
+
+F = TypeVar("F", bound=Callable[..., "Model"])
+
+
+class Model(Protocol):
+    """A detector that is ready to run.
+
+    Attributes:
+        labels: The classes it was taught, in the order of its logits.
+        layout: What the columns of its logits are.
+        about: Detector and options it was built with; goes into the provenance.
+    """
+
+    labels: tuple[str, ...]
+    layout: LogitLayout
+    about: Mapping[str, Any]
+
+    def found(self, images: Sequence[NDArray[np.uint8]], keep: frozenset[Evidence]) -> list[Found]:
+        """What is found on some RGB images, with the evidence asked for."""
+        ...
+
+    def head(self) -> Head | None:
+        """The last layer, where logits are an affine map of the embedding."""
+        ...
+
+    def load_state(self, state: Mapping[str, Any], where: str) -> None:
+        """Take weights that were read from a file."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """What is known about a detector before it is built.
+
+    Attributes:
+        name: How it is asked for.
+        make: From labels and options to a model.
+        title: How it is shown.
+        paper: Where it was defined.
+        framework: The library whose model it is.
+        keeps: The evidence it can keep.
+        requires: Packages it needs.
+        trainable: Whether `openset.training` can train it.
+        options: Names and defaults of its options.
+        doc: Definition and options.
+    """
+
+    name: str
+    make: Callable[..., Model]
+    title: str
+    paper: str
+    framework: str
+    keeps: tuple[Evidence, ...]
+    requires: tuple[str, ...]
+    trainable: bool
+    options: Mapping[str, Any]
+    doc: str
+
+    @property
+    def summary(self) -> str:
+        """The first line of the definition."""
+        return self.doc.partition("\n")[0]
+
+    def build(
+        self,
+        labels: Sequence[str],
+        *,
+        weights: str | None = None,
+        device: str | None = None,
+        **options: Any,
+    ) -> Model:
+        """Make a model.
+
+        Args:
+            labels: The classes, in the order of the logits.
+            weights: A local file of weights; without it they are random, from torch's seed.
+            device: Such as ``cuda:1``; by default a GPU where there is one.
+            **options: Options of the detector.
+
+        Raises:
+            InputError: A package or the device is missing, or the weights do not fit.
+        """
+        for name in options:
+            lookup(self.options, name, f"option of detector {self.name!r}:")
+        if not labels or len(set(labels)) != len(labels):
+            raise UsageError(f"a detector needs distinct labels, not {list(labels)!r}")
+        self._check_installed()
+        model = self.make(tuple(labels), device=device, **options)
+        model.about = {"detector": self.name, "options": {**self.options, **options}}
+        if weights is not None:
+            from openset.detectors._weights import read_state
+
+            model.load_state(read_state(weights), weights)
+        return model
+
+    def _check_installed(self) -> None:
+        absent = [package for package in self.requires if find_spec(package) is None]
+        if absent:
+            message = f"detector {self.name!r} needs {', '.join(absent)}"
+            raise refuse("OS601", message, count=len(absent), example=absent[0])
+
+
+def detector(
+    name: str,
+    *,
+    title: str,
+    paper: str,
+    framework: str,
+    keeps: tuple[Evidence, ...],
+    requires: tuple[str, ...],
+    trainable: bool = True,
+) -> Callable[[F], F]:
+    """Make a function a detector, under a name; its keyword options need defaults."""
+    unheard = set(keeps) - set(get_args(Evidence))
+    if unheard:
+        raise UsageError(f"detector {name!r} keeps what EVIDENCE does not name: {unheard}")
+
+    def mark(make: F) -> F:
+        doc, options = inspect.cleandoc(make.__doc__ or ""), _options(make)
+        record = Detector(
+            name, make, title, paper, framework, keeps, requires, trainable, options, doc
+        )
+        return tag("detector", record)(make)
+
+    return mark
+
+
+def _options(make: Callable[..., Any]) -> dict[str, Any]:
+    found = inspect.signature(make).parameters.values()
+    keyword = [p for p in found if p.kind is p.KEYWORD_ONLY and p.name != "device"]
+    if any(p.default is p.empty for p in keyword):
+        raise UsageError(f"every option of {make.__qualname__} needs a default")
+    return {p.name: p.default for p in keyword}

@@ -1,0 +1,166 @@
+"""Torch models: what those of torchvision and transformers have in common.
+
+`forward` gives losses, as training wants; `found` gives boxes with their evidence. A recorder works
+on tensors and is one method, `record`. Devices that are not there and memory that runs out are
+findings.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torchvision.ops import roi_align
+
+from openset.detectors._found import Found
+from openset.detectors._spec import Evidence
+from openset.detectors._weights import load_into
+from openset.findings import InputError, refuse
+from openset.scorers import Head
+from openset.tables import LogitLayout
+
+Boxes = dict[str, Tensor]
+"""Columns of the kept boxes of one image: box, score, label and evidence."""
+Target = dict[str, Tensor]
+"""Objects of one image: ``boxes`` (x1, y1, x2, y2) and ``labels``, numbered from 0."""
+_FIELDS = ("box", "score", "label", "logits", "embedding")
+
+
+class TorchModel(nn.Module):
+    """A network with labels, recorded."""
+
+    about: Mapping[str, Any]
+
+    def __init__(
+        self, network: nn.Module, labels: tuple[str, ...], layout: LogitLayout, device: str | None
+    ) -> None:
+        super().__init__()
+        self.about = {}
+        self.labels = labels
+        self.layout = layout
+        self.network = network.to(device_of(device))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.network.parameters()).device
+
+    @abstractmethod
+    def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
+        """Losses on some images (float, 0 to 1, channels first)."""
+
+    @abstractmethod
+    def record(self, images: list[Tensor], keep: frozenset[Evidence]) -> list[Boxes]:
+        """The kept boxes of each image, in its own pixels, with evidence."""
+
+    def head(self) -> Head | None:
+        """The last layer, where logits are an affine map of the embedding."""
+        return None
+
+    def load_state(self, state: Mapping[str, Tensor], where: str) -> None:
+        """Take weights that were read from a file."""
+        load_into(self.network, state, where)
+
+    def found(self, images: Sequence[NDArray[np.uint8]], keep: frozenset[Evidence]) -> list[Found]:
+        """What is found on some RGB images, with the evidence asked for."""
+        self.eval()
+        with torch.inference_mode(), memory_guard(len(images)):
+            tensors = [tensor_of(image).to(self.device) for image in images]
+            return [_numpy(boxes, keep) for boxes in self.record(tensors, keep)]
+
+
+def _numpy(boxes: Boxes, keep: frozenset[Evidence]) -> Found:
+    kept = {"box", "score", "label", *keep}
+    held: dict[str, Any] = {n: _array(v) for n, v in boxes.items() if n in kept}
+    columns = {name: held.pop(name, None) for name in _FIELDS}
+    return Found(**columns, attributes=held)
+
+
+def _array(values: Tensor) -> NDArray[Any]:
+    values = values.detach().cpu()
+    return np.asarray((values.float() if values.is_floating_point() else values).numpy())
+
+
+def tensor_of(image: NDArray[np.uint8]) -> Tensor:
+    """Pixels as float, 0 to 1, channels first."""
+    return torch.tensor(image).permute(2, 0, 1).float().div(255)
+
+
+def device_of(name: str | None) -> torch.device:
+    """The device of a name, or a GPU where there is one; refused if it is not there."""
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        message = f"the device {name!r} is not there"
+        raise refuse("OS606", message, example=str(error).partition("\n")[0]) from error
+    return device
+
+
+@contextmanager
+def memory_guard(batch: int) -> Iterator[None]:
+    """Turn memory that runs out into a finding that advises a smaller batch."""
+    try:
+        yield
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        raise _too_large(batch, error) from error
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    known = isinstance(error, torch.OutOfMemoryError | MemoryError)
+    return known or "not enough memory" in str(error) or "can't allocate memory" in str(error)
+
+
+def _too_large(batch: int, error: Exception) -> InputError:
+    fix = f"try batch={batch // 2}" if batch > 1 else "use smaller images, or a larger device"
+    message = f"out of memory with {batch} images at a time"
+    return refuse("OS607", message, example=str(error).partition("\n")[0], fix=fix)
+
+
+@contextmanager
+def tapped(*modules: nn.Module) -> Iterator[list[Tensor]]:
+    """The outputs of some modules, in the order of their calls, while the context lasts."""
+    outputs: list[Tensor] = []
+    hooks = [m.register_forward_hook(lambda _m, _i, out: outputs.append(out)) for m in modules]
+    try:
+        yield outputs
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def averaged(maps: Sequence[Tensor], boxes: Sequence[Tensor], width: int) -> Tensor:
+    """The mean of each map over each box, all maps side by side (LaRD).
+
+    Args:
+        maps: Maps of a batch, on any number of levels.
+        boxes: Boxes of each image of the batch, in pixels of the network's input.
+        width: Width of the network's input.
+    """
+    pooled = [
+        roi_align(m, list(boxes), 16, m.shape[-1] / width, aligned=True).mean(dim=(2, 3))
+        for m in maps
+    ]
+    return torch.cat(pooled, dim=1)
+
+
+def pooled(maps: Sequence[Tensor], boxes: Sequence[Tensor], height: int) -> Tensor:
+    """Each map pooled to one cell per box, all maps side by side (SAFE)."""
+    cells = [roi_align(m, list(boxes), 1, m.shape[-2] / height).flatten(1) for m in maps]
+    return torch.cat(cells, dim=1)
+
+
+def linear_head(weight: Tensor, bias: Tensor, layout: LogitLayout) -> Head:
+    """The weights of a last layer as a `Head`."""
+    rows, shift = (tensor.detach().cpu().float().numpy() for tensor in (weight, bias))
+    return Head(rows, shift, layout)

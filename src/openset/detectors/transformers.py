@@ -1,0 +1,205 @@
+"""Detectors of transformers: RT-DETR, DETR and OWLv2.
+
+A model is made from its configuration with random weights, or read from a local folder as the
+library writes it (``config.json`` and ``model.safetensors``); nothing is downloaded. The public
+weights of RT-DETR and DETR have seen the classes of COCO, and those of OWLv2 much of the web: what
+an evaluation calls unknown is not unknown to them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from openset.detectors._spec import Evidence, Model, detector
+from openset.findings import UsageError, refuse
+from openset.tables import LogitLayout
+
+_NEEDS = ("torch", "torchvision", "transformers")
+_QUERY: tuple[Evidence, ...] = ("logits", "embedding", "region")
+Size = Literal["base", "small"]
+
+
+@detector(
+    "rt_detr",
+    title="RT-DETR",
+    paper="Zhao et al., DETRs Beat YOLOs on Real-time Object Detection, CVPR 2024",
+    framework="transformers",
+    keeps=_QUERY,
+    requires=_NEEDS,
+)
+def rt_detr(
+    labels: tuple[str, ...],
+    *,
+    device: str | None = None,
+    size: Size = "base",
+    folder: str | None = None,
+    side: int | None = None,
+    score: float = 0.05,
+) -> Model:
+    """Queries that are classified by independent sigmoids; no non-maximum suppression.
+
+    Args:
+        labels: The classes.
+        device: Where to run.
+        size: ``base`` (ResNet-50, 300 queries) or ``small`` (for images of about 128 pixels).
+        folder: A local folder with configuration and weights.
+        side: Pixels of the square to which images are scaled.
+        score: Boxes with a lower score are dropped.
+    """
+    from transformers import RTDetrConfig, RTDetrForObjectDetection, RTDetrResNetConfig
+
+    from openset.detectors._queries import RTDetr
+
+    if folder is not None:
+        network = _stored(RTDetrForObjectDetection, folder, len(labels))
+    else:
+        body = RTDetrResNetConfig(**_SMALL_BODY) if size == "small" else RTDetrResNetConfig()
+        body.out_features = ["stage2", "stage3", "stage4"]
+        more: dict[str, Any] = _SMALL_RT_DETR if size == "small" else {}
+        config = RTDetrConfig(
+            backbone_config=body, freeze_backbone_batch_norms=False, num_labels=len(labels), **more
+        )
+        network = RTDetrForObjectDetection(config)
+    pixels = side or (128 if size == "small" else 640)
+    return RTDetr(network, labels, LogitLayout.SIGMOID, device, side=pixels, score=score)
+
+
+_SMALL_BODY = {
+    "embedding_size": 32,
+    "hidden_sizes": [32, 64, 96, 128],
+    "depths": [1, 1, 1, 1],
+    "layer_type": "basic",
+}
+_SMALL_RT_DETR = {
+    "encoder_in_channels": [64, 96, 128],
+    "encoder_hidden_dim": 64,
+    "encoder_ffn_dim": 128,
+    "encoder_attention_heads": 4,
+    "hidden_expansion": 0.5,
+    "d_model": 64,
+    "num_queries": 30,
+    "decoder_in_channels": [64, 64, 64],
+    "decoder_ffn_dim": 128,
+    "decoder_layers": 2,
+    "decoder_attention_heads": 4,
+    "num_denoising": 30,
+}
+
+
+@detector(
+    "detr",
+    title="DETR",
+    paper="Carion et al., End-to-End Object Detection with Transformers, ECCV 2020",
+    framework="transformers",
+    keeps=_QUERY,
+    requires=_NEEDS,
+)
+def detr(
+    labels: tuple[str, ...],
+    *,
+    device: str | None = None,
+    size: Size = "base",
+    folder: str | None = None,
+    side: int | None = None,
+    score: float = 0.05,
+) -> Model:
+    """Queries that are classified by a softmax with a no-object column at the end.
+
+    Options are those of ``rt_detr``; ``side`` is the shortest side of a scaled image.
+    """
+    from transformers import DetrConfig, DetrForObjectDetection, ResNetConfig
+
+    from openset.detectors._queries import Detr
+
+    if folder is not None:
+        network = _stored(DetrForObjectDetection, folder, len(labels))
+    else:
+        body = ResNetConfig(**_SMALL_BODY) if size == "small" else ResNetConfig()
+        body.out_features = ["stage4"]
+        more: dict[str, Any] = _SMALL_DETR if size == "small" else {}
+        config = DetrConfig(backbone_config=body, num_labels=len(labels), **more)
+        network = DetrForObjectDetection(config)
+    layout = LogitLayout.SOFTMAX_BACKGROUND_LAST
+    pixels = side or (128 if size == "small" else 800)
+    return Detr(network, labels, layout, device, side=pixels, score=score)
+
+
+_SMALL_DETR = {
+    "d_model": 64,
+    "num_queries": 30,
+    "encoder_layers": 1,
+    "encoder_ffn_dim": 128,
+    "encoder_attention_heads": 4,
+    "decoder_layers": 2,
+    "decoder_ffn_dim": 128,
+    "decoder_attention_heads": 4,
+}
+
+
+@detector(
+    "owlv2",
+    title="OWLv2",
+    paper="Minderer et al., Scaling Open-Vocabulary Object Detection, NeurIPS 2023",
+    framework="transformers",
+    keeps=("logits", "embedding", "objectness", "region"),
+    requires=_NEEDS,
+    trainable=False,
+)
+def owlv2(
+    labels: tuple[str, ...],
+    *,
+    device: str | None = None,
+    size: Size = "base",
+    folder: str | None = None,
+    side: int | None = None,
+    score: float = 0.1,
+) -> Model:
+    """Patches of an image, each compared with the texts of the labels: no training.
+
+    Texts are the bare names, as in FMIYC. Without a folder there is no tokenizer: weights are
+    random and texts are bytes, for tests. Options are those of ``rt_detr``.
+    """
+    import torch
+    from transformers import AutoTokenizer, Owlv2Config, Owlv2ForObjectDetection
+
+    from openset.detectors._queries import Owl
+
+    if folder is not None:
+        network = _stored(Owlv2ForObjectDetection, folder, None)
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        tokens = dict(tokenizer(list(labels), padding="max_length", return_tensors="pt"))
+        pixels = side or network.config.vision_config.image_size
+    else:
+        vision, text = _SMALL_OWL if size == "small" else ({}, {})
+        width = text.get("hidden_size", 512)
+        config = Owlv2Config(vision_config=vision, text_config=text, projection_dim=width)
+        network = Owlv2ForObjectDetection(config)
+        rows = [list(name.encode()[:15].ljust(16, b"\0")) for name in labels]
+        tokens = {"input_ids": torch.tensor(rows)}
+        pixels = config.vision_config.image_size
+    return Owl(
+        network, labels, LogitLayout.SIGMOID, device, side=pixels, score=score, tokens=tokens
+    )
+
+
+_SMALL_OWL: tuple[dict[str, Any], dict[str, Any]] = (
+    {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "image_size": 64}
+    | {"num_attention_heads": 2, "patch_size": 16},
+    {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "vocab_size": 256}
+    | {"num_attention_heads": 2, "bos_token_id": 1, "eos_token_id": 2},
+)
+
+
+def _stored(kind: Any, folder: str, classes: int | None) -> Any:
+    """A model from a local folder; only safetensors, never a pickle."""
+    if not (Path(folder) / "config.json").is_file():
+        raise refuse("OS101", f"{folder} is no folder with a config.json")
+    try:
+        network = kind.from_pretrained(folder, local_files_only=True, use_safetensors=True)
+    except (OSError, ValueError, RuntimeError) as error:
+        example = str(error).partition("\n")[0]
+        raise refuse("OS604", f"{folder} cannot be read", example=example) from error
+    if classes is not None and network.config.num_labels != classes:
+        raise UsageError(f"{folder} has {network.config.num_labels} classes, not {classes}")
+    return network

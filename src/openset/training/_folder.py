@@ -1,0 +1,112 @@
+"""The folder of a training: what is in it, and whether it is of this very training.
+
+```
+run.json        recipe, labels, data and versions
+checkpoint.pt   the last state; from here a stopped training goes on
+log.jsonl       losses, one line per logged step
+model.pt        the trained detector, once it is done: openset.detectors.load reads it
+```
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from openset.detectors import _weights
+from openset.findings import refuse
+from openset.formats._files import load_text, replacing
+from openset.training.data import TrainingData
+from openset.training.recipe import Recipe
+
+
+class RunFolder:
+    """The files of one training."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.checkpoint = self.path / "checkpoint.pt"
+        self.model = self.path / "model.pt"
+        self.log = self.path / "log.jsonl"
+        self.about = self.path / "run.json"
+
+    def claim(self, recipe: Recipe, data: TrainingData) -> None:
+        """Make the folder that of a training; refused if it is another's."""
+        for stale in self.path.glob(".openset-*"):  # a write that was killed
+            shutil.rmtree(stale, ignore_errors=True)
+        wanted = _about(recipe, data)
+        if self.about.exists():
+            held = _parsed(self.about)
+            differs = [key for key in ("recipe", "labels", "data") if held.get(key) != wanted[key]]
+            if differs:
+                what = _difference(held.get("recipe", {}), wanted["recipe"]) or ", ".join(differs)
+                message = f"{self.path} holds the training of another {', '.join(differs)}"
+                raise refuse("OS609", message, count=len(differs), example=what)
+            return
+        with replacing(self.about, folder=False) as part:
+            part.write_text(json.dumps(wanted, indent=2) + "\n", "utf-8")
+
+    def save(self, held: Mapping[str, Any]) -> None:
+        """Replace the checkpoint, at once."""
+        _weights.write(held, self.checkpoint)
+
+    def resume(self, *, cut_log: bool) -> dict[str, Any] | None:
+        """The checkpoint, if there is one; one process cuts the log back to it."""
+        held = _weights.read(self.checkpoint) if self.checkpoint.exists() else None
+        if held is not None and "step" not in held:
+            raise refuse("OS604", f"{self.checkpoint} is no checkpoint of a training")
+        if cut_log:
+            self._cut_log(0 if held is None else int(held["step"]))
+        return held
+
+    def _cut_log(self, step: int) -> None:
+        if not self.log.exists():
+            return
+        kept = [row for row in map(_row, load_text(self.log).splitlines()) if row]
+        rows = [json.dumps(row) + "\n" for row in kept if row["step"] <= step]
+        with replacing(self.log, folder=False) as part:
+            part.write_text("".join(rows), "utf-8")
+
+
+def _row(line: str) -> dict[str, Any] | None:
+    """A line of the log; the last may be cut off."""
+    try:
+        row: dict[str, Any] = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    return row
+
+
+def _about(recipe: Recipe, data: TrainingData) -> dict[str, Any]:
+    from importlib.metadata import version
+
+    import torch
+
+    held = {
+        "recipe": asdict(recipe),
+        "labels": list(data.labels),
+        "data": data.fingerprint(),
+        "images": len(data),
+        "objects": sum(map(len, data.boxes)),
+        "left_out": data.left_out,
+        "versions": {"openset": version("openset"), "torch": str(torch.__version__)},
+    }
+    plain: dict[str, Any] = json.loads(json.dumps(held))
+    return plain
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        held = json.loads(load_text(path))
+    except json.JSONDecodeError as error:
+        raise refuse("OS609", f"{path} cannot be read: {error}") from error
+    return held if isinstance(held, dict) else {}
+
+
+def _difference(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    changed = [key for key in wanted if held.get(key) != wanted[key]]
+    return ", ".join(f"{key} was {held.get(key)!r}, now {wanted[key]!r}" for key in changed)

@@ -1,0 +1,254 @@
+"""Training data: images with the boxes of known objects, and the order in which they are seen.
+
+The order and the augmentation of every image are functions of the seed and of the step alone, not
+of what ran before: a training that goes on after a stop sees what it would have seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.detectors._images import ImageFiles, Pixels, decode
+from openset.findings import Finding, InputError, UsageError, refuse
+from openset.formats import read_annotations
+from openset.plugins import lookup
+from openset.tables import Annotations
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from openset.training.recipe import Recipe
+
+Boxes = NDArray[np.float32]
+Seen = tuple[int, int]
+"""Epoch and index of an image."""
+View = tuple["Tensor", dict[str, "Tensor"]]
+"""An image, and ``boxes`` and ``labels`` of its objects."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingData:
+    """Images, and the known objects on each.
+
+    Attributes:
+        files: The images.
+        labels: The classes to be taught.
+        boxes: ``x1, y1, x2, y2`` of the objects of each image.
+        classes: Indices into `labels`, of each image.
+        left_out: Numbers of objects that are not taught, by reason.
+    """
+
+    files: ImageFiles
+    labels: tuple[str, ...]
+    boxes: tuple[Boxes, ...]
+    classes: tuple[NDArray[np.int64], ...]
+    left_out: dict[str, int]
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @classmethod
+    def of(
+        cls,
+        truth: str | Path | Annotations,
+        folder: str | Path | None = None,
+        *,
+        labels: Sequence[str] | None = None,
+        empty: bool = False,
+    ) -> TrainingData:
+        """The known objects of a ground truth.
+
+        Crowds and boxes without area are left out, and counted. Objects marked difficult are
+        taught, as in OWOD.
+
+        Args:
+            truth: A file, or annotations that were read.
+            folder: What the names of images are relative to; by default the file's folder.
+            labels: The classes; by default those that the file calls known, or all.
+            empty: Whether images without a known object are seen too.
+
+        Raises:
+            InputError: Images are missing, a box is not finite, or there is nothing to teach.
+        """
+        if folder is None and isinstance(truth, Annotations):
+            raise UsageError("folder= says where the images of the annotations are")
+        table = truth if isinstance(truth, Annotations) else _read(Path(truth))
+        root = Path(folder) if folder is not None else Path(str(truth)).parent
+        taught = _taught(table, labels)
+        rows, left_out = _rows(table, taught)
+        images = np.arange(len(table.images)) if empty else np.unique(table.image[rows])
+        if len(rows) == 0:
+            raise refuse("OS610", "no object is of a known class", example=", ".join(taught))
+        files = ImageFiles.of_annotations(table, root)
+        names = [table.labels.index(name) for name in taught]
+        column = np.full(len(table.labels), -1)
+        column[names] = np.arange(len(names))
+        parts = _by_image(table.image, rows, images)
+        return cls(
+            ImageFiles(files.id[images], tuple(files.path[i] for i in images)),
+            taught,
+            tuple(_corners(table.box[part]) for part in parts),
+            tuple(column[table.label[part]].astype(np.int64) for part in parts),
+            left_out,
+        )
+
+    def fingerprint(self) -> str:
+        """A hash of ids, boxes and classes: whether a run goes on with the same data."""
+        import hashlib
+
+        digest = hashlib.sha256("\0".join((*self.labels, *map(str, self.files.id))).encode())
+        for boxes, classes in zip(self.boxes, self.classes, strict=True):
+            digest.update(boxes.tobytes() + classes.tobytes())
+        return digest.hexdigest()[:16]
+
+
+def _read(path: Path) -> Annotations:
+    """Ground truth; COCO files also on machines that only train, and lack msgspec."""
+    from importlib.util import find_spec
+
+    if find_spec("msgspec") is not None:
+        return read_annotations(path)
+    import json
+
+    from openset.formats._coco import annotations_of
+    from openset.formats._files import load_text
+
+    return annotations_of(json.loads(load_text(path)), str(path))
+
+
+def _taught(table: Annotations, labels: Sequence[str] | None) -> tuple[str, ...]:
+    if labels is None:
+        known = tuple(n for n, r in zip(table.labels, table.role, strict=True) if r == "known")
+        return known or table.labels
+    for name in labels:
+        lookup(dict.fromkeys(table.labels), name, "label")
+    return tuple(labels)
+
+
+def _rows(table: Annotations, taught: tuple[str, ...]) -> tuple[NDArray[Any], dict[str, int]]:
+    """Rows of the objects to teach, and how many others there are."""
+    assert table.crowd is not None
+    bad = ~np.isfinite(table.box).all(axis=1)
+    if bad.any():
+        first = f"annotation {table.id[np.flatnonzero(bad)[0]]}" if table.id is not None else ""
+        message = f"{bad.sum()} boxes are NaN or infinite"
+        raise refuse("OS201", message, count=int(bad.sum()), example=first)
+    known = np.isin(table.label, [table.labels.index(name) for name in taught])
+    flat = (table.box[:, 2:] <= 0).any(axis=1)
+    reasons = {"of other classes": ~known, "crowd": known & table.crowd}
+    reasons["without area"] = known & ~table.crowd & flat
+    rows = np.flatnonzero(known & ~table.crowd & ~flat)
+    return rows, {reason: int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
+
+
+def _by_image(image: NDArray[Any], rows: NDArray[Any], images: NDArray[Any]) -> list[NDArray[Any]]:
+    ordered = rows[np.argsort(image[rows], kind="stable")]
+    starts = np.searchsorted(image[ordered], images, "left")
+    ends = np.searchsorted(image[ordered], images, "right")
+    return [ordered[start:end] for start, end in zip(starts, ends, strict=True)]
+
+
+def _corners(box: NDArray[np.float64]) -> Boxes:
+    return np.concatenate([box[:, :2], box[:, :2] + box[:, 2:]], axis=1).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Which images every batch holds: shuffled anew in each epoch, across processes.
+
+    Attributes:
+        count: Number of images.
+        batch: Images of a batch, over all processes.
+        seed: Of the shuffles.
+        rank: This process.
+        processes: How many there are.
+
+    >>> order = Order(count=3, batch=2, seed=0)
+    >>> seen = order.images(0) + order.images(1) + order.images(2)
+    >>> sorted(seen)
+    [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+    """
+
+    count: int
+    batch: int
+    seed: int
+    rank: int = 0
+    processes: int = 1
+
+    def images(self, step: int) -> list[Seen]:
+        """The images of this process at a step."""
+        share = self.batch // self.processes
+        start = step * self.batch + self.rank * share
+        return [self._at(place) for place in range(start, start + share)]
+
+    def steps(self, first: int, last: int) -> Iterator[list[Seen]]:
+        """The images of the steps from one to before another."""
+        return (self.images(step) for step in range(first, last))
+
+    def _at(self, place: int) -> Seen:
+        epoch, index = divmod(place, self.count)
+        return epoch, int(_shuffled(self.seed, epoch, self.count)[index])
+
+
+@lru_cache(maxsize=4)
+def _shuffled(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
+    return np.random.default_rng((seed, epoch)).permutation(count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Views:
+    """Images as tensors, augmented: a map-style data set for torch's loader.
+
+    Attributes:
+        data: The images.
+        recipe: How to augment.
+    """
+
+    data: TrainingData
+    recipe: Recipe
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, seen: Seen) -> View | Finding:
+        """An image and its objects, as an epoch sees them.
+
+        What is wrong with a file is returned, because errors lose their findings between processes.
+        """
+        try:
+            return self._view(*seen)
+        except InputError as error:
+            return error.findings[0]
+
+    def _view(self, epoch: int, index: int) -> View:
+        import torch
+
+        chance = np.random.default_rng((self.recipe.seed, epoch, index, 1))
+        pixels, boxes = decode(self.data.files.path[index]), self.data.boxes[index]
+        if chance.random() < self.recipe.flip:
+            pixels, boxes = _flipped(pixels, boxes)
+        image = torch.from_numpy(_jittered(pixels, self.recipe.jitter, chance))
+        target = {"boxes": torch.tensor(boxes), "labels": torch.tensor(self.data.classes[index])}
+        return image.permute(2, 0, 1).contiguous(), target
+
+
+def _flipped(pixels: Pixels, boxes: Boxes) -> tuple[Pixels, Boxes]:
+    flipped = boxes.copy()
+    flipped[:, [0, 2]] = pixels.shape[1] - boxes[:, [2, 0]]
+    return pixels[:, ::-1], flipped
+
+
+def _jittered(pixels: Pixels, strength: float, chance: np.random.Generator) -> NDArray[np.float32]:
+    values = pixels.astype(np.float32) / np.float32(255)
+    if strength == 0:
+        return values
+    gain, shift = chance.uniform(-strength, strength, 2).astype(np.float32)
+    mean = values.mean()
+    return np.clip((values - mean) * (1 + gain) + mean + shift / 2, 0, 1, dtype=np.float32)

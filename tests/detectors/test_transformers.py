@@ -1,0 +1,92 @@
+"""Recorders of transformers' models, against the library's own post-processing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="the torch extra is not installed")
+pytest.importorskip("transformers", reason="the transformers extra is not installed")
+
+from openset.detectors import find  # noqa: E402
+from openset.detectors._torch import tensor_of  # noqa: E402
+from openset.findings import InputError, UsageError  # noqa: E402
+
+LABELS = ("cat", "dog", "cow")
+KEEP = frozenset({"logits", "embedding", "region", "objectness"})
+
+
+def images():
+    chance = np.random.default_rng(0)
+    return [chance.integers(0, 255, (h, w, 3), np.uint8) for h, w in ((100, 140), (128, 90))]
+
+
+def built(name, score=0.0):
+    torch.manual_seed(0)
+    return find(name).build(LABELS, device="cpu", size="small", score=score)
+
+
+def processor(name):
+    import transformers
+
+    kinds = {"rt_detr": "RTDetrImageProcessor", "detr": "DetrImageProcessor"}
+    return getattr(transformers, kinds.get(name, "Owlv2ImageProcessor"))()
+
+
+@pytest.mark.parametrize(("name", "score"), [("rt_detr", 0.012), ("detr", 0.25), ("owlv2", 0.1)])
+def test_boxes_scores_and_labels_are_those_of_the_librarys_processor(name, score):
+    model = built(name, score)
+    found = model.found(images(), KEEP)
+    with torch.inference_mode():
+        output = model.network(**model.inputs([tensor_of(image) for image in images()]))
+    sizes = torch.tensor([image.shape[:2] for image in images()])
+    stock = processor(name).post_process_object_detection(
+        output, threshold=score, target_sizes=sizes
+    )
+    for ours, theirs in zip(found, stock, strict=True):
+        assert len(ours.score) > 0
+        assert np.allclose(ours.score, theirs["scores"].numpy(), rtol=1e-6, atol=0)
+        assert np.array_equal(ours.label, theirs["labels"].numpy())
+        assert np.allclose(ours.box, theirs["boxes"].numpy(), atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["rt_detr", "detr"])
+def test_the_head_makes_the_logits_from_the_embeddings(name):
+    model = built(name)
+    found = model.found(images(), KEEP)[0]
+    assert np.allclose(model.head().logits(found.embedding), found.logits, atol=1e-5)
+    assert found.logits.shape[1] == len(LABELS) + (name == "detr")
+
+
+@pytest.mark.parametrize("name", ["rt_detr", "detr"])
+def test_losses_are_finite_and_reach_the_classifier(name):
+    model = built(name)
+    target = {"boxes": torch.tensor([[20.0, 20.0, 60.0, 70.0]]), "labels": torch.tensor([2])}
+    losses = model.train()([tensor_of(image) for image in images()], [target, target])
+    sum(losses.values()).backward()
+    assert torch.isfinite(sum(losses.values()))
+    assert model.linear().weight.grad is not None
+
+
+def test_owlv2_has_objectness_and_no_head_and_is_not_trained():
+    model = built("owlv2")
+    found = model.found(images(), KEEP)[0]
+    assert len(found.attributes["objectness"]) == len(found.score)
+    assert model.head() is None
+    assert not find("owlv2").trainable
+    with pytest.raises(UsageError, match="not trained"):
+        model([], [])
+
+
+def test_a_folder_is_read_again_and_a_missing_one_is_refused(tmp_path):
+    model = built("rt_detr")
+    model.network.save_pretrained(tmp_path / "model")
+    again = find("rt_detr").build(
+        LABELS, device="cpu", size="small", folder=str(tmp_path / "model"), score=0.0
+    )
+    one, two = (m.found(images(), KEEP)[0] for m in (model, again))
+    assert np.array_equal(one.score, two.score)
+    with pytest.raises(InputError, match="OS101"):
+        find("detr").build(LABELS, folder=str(tmp_path / "absent"))
+    with pytest.raises(UsageError, match="has 3 classes, not 2"):
+        find("rt_detr").build(LABELS[:2], folder=str(tmp_path / "model"))

@@ -1,0 +1,109 @@
+"""Training data: what is taught, in which order, and how images are changed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="the torch extra is not installed")
+sys.path.insert(0, str(Path(__file__).parent))
+
+from tiny import make_data, recipe  # noqa: E402
+
+from openset.findings import InputError, UsageError  # noqa: E402
+from openset.formats import read_annotations  # noqa: E402
+from openset.tables import Annotations, Images  # noqa: E402
+from openset.training.data import Order, TrainingData, Views  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory):
+    return make_data(tmp_path_factory.mktemp("data"))
+
+
+def some(folder, **columns):
+    names = ["0.png", "1.png", "2.png"]
+    held = {"image": [0, 0, 1, 1, 2], "label": [0, 1, 0, 0, 1], "role": ("known", "unknown")}
+    held |= {
+        "box": np.array([[0, 0, 9, 9], [1, 1, 5, 5], [2, 2, 0, 4], [3, 3, 4, 4], [0, 0, 1, 1]])
+    }
+    held |= {"crowd": [False, False, False, True, False], **columns}
+    return Annotations(Images([4, 5, 6], np.array(names)), ("cat", "elk"), **held)
+
+
+def test_only_known_objects_with_an_area_are_taught(truth):
+    data = TrainingData.of(some(truth.parent), truth.parent)
+    assert data.labels == ("cat",)
+    assert data.files.id.tolist() == [4]
+    assert data.boxes[0].tolist() == [[0, 0, 9, 9]]
+    assert data.left_out == {"of other classes": 2, "crowd": 1, "without area": 1}
+    assert len(TrainingData.of(some(truth.parent), truth.parent, empty=True)) == 3
+    both = TrainingData.of(some(truth.parent), truth.parent, labels=("elk", "cat"))
+    assert both.classes[0].tolist() == [1, 0]
+
+
+def test_bad_ground_truth_is_refused(truth):
+    folder = truth.parent
+    box = some(folder).box.copy()
+    box[1, 2] = np.nan
+    with pytest.raises(InputError, match="OS201"):
+        TrainingData.of(some(folder, box=box), folder)
+    with pytest.raises(InputError, match="OS610"):
+        TrainingData.of(some(folder, label=[1] * 5), folder)
+    with pytest.raises(InputError, match="OS602"):
+        TrainingData.of(some(folder), folder / "elsewhere")
+    with pytest.raises(UsageError, match="Did you mean 'cat'"):
+        TrainingData.of(some(folder), folder, labels=["cats"])
+    with pytest.raises(UsageError, match="folder="):
+        TrainingData.of(some(folder))
+
+
+def test_every_image_is_seen_once_an_epoch_in_another_order():
+    order = Order(count=10, batch=4, seed=1)
+    seen = [item for step in range(5) for item in order.images(step)]
+    first, second = (([i for e, i in seen if e == epoch]) for epoch in (0, 1))
+    assert sorted(first) == sorted(second) == list(range(10))
+    assert first != second
+    assert list(order.steps(2, 4)) == [order.images(2), order.images(3)]
+
+
+def test_processes_share_every_batch():
+    whole = Order(count=7, batch=4, seed=3)
+    parts = [Order(7, 4, 3, rank, 2) for rank in (0, 1)]
+    for step in range(6):
+        assert parts[0].images(step) + parts[1].images(step) == whole.images(step)
+
+
+def test_views_depend_on_the_epoch_and_nothing_else(truth):
+    views = Views(TrainingData.of(truth), recipe())
+    first, other, again = (views[seen][0] for seen in ((0, 3), (1, 3), (0, 3)))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert first.dtype == torch.float32
+    assert 0 <= first.min() <= first.max() <= 1
+
+
+def test_a_flip_moves_boxes_with_their_pixels(truth):
+    data = TrainingData.of(truth)
+    flipped, plain = (Views(data, recipe(flip=f, jitter=0.0))[(0, 2)] for f in (1.0, 0.0))
+    assert torch.equal(flipped[0], plain[0].flip(-1))
+    (x1, y1, x2, y2), (a1, b1, a2, b2) = flipped[1]["boxes"][0], plain[1]["boxes"][0]
+    assert (x1, y1, x2, y2) == (64 - a2, b1, 64 - a1, b2)
+    colour = int(plain[1]["labels"][0])
+    assert flipped[0][colour, int(y1) + 1, int(x1) + 1] > 0.8
+
+
+def test_the_fingerprint_tells_data_apart(truth):
+    table = read_annotations(truth)
+    same, less = TrainingData.of(truth), TrainingData.of(table.select(np.arange(15)), truth.parent)
+    assert same.fingerprint() == TrainingData.of(table, truth.parent).fingerprint()
+    assert same.fingerprint() != less.fingerprint()
+
+
+def test_coco_files_are_read_where_msgspec_is_missing(truth, monkeypatch):
+    whole = TrainingData.of(truth).fingerprint()
+    monkeypatch.setitem(sys.modules, "msgspec", None)
+    assert TrainingData.of(truth).fingerprint() == whole

@@ -1,0 +1,169 @@
+"""The loop: it learns, it goes on after a kill to the same weights, and it says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the torch extra is not installed")
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from tiny import LABELS, make_data, recipe  # noqa: E402
+
+import openset  # noqa: E402
+from openset.detectors import ImageFiles, load, run  # noqa: E402
+from openset.detectors._weights import read  # noqa: E402
+from openset.findings import InputError, UsageError  # noqa: E402
+from openset.formats import read_annotations  # noqa: E402
+from openset.training import Recipe, TrainingData, train  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory):
+    return make_data(tmp_path_factory.mktemp("data"))
+
+
+def trained(truth, folder, **changes):
+    return train(recipe(**changes), TrainingData.of(truth), folder, device="cpu", log_every=1,
+                 checkpoint_every=3)  # fmt: skip
+
+
+def weights(path):
+    return read(path)["model"]
+
+
+def same(one, two):
+    return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
+
+
+def log(folder):
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def whole(truth, tmp_path_factory):
+    return trained(truth, tmp_path_factory.mktemp("whole") / "run")
+
+
+def test_a_killed_training_goes_on_to_the_same_weights(truth, whole, tmp_path):
+    folder = tmp_path / "run"
+    command = [sys.executable, str(HERE / "tiny.py"), str(folder), str(truth), "5"]
+    killed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert read(folder / "checkpoint.pt")["step"] == 3
+    assert not (folder / "model.pt").exists()
+    again = trained(truth, folder)
+    assert again.resumed == 3
+    assert same(weights(again.model), weights(whole.model))
+    assert same(weights(folder / "checkpoint.pt"), weights(whole.folder / "checkpoint.pt"))
+    assert [row["step"] for row in log(folder)] == list(range(1, 9))
+    assert log(folder) == log(whole.folder)
+
+
+def test_the_rest_of_a_killed_write_is_cleared_away(truth, whole):
+    (whole.folder / ".openset-killed").mkdir()
+    trained(truth, whole.folder)
+    names = sorted(path.name for path in whole.folder.iterdir())
+    assert names == ["checkpoint.pt", "log.jsonl", "model.pt", "run.json"]
+
+
+def test_processes_that_decode_change_nothing(truth, whole, tmp_path):
+    done = train(recipe(), TrainingData.of(truth), tmp_path / "run", device="cpu", workers=1)
+    assert same(weights(done.model), weights(whole.model))
+
+
+def test_a_finished_training_is_not_repeated(truth, whole):
+    again = trained(truth, whole.folder)
+    assert again.resumed == 8
+    assert same(weights(again.model), weights(whole.model))
+
+
+def test_a_seed_decides_everything(truth, whole, tmp_path):
+    other = trained(truth, tmp_path / "other", seed=1)
+    assert not same(weights(other.model), weights(whole.model))
+
+
+def test_the_mean_of_weights_is_saved_and_differs_from_the_last(whole):
+    assert not same(weights(whole.model), weights(whole.folder / "checkpoint.pt"))
+
+
+def test_it_learns_and_its_model_runs(truth, tmp_path):
+    done = trained(truth, tmp_path / "run", steps=60, batch=4, lr=3e-3, flip=0.0, jitter=0.0)
+    table = read_annotations(truth)
+    found = run(load(str(done.model), device="cpu"), ImageFiles.of_annotations(table, truth.parent))
+    assert found.labels == LABELS
+    assert found.logits.shape[1] == 3
+    result = openset.evaluate(table, found, known=list(LABELS), protocol="coco")
+    assert float(result.value("ap_known")) > 0.4
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_image_that_cannot_be_decoded_is_named(tmp_path, workers):
+    truth = make_data(tmp_path)
+    (tmp_path / "5.png").write_bytes(b"no image")
+    with pytest.raises(InputError, match=r"OS603[\s\S]*5\.png"):
+        train(recipe(), TrainingData.of(truth), tmp_path / "run", device="cpu", workers=workers)
+
+
+def test_a_folder_of_another_training_is_refused(truth, whole):
+    with pytest.raises(InputError, match=r"OS609[\s\S]*lr was 0.001, now 0.1"):
+        trained(truth, whole.folder, lr=0.1)
+    table = read_annotations(truth)
+    with pytest.raises(InputError, match="another data"):
+        train(recipe(), TrainingData.of(table.select(table.image < 4), truth.parent), whole.folder)
+
+
+def test_a_damaged_checkpoint_is_refused(truth, whole, tmp_path):
+    import shutil
+
+    folder = tmp_path / "run"
+    shutil.copytree(whole.folder, folder)
+    (folder / "checkpoint.pt").write_bytes(b"PK\x03\x04 cut off")
+    with pytest.raises(InputError, match="OS604"):
+        trained(truth, folder)
+
+
+def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_checkpoint(truth, tmp_path):
+    folder = tmp_path / "run"
+    with pytest.raises(InputError, match="OS608"):
+        trained(truth, folder, lr=1e8, optimizer="sgd", clip=0.0, steps=30)
+    if (folder / "checkpoint.pt").exists():
+        kept = weights(folder / "checkpoint.pt")
+        assert all(torch.isfinite(v).all() for n, v in kept.items() if "running" not in n)
+
+
+def test_what_cannot_be_trained_is_said(truth, tmp_path):
+    data = TrainingData.of(truth)
+    with pytest.raises(UsageError, match="cannot be trained"):
+        train(recipe(detector="owlv2", options={}), data, tmp_path / "a")
+    with pytest.raises(UsageError, match="nothing was learned before"):
+        train(Recipe.of("vos-voc"), data, tmp_path / "b")
+    assert not list(tmp_path.iterdir())
+
+
+def test_two_processes_train_as_one_program(truth, tmp_path):
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone",
+               str(HERE / "tiny.py"), str(tmp_path / "run"), str(truth), "-1"]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False,
+                          env={**os.environ, "OMP_NUM_THREADS": "1"})  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert [row["step"] for row in log(tmp_path / "run")] == list(range(1, 9))
+    assert load(str(tmp_path / "run/model.pt"), device="cpu").labels == LABELS
+
+
+def test_half_precision_trains(truth, tmp_path):
+    done = trained(truth, tmp_path / "run", precision="bfloat16", steps=2)
+    assert all(torch.isfinite(v).all() for v in weights(done.model).values())
+
+
+def test_tensorboard_that_is_missing_is_a_finding(truth, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    with pytest.raises(InputError, match=r"OS601[\s\S]*tensorboard"):
+        train(recipe(), TrainingData.of(truth), tmp_path / "run", device="cpu", tensorboard=True)

@@ -1,0 +1,66 @@
+"""Recipes: presets that are complete, values that are checked, rates that follow the schedule."""
+
+from __future__ import annotations
+
+import pytest
+
+from openset.detectors import find
+from openset.findings import InputError, UsageError
+from openset.training import Recipe, presets
+
+
+@pytest.mark.parametrize("name", presets())
+def test_presets_name_a_trainable_detector_and_its_options(name):
+    recipe = presets()[name]
+    record = find(recipe.detector)
+    assert recipe.name == name
+    assert record.trainable
+    assert set(recipe.options) <= set(record.options)
+    assert recipe.paper or name.startswith("digits")
+    assert all(0 < step < recipe.steps for step in recipe.milestones)
+
+
+def test_the_papers_numbers_are_those_of_the_papers():
+    elephant, reowod = Recipe.of("elephant-faster-rcnn"), Recipe.of("reowod-t1")
+    assert (elephant.batch, elephant.lr, elephant.steps) == (16, 0.01, 36_000)
+    assert (reowod.batch, reowod.lr, reowod.milestones) == (8, 0.01, (60_000, 80_000))
+    assert reowod.options["backbone"] == "resnet50-c4"
+
+
+def test_a_file_is_read_and_options_are_merged(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('detector = "fcos"\nsteps = 7\n[options]\nbackbone = "small"\n')
+    recipe = Recipe.of(path, options={"score": 0.2}, seed=3)
+    assert (recipe.name, recipe.steps, recipe.seed) == ("mine", 7, 3)
+    assert recipe.options == {"backbone": "small", "score": 0.2}
+    assert Recipe.of(recipe) == recipe
+
+
+def test_mistakes_are_named_together(tmp_path):
+    with pytest.raises(InputError, match=r"OS612[\s\S]*steps is 0; flip is 2|OS612") as caught:
+        Recipe(steps=0, flip=2, lr="fast", schedule="stairs")  # type: ignore[arg-type]
+    assert caught.value.findings[0].count == 4
+    with pytest.raises(UsageError, match="Did you mean 'milestones'"):
+        Recipe.of({"milestone": [3]})
+    with pytest.raises(UsageError, match="Did you mean 'digits-small'"):
+        Recipe.of("digits-smal")
+    (tmp_path / "bad.toml").write_text("steps = ")
+    with pytest.raises(InputError, match="OS612"):
+        Recipe.of(tmp_path / "bad.toml")
+    with pytest.raises(InputError, match="OS101"):
+        Recipe.of(tmp_path / "absent.toml")
+
+
+def test_rates_warm_up_and_fall():
+    steps = Recipe(steps=100, warmup=10, milestones=(50, 80), gamma=0.1)
+    assert [steps.factor(s) for s in (0, 9, 49, 50, 80)] == pytest.approx([0.1, 1, 1, 0.1, 0.01])
+    cosine = Recipe(steps=100, schedule="cosine")
+    assert [cosine.factor(s) for s in (0, 50, 100)] == pytest.approx([1, 0.5, 0])
+    assert Recipe(schedule="constant").factor(999) == 1
+
+
+def test_a_shorter_training_keeps_the_proportions():
+    short = Recipe.of("vos-voc").shortened(1800)
+    assert (short.steps, short.warmup, short.milestones) == (1800, 10, (1200, 1600))
+    with pytest.raises(UsageError, match="at least 1"):
+        short.shortened(0)
