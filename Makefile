@@ -1,4 +1,4 @@
-# make demo: set everything up and evaluate the embedded example.
+# make demo: set everything up, evaluate the embedded world and write its report.
 # make test: set everything up and run all tests.
 # make lint, make format: what CI checks, and what repairs most of it.
 
@@ -9,7 +9,7 @@ DEV := .venv/.dev
 .PHONY: demo test lint format fuzz clean
 
 demo: $(CORE)
-	$(PYTHON) examples/demo.py
+	.venv/bin/openset demo
 
 test: $(DEV)
 	$(PYTHON) -m pytest -n auto

@@ -7,7 +7,8 @@ One command, from the repository's root, with the extras ``torch`` and ``transfo
 The work folder gets images, trainings, and lossless detections (logits and embeddings) of the
 train, val and test images: what scorers are fitted on. A command that was stopped goes on where it
 was. The target folder gets what is small enough to be shipped: the ground truth of the first test
-images, and for each detector its detections there with logits and one column per scorer.
+images, and for each detector its detections there with logits and one column per scorer. What
+exceeds the 95 % quantile of the chosen scorer on the val images is called unknown.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from openset.worlds.digits import DigitsWorld
 
 RECIPES = ("digits-small", "digits-retinanet", "digits-fcos", "digits-rtdetr")
 SCORERS = ("msp", "max_logit", "energy", "knn", "mahalanobis")
+CHOSEN = "knn"  # whose tail is called unknown
 SURE = 0.3  # score of the training detections that scorers are fitted on
 SHIPPED_SCORE, SHIPPED_MOST, SHIPPED_IMAGES = 0.1, 20, 300
 
@@ -79,16 +81,25 @@ def detected(model: Path, world: Path, split: str) -> Detections:
 def scored(
     head: scorers.Head | None, found: dict[str, Detections], truth: Annotations
 ) -> Detections:
-    """Test detections with a column per scorer, and without the embeddings."""
-    train_, test = found["train"], found["test"]
-    fit = train_.select(train_.score >= SURE)
+    """Test detections with a column per scorer, the tail of one called unknown, no embeddings."""
+    fit, held_out = (sure(found[split]) for split in ("train", "val"))
+    test = found["test"]
     test = test.select(np.isin(test.image, truth.images.id) & best(test))
-    columns = {}
-    for name, options in scorers.suited(test, head).items():
-        if name in SCORERS:
-            fitted = scorers.find(name).fit(fit, head=head, **options)
-            columns[name] = fitted.score(test).astype(np.float32)
-    return replace(test, embedding=None, box=test.box.round(2), attributes=columns)
+    options = scorers.suited(test, head)
+    fitted = {
+        name: scorers.find(name).fit(fit, head=head, **options[name])
+        for name in SCORERS
+        if name in options
+    }
+    columns = {name: one.score(test).astype(np.float32) for name, one in fitted.items()}
+    threshold = scorers.calibrate(fitted[CHOSEN].scored(held_out))
+    named = threshold.relabel(fitted[CHOSEN].scored(test))
+    return replace(named, embedding=None, box=test.box.round(2), attributes=columns)
+
+
+def sure(found: Detections) -> Detections:
+    """The boxes that a detector would act upon; those below are mostly background."""
+    return found.select(found.score >= SURE)
 
 
 def best(found: Detections) -> NDArray[np.bool_]:

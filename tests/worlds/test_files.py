@@ -218,3 +218,13 @@ def test_golden_hash():
         for scene in world.scenes(split):
             data.update(scene.image.tobytes() + repr(scene.objects).encode())
     assert data.hexdigest()[:16] == "96aec46985870b79"
+
+
+def test_first_images_of_a_split_are_those_of_the_world(tmp_path):
+    world = DigitsWorld(seed=3, images=20)
+    whole, some = world.write(tmp_path / "whole"), world.write_images(tmp_path / "some", "test", 2)
+    names = sorted(path.name for path in (some / "images" / "test").iterdir())
+    assert len(names) == 2
+    for name in names:
+        path = Path("images") / "test" / name
+        assert (some / path).read_bytes() == (whole / path).read_bytes()

@@ -25,6 +25,8 @@ def demo(
 ) -> Answer:
     """Write the embedded example into a folder, evaluate it and write its report.
 
+    Four small detectors that were taught the digits 0 to 5 meet 6 to 9, letters and shapes.
+
     Args:
         folder: Where to write; must be absent, empty, or an earlier demo.
         output: How to speak.
@@ -34,18 +36,20 @@ def demo(
     from openset.evaluation.run import evaluate_all
 
     truth, detections = _example(folder)
-    with output.progress(2 + 2 * len(detections)) as step:
+    with output.progress(3 + 2 * len(detections)) as step:
         run = evaluate_all(truth, detections, command=f"openset demo {folder}", step=step)
-        step("writing the report")
         kept = run.save(folder / "run")
-        page = write_page(run, kept / "report.html", None)
+        step("drawing the images")
+        images = _images(folder, len(run.truth.images))
+        step("writing the report")
+        page = write_page(run, kept / "report.html", images)
     files = shlex.join(map(str, [truth, *detections.values()]))
     lines = [
         f"wrote {folder}: {len(run.truth.images)} images, detections of {', '.join(detections)}",
         _table(run),
         described(page),
         f"next: openset evaluate {files} -o {shlex.quote(str(kept))}",
-        f"then: openset report {shlex.quote(str(kept))} --open",
+        f"then: openset report {shlex.quote(str(kept))} --images {shlex.quote(str(images))} --open",
     ]
     found: dict[str, Any] = {"folder": str(folder), "page": str(page)}
     return Answer("\n".join(lines), lambda: {**found, **document(run, kept)})
@@ -55,16 +59,23 @@ def _example(folder: Path) -> tuple[Path, dict[str, Path]]:
     """The ground truth, and the detections of each detector, in the folder."""
     import shutil
 
-    from openset.examples import DETECTIONS, TRUTH
+    from openset.examples import DIGITS, DIGITS_TRUTH
 
-    ours = {"gt.json.gz", "energy.json.gz", "run"}
+    sources = [DIGITS_TRUTH, *sorted(DIGITS.glob("*.parquet"))]
+    ours = {"images", "run", *(path.name for path in sources)}
     if folder.exists() and (not folder.is_dir() or {p.name for p in folder.iterdir()} - ours):
         raise UsageError(f"{folder} holds other things; name a folder that does not exist")
     folder.mkdir(parents=True, exist_ok=True)
-    truth, energy = folder / "gt.json.gz", folder / "energy.json.gz"
-    shutil.copyfile(TRUTH, truth)
-    shutil.copyfile(DETECTIONS, energy)
-    return truth, {"energy": energy}
+    truth, *detections = (Path(shutil.copyfile(path, folder / path.name)) for path in sources)
+    return truth, {path.stem: path for path in detections}
+
+
+def _images(folder: Path, count: int) -> Path:
+    """The images of the example, drawn from the seed of their world."""
+    from openset.examples import DIGITS_WORLD
+    from openset.worlds.digits import DigitsWorld
+
+    return DigitsWorld(**DIGITS_WORLD).write_images(folder, "test", count)
 
 
 def _table(run: Run) -> str:

@@ -1,10 +1,18 @@
-"""A small embedded example: ground truth with unknown objects, and a detector's output on it.
+"""Embedded examples: ground truth with unknown objects, and detectors' outputs on it. No download.
 
-Closed-set and wilderness images with boxes only, an energy score as unknownness, and its tail
-called "unknown" (see examples/make_example.py): enough for every metric, no download.
+`TRUTH` and `DETECTIONS`: closed-set and wilderness images with boxes only, an energy score as
+unknownness, and its tail called "unknown" (examples/make_example.py): small, for every metric.
+
+`DIGITS`: the first test images of the digits world, and what four small detectors that were
+trained on it found there, with logits, five scorers' columns, and the tail of kNN called "unknown"
+(examples/make_digits.py). The images themselves are drawn again from the seed.
 """
 
 from pathlib import Path
 
-TRUTH = Path(__file__).with_name("truth.json.gz")
-DETECTIONS = Path(__file__).with_name("detections.json.gz")
+_HERE = Path(__file__).parent
+TRUTH = _HERE / "truth.json.gz"
+DETECTIONS = _HERE / "detections.json.gz"
+DIGITS = _HERE / "digits"
+DIGITS_TRUTH = DIGITS / "truth.json.gz"
+DIGITS_WORLD = {"seed": 0, "images": 4000}

@@ -56,6 +56,16 @@ def write(world: DigitsWorld, folder: Path, workers: int, progress: Progress | N
     return folder
 
 
+def write_images(world: DigitsWorld, folder: Path, split: Split, count: int) -> Path:
+    """Write the first images of a split, without annotations, and return the folder."""
+    try:
+        (folder / "images" / split).mkdir(parents=True, exist_ok=True)
+        _write_chunk(world, split, folder, range(min(count, world.count(split))))
+    except OSError as error:
+        raise refuse("OS102", f"cannot write {folder}: {error}") from error
+    return folder
+
+
 def _report(progress: Progress | None, before: int, total: int, count: int) -> None:
     if progress is not None:
         progress(before + count, total)

@@ -204,3 +204,7 @@ class DigitsWorld:
             progress: Called with the number of images done and of all images.
         """
         return _write.write(self, Path(folder), workers, progress)
+
+    def write_images(self, folder: Path | str, split: Split, count: int) -> Path:
+        """Write only the first images of a split, for whom the rest is at hand already."""
+        return _write.write_images(self, Path(folder), split, count)
