@@ -9,10 +9,11 @@ trained on it found there, with logits, five scorers' columns, and the tail of k
 """
 
 from pathlib import Path
+from typing import Any
 
 _HERE = Path(__file__).parent
 TRUTH = _HERE / "truth.json.gz"
 DETECTIONS = _HERE / "detections.json.gz"
 DIGITS = _HERE / "digits"
 DIGITS_TRUTH = DIGITS / "truth.json.gz"
-DIGITS_WORLD = {"seed": 0, "images": 4000}
+DIGITS_WORLD: dict[str, Any] = {"seed": 0, "images": 4000}
