@@ -12,13 +12,14 @@
 #include "order.hpp"
 #include "resample.hpp"
 #include "results.hpp"
+#include "take.hpp"
 #include "truth.hpp"
 
 #define OPENSET_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 
-constexpr int32_t kAbi = 5;
+constexpr int32_t kAbi = 6;
 
 thread_local std::string last_error;
 thread_local openset::ReadFailure last_refusal;
@@ -158,3 +159,12 @@ OPENSET_EXPORT int32_t openset_operating_points(const openset::OperatingPointInp
   return guarded([&] { openset::operating_points(*in, *out); });
 }
 
+OPENSET_EXPORT int32_t openset_take_4(const int32_t* values, const int32_t* order, int32_t* out,
+                                      int64_t n, int32_t threads) {
+  return guarded([&] { openset::take(values, order, n, threads, out); });
+}
+
+OPENSET_EXPORT int32_t openset_take_8(const int64_t* values, const int32_t* order, int64_t* out,
+                                      int64_t n, int32_t threads) {
+  return guarded([&] { openset::take(values, order, n, threads, out); });
+}

@@ -41,6 +41,11 @@ struct Candidates {
   std::vector<int32_t> position;
   std::vector<uint16_t> matched, ignored;
   std::vector<int32_t> object;
+
+  void shrink() {  // vectors grow ahead of what they hold
+    position.shrink_to_fit(), matched.shrink_to_fit();
+    ignored.shrink_to_fit(), object.shrink_to_fit();
+  }
 };
 
 namespace matching {
@@ -369,6 +374,7 @@ std::vector<Candidates> match_images(const MatchInput& in, const MatchOutput& ou
       const auto begin = static_cast<int32_t>(t * kImagesPerTask);
       const int32_t end = std::min(in.n_images, begin + kImagesPerTask);
       for (int32_t image = begin; image < end; ++image) matcher.run(image, parts[t]);
+      parts[t].shrink();
     }
   });
   return parts;
@@ -388,9 +394,10 @@ class MatchResult {
 
   int64_t count() const { return count_; }
 
-  void take(int32_t* position, uint16_t* matched, uint16_t* ignored, int32_t* object) const {
+  // Copies all candidates and frees them part by part.
+  void take(int32_t* position, uint16_t* matched, uint16_t* ignored, int32_t* object) {
     const std::vector<int32_t> row = sorted_rows();
-    for (const Candidates& part : parts_) {
+    for (Candidates& part : parts_) {
       for (size_t c = 0; c < part.position.size(); ++c) {
         const int64_t to = row[part.position[c]];
         position[to] = part.position[c];
@@ -398,6 +405,7 @@ class MatchResult {
         std::copy_n(&part.ignored[c * n_ranges_], n_ranges_, ignored + to * n_ranges_);
         std::copy_n(&part.object[c * n_thresholds_], n_thresholds_, object + to * n_thresholds_);
       }
+      part = Candidates();
     }
   }
 

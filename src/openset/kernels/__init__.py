@@ -13,6 +13,7 @@ from openset.kernels.operating_points import operating_points
 from openset.kernels.order import class_order
 from openset.kernels.read import ReadError, ResultColumns, TruthColumns, read_results, read_truth
 from openset.kernels.resample import weighted_average_precision
+from openset.kernels.take import take
 
 __all__ = [
     "Boxes",
@@ -29,5 +30,6 @@ __all__ = [
     "operating_points",
     "read_results",
     "read_truth",
+    "take",
     "weighted_average_precision",
 ]

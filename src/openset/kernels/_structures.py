@@ -16,7 +16,7 @@ from ctypes import (
     c_void_p,
 )
 
-ABI = 5
+ABI = 6
 
 _bools, _bytes, _masks = POINTER(c_bool), POINTER(c_uint8), POINTER(c_uint16)
 _ints, _longs = POINTER(c_int32), POINTER(c_int64)

@@ -24,17 +24,16 @@ def settle(
     """
     rule = matches.protocol.empty_class
     objects = matches.positives > 0
-    detected = matches.detected_by_class > 0
     values = values.copy()
     if rule == "nan":
-        values[~objects & ~detected] = 0.0
+        values[~objects & (matches.detected_by_class == 0)] = 0.0
         if nan_counts_zero:
             values[~objects] = 0.0
     elif rule == "zero":
         values[~objects] = 0.0
     elif rule == "detected":
         values[~objects] = 0.0
-        values[~detected] = np.nan
+        values[matches.detected_by_class == 0] = np.nan
     return values
 
 
