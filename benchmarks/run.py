@@ -4,8 +4,8 @@
     python benchmarks/run.py --check --workloads S
     python benchmarks/run.py --growth
 
-Every round runs each contender once, and each round starts with another contender, so that a
-drift of the machine falls on all of them. Times are wall time of the whole process, with
+Every round runs each contender once, in an order of its own, so that a drift of the machine falls
+on all of them. Times are wall time of the whole process, with
 interpreter start and imports. Tables go to stdout, every run to ``benchmarks/results/``.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import subprocess
 import sys
 import time
@@ -74,10 +75,13 @@ def prepare(workloads: Sequence[str], python: str) -> None:
 
 
 def schedule(options: argparse.Namespace, jobs: Sequence[tuple[str, str]]) -> Iterator[Run]:
-    """Yield the runs in order: each round starts one job later than the round before."""
+    """Yield the runs, each round in an order of its own.
+
+    Shuffled, not rotated: after a process that freed gigabytes the next one pays for fresh pages,
+    and in a rotation that would always be the same contender.
+    """
     for number in range(1 if options.check else options.rounds):
-        first = number % len(jobs)
-        for name, workload in (*jobs[first:], *jobs[:first]):
+        for name, workload in random.Random(number).sample(jobs, len(jobs)):
             if number == 0 or name not in options.once:
                 yield Run(name, workload, number)
 
