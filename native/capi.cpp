@@ -19,7 +19,7 @@
 
 namespace {
 
-constexpr int32_t kAbi = 6;
+constexpr int32_t kAbi = 7;
 
 thread_local std::string last_error;
 thread_local openset::ReadFailure last_refusal;

@@ -12,6 +12,7 @@ namespace openset {
 struct MatchInput {
   // Detections in input order, and the class order over them.
   const int32_t *image, *klass, *order;
+  const double* rows;                    // [n_detections, 4]: x, y, width, height; or null and
   const void *x1, *y1, *x2, *y2, *area;  // double, or float if is_float32
   // Objects.
   const int32_t *object_image, *object_klass;
@@ -31,7 +32,7 @@ struct MatchInput {
 // One value per detection, in class order. similar is null if not wanted.
 struct MatchOutput {
   int32_t* rank;
-  double *iou_same, *iou_known, *iou_unknown;
+  double *area, *iou_same, *iou_known, *iou_unknown;
   int32_t *object_same, *object_known, *object_unknown;
   float* iou_similar;
 };
@@ -173,6 +174,10 @@ class ImageMatcher {
   static Real value(const void* column, int64_t i) { return static_cast<const Real*>(column)[i]; }
 
   Box<Real> detection_box(int64_t i) const {
+    if (in_.rows) {  // one cache line instead of five
+      const double *row = in_.rows + 4 * i, x = row[0], y = row[1], w = row[2], h = row[3];
+      return {Real(x), Real(y), Real(x + w), Real(y + h), Real(w * h)};
+    }
     return {value(in_.x1, i), value(in_.y1, i), value(in_.x2, i), value(in_.y2, i),
             value(in_.area, i)};
   }
@@ -204,7 +209,7 @@ class ImageMatcher {
     for (const int32_t* p = first; p < last; ++p) {
       const auto rank = static_cast<int32_t>(p - first);
       const Box<Real> box = detection_box(in_.order[*p]);
-      out_.rank[*p] = rank;
+      out_.rank[*p] = rank, out_.area[*p] = box.area;
       best_overlaps(*p, klass, box);
       if (in_.greedy && rank < in_.max_detections && collect_pairs(box))
         found.position.push_back(*p);

@@ -86,7 +86,7 @@ def _boxes(random, n, extent):
     return np.concatenate([corner, size], axis=1).astype(float)
 
 
-def run_match(scene, *, dtype=np.float64, offset=0.0, tie=None, **options):
+def run_match(scene, *, dtype=np.float64, offset=0.0, tie=None, boxes=None, **options):
     order, start = kernels.class_order(scene.klass, scene.score, tie, scene.n_classes)
     rules = {
         "n_images": scene.n_images,
@@ -99,7 +99,7 @@ def run_match(scene, *, dtype=np.float64, offset=0.0, tie=None, **options):
     columns = kernels.match(
         scene.image,
         scene.klass,
-        as_boxes(scene.xywh, dtype, offset),
+        as_boxes(scene.xywh, dtype, offset) if boxes is None else boxes,
         order,
         start,
         scene.objects(dtype, offset),

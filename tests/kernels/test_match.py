@@ -46,6 +46,23 @@ def test_best_overlaps_equal_plain_loops(backend, seed, dtype, offset):
         assert obj.tolist() == [expected[d][1] for d in order], role
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_and_columns_are_the_same_boxes(backend, seed):
+    scene = scenes.random_scene(seed, difficult=True)
+    random = np.random.default_rng(seed)
+    rows = scene.xywh + random.random(scene.xywh.shape)  # sums and products that round
+    order, _, of_rows = scenes.run_match(scene, boxes=rows)
+    columns = scenes.run_match(scene, boxes=kernels.Boxes.of_rows(rows))[2]
+    scenes.assert_same(of_rows, columns)
+    assert of_rows.area.tolist() == (rows[:, 2] * rows[:, 3])[order].tolist()
+
+
+def test_rows_of_another_width_are_refused(backend):
+    scene = scenes.random_scene(1)
+    with pytest.raises(ValueError, match="rows of boxes must have shape"):
+        scenes.run_match(scene, boxes=scene.xywh[:, :3])
+
+
 def test_similar_overlap_is_the_best_of_the_similar_known_classes(backend):
     for seed in range(12):
         scene = scenes.random_scene(seed, max_detections=80)

@@ -16,7 +16,7 @@ from ctypes import (
     c_void_p,
 )
 
-ABI = 6
+ABI = 7
 
 _bools, _bytes, _masks = POINTER(c_bool), POINTER(c_uint8), POINTER(c_uint16)
 _ints, _longs = POINTER(c_int32), POINTER(c_int64)
@@ -41,6 +41,7 @@ class MatchInput(ctypes.Structure):
 
     _fields_ = (
         *((name, _ints) for name in ("image", "klass", "order")),
+        ("rows", _doubles),
         *((name, c_void_p) for name in ("x1", "y1", "x2", "y2", "area")),
         *((f"object_{name}", _ints) for name in ("image", "klass")),
         *((f"object_{name}", c_void_p) for name in ("x1", "y1", "x2", "y2", "area")),
@@ -64,7 +65,7 @@ class MatchOutput(ctypes.Structure):
 
     _fields_ = (
         ("rank", _ints),
-        *((name, _doubles) for name in ("iou_same", "iou_known", "iou_unknown")),
+        *((name, _doubles) for name in ("area", "iou_same", "iou_known", "iou_unknown")),
         *((name, _ints) for name in ("object_same", "object_known", "object_unknown")),
         ("iou_similar", _floats),
     )

@@ -27,6 +27,12 @@ class Boxes(NamedTuple):
     y2: NDArray[Any]
     area: NDArray[Any]
 
+    @classmethod
+    def of_rows(cls, rows: NDArray[np.float64]) -> Boxes:
+        """Columns of rows of ``x, y, width, height``."""
+        x, y, w, h = rows.T
+        return cls(x, y, x + w, y + h, w * h)
+
 
 class Objects(NamedTuple):
     """Ground-truth objects.
@@ -58,6 +64,7 @@ class MatchColumns(NamedTuple):
 
     Attributes:
         rank: Place within the detections of the same image and class, 0 = highest score.
+        area: Area of the detection.
         iou_same: Best overlap with an object of the detection's class.
         object_same: The object with this overlap.
         iou_known: Best overlap with an object of another class, the unknown class left out.
@@ -72,6 +79,7 @@ class MatchColumns(NamedTuple):
     """
 
     rank: NDArray[np.int32]
+    area: NDArray[np.float64]
     iou_same: NDArray[np.float64]
     object_same: NDArray[np.int32]
     iou_known: NDArray[np.float64]
@@ -90,7 +98,7 @@ class Problem(NamedTuple):
 
     image: NDArray[np.int32]
     klass: NDArray[np.int32]
-    boxes: Boxes
+    boxes: Boxes | NDArray[np.float64]
     order: NDArray[np.int32]
     objects: Objects
     n_images: int
@@ -104,11 +112,16 @@ class Problem(NamedTuple):
     similar: NDArray[np.bool_] | None
     greedy: bool
 
+    @property
+    def columns(self) -> Boxes:
+        """The detections' boxes as columns, which the twins work on."""
+        return self.boxes if isinstance(self.boxes, Boxes) else Boxes.of_rows(self.boxes)
+
 
 def match(
     image: NDArray[np.int32],
     klass: NDArray[np.int32],
-    boxes: Boxes,
+    boxes: Boxes | NDArray[np.float64],
     order: NDArray[np.int32],
     class_start: NDArray[np.int64],
     objects: Objects,
@@ -128,7 +141,8 @@ def match(
     Args:
         image: Image index of each detection, in input order.
         klass: Class index of each detection.
-        boxes: Geometry of the detections.
+        boxes: Geometry of the detections: columns, or rows of ``x, y, width, height`` as tables
+            have them, which saves the memory of the columns.
         order: From `class_order`.
         class_start: From `class_order`.
         objects: The ground truth.
@@ -159,11 +173,11 @@ def match(
     >>> columns.iou_same.tolist(), columns.matched.tolist(), columns.object.tolist()
     ([0.6], [[1]], [[0, -1]])
     """
-    real = np.float32 if boxes.x1.dtype == np.float32 else np.float64
+    real = np.float32 if _is_float32(boxes) else np.float64
     problem = Problem(
         image=np.ascontiguousarray(image, np.int32),
         klass=np.ascontiguousarray(klass, np.int32),
-        boxes=_contiguous(boxes, real),
+        boxes=_contiguous_detections(boxes, real),
         order=np.ascontiguousarray(order, np.int32),
         objects=_contiguous_objects(objects, real),
         n_images=n_images,
@@ -186,6 +200,18 @@ def match(
     return twin.match(problem)
 
 
+def _is_float32(boxes: Boxes | NDArray[np.float64]) -> bool:
+    return isinstance(boxes, Boxes) and boxes.x1.dtype == np.float32
+
+
+def _contiguous_detections(
+    boxes: Boxes | NDArray[np.float64], real: type[np.floating[Any]]
+) -> Boxes | NDArray[np.float64]:
+    if isinstance(boxes, Boxes):
+        return _contiguous(boxes, real)
+    return np.ascontiguousarray(boxes, np.float64)
+
+
 def _contiguous(boxes: Boxes, real: type[np.floating[Any]]) -> Boxes:
     return Boxes(*(np.ascontiguousarray(column, real) for column in boxes))
 
@@ -204,7 +230,11 @@ def _contiguous_objects(objects: Objects, real: type[np.floating[Any]]) -> Objec
 def _check(problem: Problem) -> None:
     """Refuse what would read outside of an array, or break the rules the kernels rely on."""
     objects, n = problem.objects, len(problem.image)
-    _check_length("detections", n, problem.klass, problem.order, *_columns(problem.boxes))
+    _check_length("detections", n, problem.klass, problem.order)
+    if isinstance(problem.boxes, Boxes):
+        _check_length("detections", n, *_columns(problem.boxes))
+    elif problem.boxes.shape != (n, 4):
+        raise ValueError(f"rows of boxes must have shape {(n, 4)}, not {problem.boxes.shape}")
     others = (objects.klass, objects.size, objects.ignore, objects.region)
     _check_length("objects", len(objects.image), *others, *_columns(objects.boxes))
     for name, values, limit in (
@@ -242,7 +272,7 @@ def _check_rules(problem: Problem) -> None:
 
 def output_columns(n: int, *, similar: bool) -> dict[str, NDArray[Any] | None]:
     """Allocate the columns over all detections."""
-    types: dict[str, Any] = {"rank": np.int32}
+    types: dict[str, Any] = {"rank": np.int32, "area": np.float64}
     for role in ("same", "known", "unknown"):
         types |= {f"iou_{role}": np.float64, f"object_{role}": np.int32}
     if similar:
@@ -284,7 +314,7 @@ def _packed(problem: Problem) -> MatchInput:
         image=problem.image,
         klass=problem.klass,
         order=problem.order,
-        **dict(zip(names, _columns(problem.boxes), strict=True)),
+        **_packed_detections(problem.boxes),
         object_image=objects.image,
         object_klass=objects.klass,
         **{f"object_{name}": getattr(objects.boxes, name) for name in names},
@@ -305,6 +335,13 @@ def _packed(problem: Problem) -> MatchInput:
         max_detections=problem.max_detections,
         prefer_later=problem.prefer_later,
         greedy=problem.greedy,
-        is_float32=problem.boxes.x1.dtype == np.float32,
+        is_float32=_is_float32(problem.boxes),
         threads=_library.threads(),
     )
+
+
+def _packed_detections(boxes: Boxes | NDArray[np.float64]) -> dict[str, NDArray[Any] | None]:
+    """The kernel reads rows if there are any, and columns if not."""
+    if isinstance(boxes, Boxes):
+        return {"rows": None, **boxes._asdict()}
+    return {"rows": boxes, **dict.fromkeys(Boxes._fields)}

@@ -39,10 +39,10 @@ def rounded(values: Array, decimals: int | None) -> Array:
     return np.rint(values.astype(np.float64) * factor) / factor
 
 
-def detection_boxes(box: Array, protocol: Protocol) -> Boxes:
-    """Detected boxes as the protocol's evaluator sees them."""
+def detection_boxes(box: Array, protocol: Protocol) -> Boxes | Array:
+    """Detected boxes as the protocol's evaluator sees them: columns, or the table's own rows."""
     if protocol.geometry == "continuous":
-        return _continuous(box, protocol, detections=True)
+        return _continuous_detections(box, protocol)
     corners = _corners(box, np.float32 if protocol.float32_detections else np.float64)
     one = corners.x1.dtype.type(1)
     x1, y1 = corners.x1 + one, corners.y1 + one  # the VOC writer makes corners 1-based
@@ -53,7 +53,7 @@ def detection_boxes(box: Array, protocol: Protocol) -> Boxes:
 def object_boxes(box: Array, protocol: Protocol) -> Boxes:
     """Ground-truth boxes as the protocol's evaluator sees them."""
     if protocol.geometry == "continuous":
-        return _continuous(box, protocol, detections=False)
+        return _continuous_float32(box) if protocol.float32_overlaps else Boxes.of_rows(box)
     corners = _corners(box, np.float64)
     x1, y1, x2, y2 = corners.x1, corners.y1, corners.x2, corners.y2
     if protocol.geometry == "voc":
@@ -81,21 +81,19 @@ def _corners(box: Array, dtype: Any) -> Corners:
     return Corners(*(np.ascontiguousarray(value, dtype) for value in values))
 
 
-def _continuous(box: Array, protocol: Protocol, *, detections: bool) -> Boxes:
+def _continuous_detections(box: Array, protocol: Protocol) -> Boxes | Array:
     if protocol.float32_overlaps:
-        c = _corners(box, np.float32)
-        return Boxes(c.x1, c.y1, c.x2, c.y2, (c.x2 - c.x1) * (c.y2 - c.y1))
-    if detections and protocol.float32_detections:
-        c = _corners(box, np.float32)
-        width, height = c.x2 - c.x1, c.y2 - c.y1
-        box = np.stack([c.x1, c.y1, width, height], axis=1).astype(np.float64)
-    x, y, w, h = box.T
-    columns = np.empty((5, len(box)))  # one block: see `kernels._memory`
-    columns[0], columns[1] = x, y
-    np.add(x, w, out=columns[2])
-    np.add(y, h, out=columns[3])
-    np.multiply(w, h, out=columns[4])
-    return Boxes(*columns)
+        return _continuous_float32(box)
+    if not protocol.float32_detections:
+        return box
+    c = _corners(box, np.float32)
+    width, height = c.x2 - c.x1, c.y2 - c.y1
+    return np.stack([c.x1, c.y1, width, height], axis=1).astype(np.float64)
+
+
+def _continuous_float32(box: Array) -> Boxes:
+    c = _corners(box, np.float32)
+    return Boxes(c.x1, c.y1, c.x2, c.y2, (c.x2 - c.x1) * (c.y2 - c.y1))
 
 
 def _with_unit_area(x1: Array, y1: Array, x2: Array, y2: Array) -> Boxes:

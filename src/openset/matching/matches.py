@@ -97,7 +97,6 @@ class Matches:
         objects: The objects.
         image: Per detection (as all below): index of its image.
         score: Score, as the protocol sees it.
-        area: Area of its box.
         row: Row in the `Detections`.
         tie: Order among equal scores.
         class_start: Where each class begins; K known classes, then unknown, then the end.
@@ -115,7 +114,6 @@ class Matches:
     objects: Objects
     image: NDArray[np.int32]
     score: NDArray[np.float64]
-    area: NDArray[np.float64]
     row: NDArray[np.int32]
     tie: NDArray[np.int32] | None
     class_start: NDArray[np.int64]
@@ -142,6 +140,11 @@ class Matches:
     def known_end(self) -> int:
         """Position where known-labelled detections end and unknown-labelled ones begin."""
         return int(self.class_start[-2])
+
+    @property
+    def area(self) -> NDArray[np.float64]:
+        """Area of each detection."""
+        return self.columns.area
 
     @cached_property
     def klass(self) -> NDArray[np.int32]:
@@ -368,7 +371,7 @@ class Matches:
         """Only the detections on some images; every object stays, and with it recall's base."""
         keep = images[self.image]
         before = np.concatenate([[0], np.cumsum(keep)])
-        taken = {name: getattr(self, name)[keep] for name in ("image", "score", "area", "row")}
+        taken = {name: getattr(self, name)[keep] for name in ("image", "score", "row")}
         return replace(
             self,
             tie=None if self.tie is None else self.tie[keep],

@@ -52,7 +52,6 @@ def merge(parts: Sequence[Matches]) -> Matches:
         objects=objects,
         image=image[order],
         score=score[order],
-        area=np.concatenate([part.area for part in parts])[order],
         row=row[order],
         tie=None if keys is None else tie[order],
         class_start=class_start,
@@ -141,6 +140,7 @@ def _columns(
     ]
     return MatchColumns(
         rank=joined("rank", order),
+        area=joined("area", order),
         **{name: joined(name, order) for name in overlaps},
         iou_similar=similar,
         position=position[rising],

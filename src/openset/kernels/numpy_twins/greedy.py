@@ -59,7 +59,7 @@ class Trials:
 
 def no_pairs(problem: Problem) -> Pairs:
     """Return an empty list of pairs."""
-    return Pairs(np.empty(0, np.intp), np.empty(0, np.int32), np.empty(0, problem.boxes.x1.dtype))
+    return Pairs(np.empty(0, np.intp), np.empty(0, np.int32), np.empty(0, problem.columns.x1.dtype))
 
 
 def concatenate(parts: list[Pairs]) -> Pairs:
@@ -73,7 +73,7 @@ def concatenate(parts: list[Pairs]) -> Pairs:
 
 def real_thresholds(problem: Problem) -> NDArray[Any]:
     """Thresholds in the precision of the boxes; a perfect overlap reaches threshold 1."""
-    return np.minimum(problem.thresholds, 1 - 1e-10).astype(problem.boxes.x1.dtype)
+    return np.minimum(problem.thresholds, 1 - 1e-10).astype(problem.columns.x1.dtype)
 
 
 def match(problem: Problem, cell: NDArray[np.int64], pairs: Pairs) -> Candidates:

@@ -45,8 +45,10 @@ class Groups:
 
 def match(problem: Problem) -> MatchColumns:
     """See ``openset.kernels.match``."""
+    problem = problem._replace(boxes=problem.columns)  # made once
     groups = _group(problem)
     columns = _no_overlap(problem)
+    _column(columns, "area")[:] = problem.columns.area[problem.order]
     _column(columns, "rank")[groups.position] = groups.rank
     found = [greedy.no_pairs(problem)]
     for rows in _blocks(problem, groups):
@@ -139,7 +141,7 @@ def _touching(
     *more: NDArray[Any],
 ) -> tuple[NDArray[Any], ...]:
     """Width or height of the intersections, and the pairs for which it is positive."""
-    boxes, others = problem.boxes, problem.objects.boxes
+    boxes, others = problem.columns, problem.objects.boxes
     end = getattr(boxes, high)[index][row]
     np.minimum(end, getattr(others, high)[obj], out=end)
     begin = getattr(boxes, low)[index][row]
@@ -153,7 +155,7 @@ def _touching(
 def _iou(
     problem: Problem, index: NDArray[np.int32], obj: NDArray[np.int32], shared: NDArray[Any]
 ) -> NDArray[Any]:
-    own = problem.boxes.area[index]
+    own = problem.columns.area[index]
     union = own + problem.objects.boxes.area[obj] - shared
     whole = np.where(problem.objects.region[obj], own, union)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
