@@ -62,7 +62,7 @@ class Comparison:
             title = metric.title if metric else name
             rows.append((title, *shown, ends, "*" if d.significant else ""))
         header = ("metric", "first", "second", "difference", "95% interval", "")
-        return Table(header, tuple(rows), ("* paired image bootstrap, 95 %",))
+        return Table(header, tuple(rows), ("* paired bootstrap, 95 %",))
 
     def __repr__(self) -> str:
         return self.table().text()
