@@ -201,6 +201,10 @@ _ENTRIES = (
     Code("OS508", "class without training detection", "The scorer knows nothing of the class: its "
          "objects may look unknown.", "a rare class, or a high score threshold",
          "lower the threshold of the training detections, or nothing, if it is expected"),
+    Code("OS509", "negative activations", "The scorer shapes or ranks activations that are never "
+         "negative; below zero its numbers mean little.", "the detector's last hidden layer ends "
+         "with a normalisation, not with a ReLU (DETR and its kin)",
+         "another scorer: knn, relative_mahalanobis, or one of the logits"),
     Code("OS601", "package missing", "The detector is a model of a library that is not installed.",
          "the core install has no torch", "pip install 'openset[torch]', or the package named"),
     Code("OS602", "image missing", "An image of the ground truth is not in the folder.",

@@ -1,6 +1,7 @@
 """score: files with unknownness, made by scorers that say what they were fitted on."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from scorer_scenes import head, scene
 
 from openset.formats import read_detections, write
 from openset.scorers import ledger, table
+from openset.tables import Annotations, Images
 
 
 @pytest.fixture
@@ -70,11 +72,37 @@ def test_options_reach_the_scorer(openset, files):
     assert (both[50] > both[1]).all()
 
 
+def test_fits_on_what_found_its_object(openset, files):
+    train = read_detections(files / "train.parquet")
+    half = train.select(np.arange(0, len(train), 2))
+    truth = Annotations(
+        Images(np.unique(train.image)),
+        train.labels,
+        np.searchsorted(np.unique(train.image), half.image),
+        half.label,
+        half.box,
+    )
+    write(truth, files / "train.json")
+    fit = ("--with", "knn", "--fit", "train.parquet", "--json")
+    by_truth = openset(
+        "score", "test.parquet", *fit, "--fit-truth", "train.json", "-o", "a.parquet"
+    )
+    assert by_truth.code == 0, by_truth.err
+    fitted = by_truth.json["scorers"]["knn"]["ledger"][0]
+    assert 0 < fitted["detections"] <= len(half)
+    level = float(np.median(train.score))
+    by_score = openset("score", "test.parquet", *fit, "--sure", str(level), "-o", "b.parquet")
+    fitted = by_score.json["scorers"]["knn"]["ledger"][0]
+    assert fitted["detections"] == (train.score >= level).sum()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("--with", "enrgy"), "Did you mean 'energy'"),
         (("--with", "knn"), "OS504"),
+        (("--with", "knn", "--fit", "train.parquet", "--sure", "2"), "OS504"),
+        (("--with", "knn", "--fit-truth", "train.json"), "not given"),
         (("--with", "knn", "--fit", "test.parquet"), "test"),
         (("--with", "react", "--fit", "train.parquet"), "OS501"),
         (("--with", "energy", "--option", "temperature"), "name=value"),
@@ -93,10 +121,31 @@ def test_mistakes(openset, files, arguments, words):
 
 def test_detections_without_evidence(openset, here):
     plain = scene(8).select(np.arange(8))
-    from dataclasses import replace
-
     bare = replace(plain, logits=None, layout=None, embedding=None, attributes={})
     write(bare, here / "bare.parquet")
     done = openset("score", "bare.parquet", "--with", "energy", "-o", "out.parquet")
     assert done.code == 2
     assert "logits" in done.err
+
+
+def test_what_was_fitted_stands_below_the_numbers(openset, files):
+    from openset.examples import DIGITS, DIGITS_TRUTH
+
+    done = openset("evaluate", DIGITS_TRUTH, DIGITS / "fcos.parquet", "--metrics", "auroc")
+    below = " ".join(done.out.split("AUROC")[1].split())
+    assert "fcos: knn fitted on digits train (2,400 images); quantile threshold from" in below
+    assert below.index("no leak known") < below.index("At its best F1")
+
+
+def test_a_column_is_not_what_the_ledger_speaks_of():
+    from openset.cli._inputs import with_unknownness
+
+    scored = table()["energy"].fit().scored(scene(8))
+    column = {"odd": np.arange(len(scored))}
+    other = with_unknownness(replace(scored, attributes=column), "odd")
+    assert ledger.entries(scored)
+    assert not ledger.entries(other)
+    assert (other.unknownness == column["odd"]).all()
+    threshold = ledger.Entry("threshold", "quantile", "val", 4, 9)
+    labelled = ledger.recorded(replace(scored, attributes=column), threshold)
+    assert ledger.entries(with_unknownness(labelled, "odd")) == ledger.entries(labelled)

@@ -54,7 +54,7 @@ def test_fewer_than_k_neighbours():
         scorers.find("knn").fit(train, k=0)
 
 
-@pytest.mark.parametrize("shape", ["clustered", "even", "repeated", "flat"])
+@pytest.mark.parametrize("shape", ["clustered", "even", "repeated", "flat", "thin"])
 @pytest.mark.parametrize("k", [1, 10, 700])
 def test_neighbours_are_exact(shape, k):
     rng, width = np.random.default_rng(0), 2 if shape == "flat" else 16
@@ -62,6 +62,7 @@ def test_neighbours_are_exact(shape, k):
 
     def draw(n):
         noise = np.round(rng.normal(size=(n, width)), 0 if shape == "repeated" else 9)
+        noise *= np.arange(1, width + 1) ** -1.5 if shape == "thin" else 1
         return (centres[rng.integers(0, 9, n)] + noise + 100).astype(np.float32)
 
     train = draw(3000)
@@ -70,6 +71,8 @@ def test_neighbours_are_exact(shape, k):
     exact = np.partition(np.sqrt((wide**2).sum(axis=-1)), k - 1, axis=1)[:, k - 1]
     bank = Bank.of(train)
     assert len(bank.radii) > 5
+    assert np.sort(bank.original, axis=0) == pytest.approx(np.sort(train, axis=0), abs=1e-4)
+    assert (bank.leading > 0) == (shape in ("clustered", "repeated", "thin"))
     assert bank.distance(test, k) == pytest.approx(exact, rel=1e-5, abs=1e-5)
 
 
@@ -95,6 +98,26 @@ def test_mahalanobis_is_affine_invariant():
     plain = scorers.find("mahalanobis").fit(train).score(test)
     changed = scorers.find("mahalanobis").fit(with_embedding(train, change))
     assert changed.score(with_embedding(test, change)) == pytest.approx(plain, rel=1e-3)
+
+
+def test_mahalanobis_may_forget_lengths():
+    train, test = scenes.scene(400, seed=9), scenes.scene(seed=1, unknown=True)
+    for name in ("mahalanobis", "relative_mahalanobis"):
+        fitted = scorers.find(name).fit(train, normalize=True)
+        longer = with_embedding(test, lambda z: z * np.arange(1, len(z) + 1)[:, None])
+        assert fitted.score(longer) == pytest.approx(fitted.score(test), rel=1e-4, abs=1e-4)
+        plain = scorers.find(name).fit(train)
+        assert plain.score(longer) != pytest.approx(plain.score(test), rel=0.1)
+
+
+def test_relative_mahalanobis_by_hand():
+    # Around their means the classes have variances 1 and 4, and together 26 and 4.
+    cross = np.array([[1, 2], [1, -2], [-1, 2], [-1, -2]], float)
+    train = points(np.vstack([cross, cross + np.array([10, 0])]), [0] * 4 + [1] * 4)
+    fitted = scorers.find("relative_mahalanobis").fit(train)
+    to_class, to_all = [9 + 4, 1], [(3 - 5) ** 2 / 26 + 4, (9 - 5) ** 2 / 26]
+    found = fitted.score(points([[3, 4], [9, 0]]))
+    assert found == pytest.approx(np.subtract(to_class, to_all))
 
 
 def test_ddu_by_hand():
@@ -134,6 +157,16 @@ def test_classes_without_example_are_told():
 
 
 # ---------------------------------------------------------------------- heads
+
+
+def test_negative_activations_are_told():
+    signed = with_embedding(scenes.scene(400, seed=9), lambda z: z - 1)
+    for name in ("dice", "react"):
+        (finding,) = scorers.find(name).fit(signed, head=scenes.head()).findings
+        assert (finding.code, finding.count) == ("OS509", 400)
+    assert scenes.fitted("dice").findings == scenes.fitted("knn", signed).findings == ()
+    left_out = set(scorers.table()) - set(scorers.suited(signed, scenes.head()))
+    assert left_out == {"ash", "dice", "react"}
 
 
 def small(embedding, weight, bias=None):

@@ -16,7 +16,8 @@ def regions(logits, box=None, layout=LAST, image=None):
     n = len(logits)
     box = np.array([[50.0 * i, 0, 20, 20] for i in range(n)]) if box is None else box
     image = [1] * n if image is None else image
-    return Detections(image, [0] * n, box, [0.5] * n, NAMES, logits=logits, layout=layout)
+    names = NAMES[: np.shape(logits)[1] - (layout is LAST)]
+    return Detections(image, [0] * n, box, [0.5] * n, names, logits=logits, layout=layout)
 
 
 def test_ratio_is_a_margin():
@@ -40,7 +41,7 @@ def test_top_scores():
     assert top_scores(regions(logits)) == pytest.approx(6 / 10)
     assert top_scores(regions(logits), top=2) == pytest.approx(5 / 10)
     assert top_scores(regions(logits), temperature=0.5) == pytest.approx(14 / 30)
-    two = Detections([1], [0], [[0, 0, 9, 9]], [0.5], NAMES, logits=np.log([[1, 3]]),
+    two = Detections([1], [0], [[0, 0, 9, 9]], [0.5], NAMES[:2], logits=np.log([[1, 3]]),
                      layout=LogitLayout.SOFTMAX)  # fmt: skip
     assert top_scores(two) == pytest.approx(1.0)  # of two classes there are two
 

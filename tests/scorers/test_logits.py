@@ -114,3 +114,12 @@ def test_large_logits_do_not_overflow(size):
         for layout in (LAST, SIGMOID):
             stated = {"activation": "sigmoid"} if layout is SIGMOID and name in SOFTMAX else {}
             assert np.isfinite(score(name, alone, layout, **stated)).all()
+
+
+def test_fewer_columns_than_classes():
+    from dataclasses import replace
+
+    narrow = replace(boxes([[1.0, 2.0]]), labels=("dog", "cat", "unknown"))
+    with pytest.raises(InputError, match=r"OS503.*2 columns.*background-last, for 2 classes"):
+        scorers.find("msp").compute(narrow)
+    assert len(scorers.find("msp").compute(replace(narrow, layout=PLAIN))) == 1

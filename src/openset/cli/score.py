@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +27,10 @@ def score(
     scorers: Annotated[list[str], Parameter(name=("--scorers", "--with"))],
     out: Annotated[Path, Parameter(name=("--out", "-o"))],
     fit: Path | None = None,
+    fit_truth: Path | None = None,
     calibrate: Path | None = None,
+    calibrate_truth: Path | None = None,
+    sure: float = 0.3,
     keep: float = 0.95,
     head: Path | None = None,
     option: list[str] | None = None,
@@ -45,21 +47,25 @@ def score(
         scorers: Names of scorers, a,b,c, or "all" that the detections have the evidence for.
         out: A Parquet file for one scorer; a folder for several, with one file each.
         fit: Detections on the training images, for scorers that fit. Never the test set.
+        fit_truth: Ground truth of these images: only detections that found their object are fitted.
         calibrate: Detections on held-out images: what exceeds their threshold is called unknown.
+        calibrate_truth: Ground truth of these, likewise.
+        sure: Where there is no such ground truth, only detections of at least this score are taken;
+            what a detector keeps below it is mostly background.
         keep: Share of those held-out detections that should stay known.
         head: The detector's last layer, an .npz of weight, bias and layout, for ASH, DICE, ReAct.
         option: An option of the scorer, as name=value; only with a single scorer.
         force: Fit even on test data or unknown objects; the ledger says so.
         output: How to speak.
     """
-    from openset.cli._inputs import listed
+    from openset.cli._inputs import listed, option_pairs
     from openset.formats import read_detections, write
 
     detections = read_detections(dt)
     last = None if head is None else _head(head)
-    chosen = _chosen(listed(scorers), _options(option), detections, last, fit)
-    training = None if fit is None else read_detections(fit)
-    held_out = None if calibrate is None else read_detections(calibrate)
+    chosen = _chosen(listed(scorers), option_pairs(option), detections, last, fit)
+    training = _of_knowns(fit, fit_truth, sure)
+    held_out = _of_knowns(calibrate, calibrate_truth, sure)
     files = _files(out, list(chosen))
     lines, document = [], {}
     with output.progress(len(chosen)) as step:
@@ -79,18 +85,27 @@ def score(
     return Answer("\n".join(lines), lambda: {"scorers": document})
 
 
-def _options(pairs: list[str] | None) -> dict[str, Any]:
-    """Options of a scorer: values are JSON, or else words."""
-    options: dict[str, Any] = {}
-    for pair in pairs or ():
-        name, equals, text = pair.partition("=")
-        if not equals:
-            raise UsageError(f"--option must be name=value, not {pair!r}")
-        try:
-            options[name] = json.loads(text)
-        except json.JSONDecodeError:
-            options[name] = text
-    return options
+def _of_knowns(path: Path | None, truth: Path | None, sure: float) -> Detections | None:
+    """Detections of known objects: those that found theirs, or without ground truth sure ones."""
+    import numpy as np
+
+    from openset.formats import read_annotations, read_detections
+    from openset.matching import match
+    from openset.tables import Vocabulary
+    from openset.tables.vocabulary import is_unknown_spelling
+
+    if path is None:
+        if truth is not None:
+            raise UsageError(f"{truth} is the ground truth of detections that are not given")
+        return None
+    found = read_detections(path)
+    if truth is None:
+        return found.select(found.score >= sure)
+    objects = read_annotations(truth)
+    names = [n for n in found.labels or objects.labels if not is_unknown_spelling(n)]
+    matches = match(objects, found, Vocabulary.of(names))
+    correct = matches.outcome().correct & ~matches.labelled_unknown
+    return found.select(np.sort(matches.row[correct]))
 
 
 def _head(path: Path) -> Head:

@@ -19,7 +19,7 @@ from openset.scorers import _listing, ledger
 from openset.scorers._evidence import Evidence
 from openset.scorers._fitted import Fitted, load
 from openset.scorers._head import Head
-from openset.scorers._spec import Scorer, scorer
+from openset.scorers._spec import Scorer, has_negative, scorer
 from openset.scorers.calibration import Calibration, calibrate
 from openset.scorers.duplicates import suppress_duplicates
 from openset.scorers.ledger import of_split
@@ -74,15 +74,18 @@ def suited(detections: Detections, head: Head | None = None) -> dict[str, dict[s
     """The scorers that these detections have the evidence for, and the options they call for.
 
     Where a scorer was published for a softmax and the detector has sigmoids, its sigmoid analogue
-    is chosen.
+    is chosen. Scorers that were published for activations after a ReLU are left out where some are
+    negative; asked for by name they run, with a warning.
     """
     held = {name for name in ("logits", "embedding") if getattr(detections, name) is not None}
     held |= {"image", "label", "box", "score", *detections.attributes}
     held |= {"head"} if head is not None else set()
     layout = detections.layout if head is None else head.layout
     stated = {"activation": "sigmoid"} if layout is LogitLayout.SIGMOID else {}
+    negative = has_negative(detections)
     return {
         name: {key: value for key, value in stated.items() if key in record.options}
         for name, record in table().items()
         if held.issuperset((*record.requires, *record.fit_requires))
+        and not (record.rectified and negative)
     }

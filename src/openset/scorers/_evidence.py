@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from openset.findings import OpenSetError, refuse
 from openset.tables import Detections
 from openset.tables.detections import LogitLayout
+from openset.tables.vocabulary import is_unknown_spelling
 
 if TYPE_CHECKING:
     from openset.scorers._head import Head
@@ -102,6 +103,8 @@ def gather(
     layout = detections.layout if with_layout else None
     if with_layout and layout is None:
         raise refuse("OS503", f"scorer {name!r} reads {min(with_layout)}, but not their layout")
+    if "logits" in columns:
+        _check_classes(detections, columns["logits"].shape[1])
     if head is not None and "head" in requires and "embedding" in columns:
         head.check_width(columns["embedding"].shape[1])
     return Evidence(len(detections), columns, layout, head if "head" in requires else None)
@@ -119,6 +122,18 @@ def _column(name: str, detections: Detections, column: str) -> NDArray[Any]:
         raise refuse("OS503", message)
     _refuse_gaps(detections, column, values)
     return values
+
+
+def _check_classes(detections: Detections, width: int) -> None:
+    """Refuse logits with fewer columns than the classes that the detections are called."""
+    has_background = detections.layout in (
+        LogitLayout.SOFTMAX_BACKGROUND_FIRST,
+        LogitLayout.SOFTMAX_BACKGROUND_LAST,
+    )
+    named = sum(not is_unknown_spelling(name) for name in detections.labels)
+    if 0 < width - has_background < named:
+        message = f"logits of {width} columns, laid out {detections.layout}, for {named} classes"
+        raise refuse("OS503", message, cause="another layout, or the logits of another detector")
 
 
 def _missing(name: str, column: str) -> Exception:

@@ -6,6 +6,11 @@ it is along the line from the centre of the query's own cluster to that of its o
 clusters are slim however many dimensions they spread in. That saves most of the work for queries
 that lie in a class, and costs little for those that lie between all.
 
+What is left is looked at in outline first: along the leading principal axes, with the length of the
+rest as one coordinate more. Distances between outlines are never larger than those between points,
+and embeddings of a trained detector differ along few axes; so only pairs whose outlines are near
+are compared in full.
+
 Products are in float32. Distances too small for that (of points that are nearly equal) are found
 again in float64.
 """
@@ -25,9 +30,11 @@ from openset.scorers._gaussian import class_means
 Points = NDArray[np.float32]
 Rows = NDArray[np.int64]
 Distances = NDArray[np.float64]
-_PER_CLUSTER = 400  # points: enough for efficient products, few enough to skip much
+_PER_CLUSTER = 250  # points: enough for efficient products, few enough to skip much
 _QUERIES = 1 << 12  # queries at a time
 _SLACK = 1e-5  # relative; more than float32 can be wrong by
+_OUTLINE = 0.97  # share of the variance along the axes of an outline
+_WORTHWHILE = 0.6  # share of the width; a wider outline saves nothing
 _ROUGH = 2e-2  # squared distances below this share of the squared lengths lose too many digits
 
 
@@ -37,6 +44,8 @@ class Bank:
 
     Attributes:
         origin: The mean of all points, which everything is relative to.
+        axes: Principal axes as columns, the leading one first; points are given along them.
+        leading: How many of the axes an outline has; 0 where none is worth it.
         points: All points, cluster by cluster.
         starts: Where each cluster begins, and where the last one ends.
         centres: One per cluster.
@@ -45,6 +54,8 @@ class Bank:
     """
 
     origin: NDArray[np.float64]
+    axes: Points
+    leading: int
     points: Points
     starts: Rows
     centres: Points
@@ -55,7 +66,8 @@ class Bank:
     def of(cls, points: Points) -> Bank:
         """Put points into clusters (the same ones every time)."""
         origin = points.mean(axis=0, dtype=np.float64)
-        moved = (points - origin.astype(np.float32)).astype(np.float32, copy=False)
+        axes, leading = _axes(points - origin.astype(np.float32))
+        moved = _moved(points, origin, axes)
         centres, home = _clusters(moved, max(1, len(points) // _PER_CLUSTER))
         order = np.argsort(home, kind="stable")
         starts = np.searchsorted(home[order], np.arange(len(centres) + 1))
@@ -65,11 +77,18 @@ class Bank:
         radii = np.sqrt(np.maximum.reduceat(own, starts[:-1]))
         along = _along(squares, own[:, None], _squares(centres, centres)[home[order]])
         reach = np.minimum.reduceat(along, starts[:-1], axis=0).T
-        return cls(origin, sorted_, starts, centres, radii, np.ascontiguousarray(reach))
+        return cls(
+            origin, axes, leading, sorted_, starts, centres, radii, np.ascontiguousarray(reach)
+        )
+
+    @property
+    def original(self) -> NDArray[np.float64]:
+        """The points as they were given, but for their order and rounding."""
+        return np.asarray(self.points @ self.axes.T.astype(np.float64) + self.origin)
 
     def distance(self, queries: Points, k: int) -> NDArray[np.float64]:
         """Distance of each query to its k-th nearest point."""
-        moved = (queries - self.origin.astype(np.float32)).astype(np.float32, copy=False)
+        moved = _moved(queries, self.origin, self.axes)
         squares = self._squares(moved, k, np.float32)
         size = np.einsum("ij,ij->i", moved, moved)
         rough = np.flatnonzero(squares < _ROUGH * (size + (self.points**2).sum(axis=1).max()))
@@ -81,14 +100,16 @@ class Bank:
         """Squared distance of each query to its k-th nearest point, in some precision."""
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-        home = _nearest(queries, self.centres)
+        along = slice(self.leading or None)  # any home gives right answers
+        home = _nearest(queries[:, along], self.centres[:, along])
         gaps = _squares(self.centres, self.centres)
         order = np.argsort(home, kind="stable")  # queries of one block then ask the same clusters
         blocks = [order[start : start + _QUERIES] for start in range(0, len(order), _QUERIES)]
         points = _left(self.points.astype(dtype))
+        outlines = _left(_outline(self.points, self.leading)) if self.leading else None
 
         def search(rows: Rows) -> NDArray[Any]:
-            found = _Search(self, points, _right(queries[rows].astype(dtype)), k)
+            found = _Search(self, points, outlines, queries[rows].astype(dtype), k)
             return found.run(home[rows], self._least(queries[rows], home[rows], gaps))
 
         result = np.empty(len(queries))
@@ -109,37 +130,62 @@ class Bank:
 class _Search:
     """The k smallest squared distances of some queries, cluster by cluster."""
 
-    def __init__(self, bank: Bank, points: NDArray[Any], queries: NDArray[Any], k: int) -> None:
-        self.bank, self.points, self.queries, self.k = bank, points, queries, k
+    def __init__(
+        self,
+        bank: Bank,
+        points: NDArray[Any],
+        outlines: Points | None,
+        queries: NDArray[Any],
+        k: int,
+    ) -> None:
+        self.bank, self.points, self.outlines, self.k = bank, points, outlines, k
+        self.queries = _right(queries)
         self.best = np.full((len(queries), k), np.inf, queries.dtype)
         self.worst = np.full(len(queries), np.inf, queries.dtype)
+        if outlines is not None:
+            self.sketches = _right(_outline(queries, bank.leading).astype(np.float32))
+            largest = outlines[:, -2].max()
+            self.slack = np.asarray(_SLACK * (self.sketches[:, -1] + largest), np.float32)
 
     def run(self, home: Rows, least: Distances) -> NDArray[Any]:
         """The k-th smallest of each query, which `least` says where not to look for."""
         for cluster in np.unique(home).tolist():
             self._visit(cluster, np.flatnonzero(home == cluster))
-        bound = np.maximum(least * (1 - _SLACK), 0) ** 2
-        bound[np.arange(len(home)), home] = np.nan  # seen
-        for cluster in np.argsort(np.median(least, axis=0), kind="stable").tolist():
-            rows = np.flatnonzero(bound[:, cluster] <= self.worst)
+        bound = np.maximum(np.ascontiguousarray(least.T) * (1 - _SLACK), 0) ** 2
+        bound[home, np.arange(len(home))] = np.nan  # seen
+        for cluster in np.argsort(least.mean(axis=0), kind="stable").tolist():
+            rows = np.flatnonzero(bound[cluster] <= self.worst)
             if len(rows):
                 self._visit(cluster, rows)
         return np.maximum(self.worst, 0)
 
     def _visit(self, cluster: int, rows: Rows) -> None:
         """Look at one cluster for the queries in `rows`."""
-        points = self.points[self.bank.starts[cluster] : self.bank.starts[cluster + 1]]
-        every = len(rows) == len(self.queries)
-        tile = (self.queries if every else self.queries[rows]) @ points.T
+        inside = slice(*self.bank.starts[cluster : cluster + 2].tolist())
         if not np.isfinite(self.worst[rows[0]]):
+            tile = self.queries[rows] @ self.points[inside].T
             self._keep(rows, np.hstack([self.best[rows], tile]))
-            return
-        nearer = np.flatnonzero(tile < self.worst[rows, None])
-        if len(nearer):
+        elif self.outlines is None:
+            tile = _some(self.queries, rows) @ self.points[inside].T
+            nearer = np.flatnonzero(tile < self.worst[rows, None])
             self._merge(rows, nearer // tile.shape[1], tile.ravel()[nearer])
+        else:
+            self._compare(rows, inside, self.outlines[inside])
+
+    def _compare(self, rows: Rows, inside: slice, outlines: Points) -> None:
+        """Compare in full those pairs whose outlines are near."""
+        tile = _some(self.sketches, rows) @ outlines.T
+        limit = (self.worst[rows] + self.slack[rows]).astype(np.float32)
+        row, point = np.divmod(np.flatnonzero(tile < limit[:, None]), tile.shape[1])
+        query = rows[row]
+        value = np.einsum("ij,ij->i", self.queries[query], self.points[inside][point])
+        nearer = value < self.worst[query]
+        self._merge(rows, row[nearer], value[nearer])
 
     def _merge(self, rows: Rows, row: Rows, value: NDArray[Any]) -> None:
         """Take in new values; `row` ascends."""
+        if not len(row):
+            return
         touched, first, count = np.unique(row, return_index=True, return_counts=True)
         place = np.arange(len(row)) - np.repeat(first, count)
         values = np.full((len(touched), self.k + int(count.max())), np.inf, value.dtype)
@@ -161,6 +207,37 @@ def _squares(points: NDArray[Any], centres: Points) -> Distances:
 def _along(near: Distances, far: Distances, gap: Distances) -> Distances:
     """How far along a line, from squared distances to its ends and that of the ends."""
     return np.asarray((near - far + gap) / (2 * np.sqrt(np.maximum(gap, 1e-30))))
+
+
+def _moved(points: Points, origin: NDArray[np.float64], axes: Points) -> Points:
+    """Points along the axes, from the origin."""
+    exact = axes.astype(np.float64)
+    moved = np.empty(points.shape, np.float32)
+    for start in range(0, len(points), _QUERIES):
+        rows = slice(start, start + _QUERIES)
+        moved[rows] = (points[rows] - origin) @ exact
+    return moved
+
+
+def _axes(centred: Points) -> tuple[Points, int]:
+    """Principal axes, and how many of them an outline needs."""
+    values, vectors = np.linalg.eigh((centred.T @ centred).astype(np.float64))
+    shares = np.cumsum(np.maximum(values[::-1], 0))
+    count = int(np.searchsorted(shares, _OUTLINE * shares[-1])) + 1
+    leading = count if count <= _WORTHWHILE * len(values) else 0
+    return np.ascontiguousarray(vectors[:, ::-1], np.float32), leading
+
+
+def _outline(points: NDArray[Any], leading: int) -> NDArray[Any]:
+    """The leading coordinates, and the length of all others."""
+    rest = points[:, leading:]
+    length = np.sqrt(np.einsum("ij,ij->i", rest, rest))[:, None]
+    return np.hstack([points[:, :leading], length])
+
+
+def _some(values: NDArray[Any], rows: Rows) -> NDArray[Any]:
+    """Some rows, without a copy where these are all."""
+    return values if len(rows) == len(values) else values[rows]
 
 
 def _left(points: NDArray[Any]) -> NDArray[Any]:

@@ -45,6 +45,7 @@ class Scorer:
         fits_on: What it must be fitted on.
         uses_unknown: Whether unknown objects take part in the fit.
         rowwise: Whether a detection's unknownness depends on that detection alone.
+        rectified: Whether it was published for activations after a ReLU, which are not negative.
         options: Names and defaults of its options.
         doc: Definition and options.
     """
@@ -59,6 +60,7 @@ class Scorer:
     fits_on: FitsOn
     uses_unknown: bool
     rowwise: bool
+    rectified: bool
     options: Mapping[str, Any]
     doc: str
 
@@ -111,7 +113,7 @@ class Scorer:
             images,
             self.state.fit(evidence, **chosen),
             evidence.linear,
-            self._untaught(detections),
+            (*self._untaught(detections), *self._negative(detections)),
         )
 
     def compute(self, detections: Detections, /, **options: Any) -> Unknownness:
@@ -139,6 +141,17 @@ class Scorer:
         message = f"{len(absent)} classes have no training detection: {', '.join(absent[:5])}"
         return (Finding("OS508", Level.WARNING, message, len(absent), absent[0]),)
 
+    def _negative(self, detections: Detections) -> tuple[Finding, ...]:
+        if not self.rectified or not has_negative(detections):
+            return ()
+        message = f"scorer {self.name!r} was made for activations after a ReLU; some are negative"
+        return (Finding("OS509", Level.WARNING, message, len(detections)),)
+
+
+def has_negative(detections: Detections) -> bool:
+    """Whether some activation is negative: the embedding is not the output of a ReLU."""
+    return detections.embedding is not None and bool((detections.embedding < 0).any())
+
 
 _NONE = Detections([], [], np.empty((0, 4)), [])  # type: ignore[arg-type]
 
@@ -162,6 +175,7 @@ def scorer(
     fits_on: FitsOn = "nothing",
     uses_unknown: bool = False,
     rowwise: bool = True,
+    rectified: bool = False,
 ) -> Mark:
     """Make a function of evidence, or a dataclass that fits, a scorer under a name.
 
@@ -183,6 +197,7 @@ def scorer(
             fits_on,
             uses_unknown,
             rowwise,
+            rectified,
             _options(target if state is None else target.fit),
             inspect.cleandoc(target.__doc__ or ""),
         )

@@ -22,6 +22,7 @@ Variant = Literal["s", "p", "b"]
     title="ASH",
     paper="Djurisic et al., Extremely Simple Activation Shaping for OOD Detection, ICLR 2023",
     requires=("embedding", "head"),
+    rectified=True,
 )
 def ash(
     evidence: Evidence,

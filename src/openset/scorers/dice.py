@@ -21,6 +21,7 @@ from openset.scorers.react import clip_limit
     paper="Sun and Li, DICE: Leveraging Sparsification for OOD Detection, ECCV 2022",
     requires=("embedding", "head"),
     fits_on=TRAINING,
+    rectified=True,
 )
 @dataclass(frozen=True, eq=False)
 class DICE:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from openset.findings import UsageError, refuse
+from openset.scorers._embedding import prepared
 from openset.scorers._evidence import Evidence
 from openset.scorers._fitted import Unknownness
 from openset.scorers._neighbours import Bank
@@ -49,15 +47,8 @@ class KNN:
             raise refuse(
                 "OS504", message, count=evidence.size, fix="a smaller k, or more to fit on"
             )
-        return cls(Bank.of(_prepared(evidence["embedding"], normalize)), k, normalize)
+        return cls(Bank.of(prepared(evidence["embedding"], normalize)), k, normalize)
 
     def score(self, evidence: Evidence) -> Unknownness:
         """Distance to the k-th neighbour."""
-        return self.bank.distance(_prepared(evidence["embedding"], self.normalize), self.k)
-
-
-def _prepared(embedding: NDArray[np.float32], normalize: bool) -> NDArray[np.float32]:
-    if not normalize:
-        return embedding
-    length = np.sqrt(np.einsum("ij,ij->i", embedding, embedding, dtype=np.float64))[:, None]
-    return np.asarray(embedding / np.maximum(length, 1e-12), np.float32)
+        return self.bank.distance(prepared(evidence["embedding"], self.normalize), self.k)

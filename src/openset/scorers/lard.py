@@ -71,7 +71,7 @@ class LatentDensity:
         if self.density == "knn":
             return self.bank.distance(reduced, self.k)
         if self.density == "kde":
-            return _kernel_density(reduced, self.bank.points + self.bank.origin)
+            return _kernel_density(reduced, self.bank.original)
         return np.asarray(self.gaussian.squared_distances(reduced).min(axis=1))
 
 

@@ -92,7 +92,10 @@ def is_test(split: str) -> bool:
 
 def entries(detections: Detections) -> tuple[Entry, ...]:
     """What was done to make the unknownness and the labels of these detections."""
-    return tuple(Entry.of(held) for held in detections.provenance.get("ledger", ()))
+    held = detections.provenance.get("ledger", ())
+    if not isinstance(held, (list, tuple)):
+        raise refuse("OS507", f"the ledger of the detections is damaged: {held!r:.80}")
+    return tuple(map(Entry.of, held))
 
 
 def recorded(detections: Detections, *new: Entry) -> Detections:
@@ -107,6 +110,14 @@ def recorded(detections: Detections, *new: Entry) -> Detections:
         held = held[: decided[-1] + 1] if decided else ()
     ledger = [{**asdict(entry), "leaks": list(entry.leaks)} for entry in (*held, *new)]
     return replace(detections, provenance={**detections.provenance, "ledger": ledger})
+
+
+def unscored(detections: Detections) -> Detections:
+    """The detections without what led to their unknownness, unless their labels depend on it."""
+    if any(entry.step == "threshold" for entry in entries(detections)):
+        return detections
+    kept = {key: value for key, value in detections.provenance.items() if key != "ledger"}
+    return replace(detections, provenance=kept)
 
 
 def summary(detections: Detections) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from openset.scorers._embedding import prepared
 from openset.scorers._evidence import Evidence
 from openset.scorers._fitted import Unknownness
 from openset.scorers._gaussian import Gaussian
@@ -28,16 +29,23 @@ class Mahalanobis:
     variance (dead units) count for nothing. pytorch-ood refuses the former, lets the latter
     dominate, and reports the distance under the unnormalised scatter, halved: ours over 2 n.
     Labels are those of the detector, as in FMIYC. Unchanged by any invertible affine map of the
-    embedding.
+    embedding, unless that is normalised.
+
+    Args:
+        normalize: Scale embeddings to length one first (Mahalanobis++, Müller and Hein 2025):
+            unknown objects often have shorter embeddings, which lie nearer to every mean.
     """
 
     gaussian: Gaussian
+    normalize: bool
 
     @classmethod
-    def fit(cls, evidence: Evidence) -> Mahalanobis:
+    def fit(cls, evidence: Evidence, *, normalize: bool = False) -> Mahalanobis:
         """Class means and their common covariance."""
-        return cls(Gaussian.fit(evidence["embedding"], evidence["label"]))
+        values = prepared(evidence["embedding"], normalize)
+        return cls(Gaussian.fit(values, evidence["label"]), normalize)
 
     def score(self, evidence: Evidence) -> Unknownness:
         """Squared distance to the nearest mean."""
-        return np.asarray(self.gaussian.squared_distances(evidence["embedding"]).min(axis=1))
+        values = prepared(evidence["embedding"], self.normalize)
+        return np.asarray(self.gaussian.squared_distances(values).min(axis=1))

@@ -22,6 +22,7 @@ from openset.scorers._spec import TRAINING, scorer
     "NeurIPS 2021",
     requires=("embedding", "head"),
     fits_on=TRAINING,
+    rectified=True,
 )
 @dataclass(frozen=True, eq=False)
 class ReAct:
