@@ -111,3 +111,13 @@ def _closed():
     from dataclasses import replace
 
     return replace(made(), unknown_openness=[], unknown_predicted=None)
+
+
+def test_the_list_names_metrics_and_methods(capsys, monkeypatch):
+    from openset.cli import main
+
+    monkeypatch.setattr(sys, "argv", ["openset", "list", "recognition"])
+    assert main() == 0
+    out = capsys.readouterr().out
+    assert "\nopenauc " in out
+    assert "method openauc " in out or "openset[torch]" in out

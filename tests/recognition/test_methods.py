@@ -1,15 +1,19 @@
 """Methods: losses by hand, batches that have no pair, and a training that repeats itself."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 
 from openset.findings import InputError, UsageError  # noqa: E402
+from openset.recognition import training  # noqa: E402
 from openset.recognition.data import OpenSplit, Samples  # noqa: E402
 from openset.recognition.methods import table  # noqa: E402
-from openset.recognition.networks import NETWORKS  # noqa: E402
-from openset.recognition.training import Recipe, train  # noqa: E402
+from openset.recognition.training import Classifier, Recipe, train  # noqa: E402
+from openset.training.steps import advance  # noqa: E402
 
 torch.set_num_threads(1)  # small pictures gain nothing from more, and tests share the machine
 METHODS = table()
@@ -29,7 +33,7 @@ def built(name, **options):
 
 
 def test_the_methods_are_there():
-    wanted = {"softmax", "ce_plus", "gcpl", "rpl", "arpl", "openauc", "acc_auc"}
+    wanted = {"softmax", "ce_plus", "gcpl", "rpl", "arpl", "arpl_cs", "openauc", "acc_auc"}
     assert wanted <= set(METHODS)
 
 
@@ -120,6 +124,33 @@ def test_the_ranking_by_hand(name, pairs):
     assert found == pytest.approx(expected)
 
 
+def test_the_squared_hinge_leaves_pairs_alone_that_are_far_enough_apart():
+    known, mixed = torch.tensor([5.0, 1.0]), torch.tensor([0.5, 0.5])
+    every = torch.tensor([True, True])
+    far = built("openauc", surrogate="squared_hinge")._ranking(known, every, mixed, every)
+    assert far.item() == pytest.approx(0.5**2 / 2)
+    near = built("openauc")._ranking(known, every, mixed, every)
+    assert near.item() == pytest.approx((3.5**2 + 0.5**2) / 2)
+    with pytest.raises(UsageError, match="squared_hinge"):
+        built("openauc", surrogate="hinge")
+
+
+@pytest.mark.parametrize("name", ["arpl", "gcpl", "rpl", "openauc"])
+def test_half_precision_ends_with_the_network(name):
+    body, (images, label) = (
+        torch.nn.Linear(4, WIDTH),
+        (torch.randn(6, 4), torch.arange(6) % CLASSES),
+    )
+    objective = built(name)
+    with torch.autocast("cpu", torch.bfloat16):
+        embedding = body(images)
+        torch.manual_seed(2)
+        found = objective.losses(body, images, label)["loss"]
+    assert embedding.dtype == torch.bfloat16
+    torch.manual_seed(2)
+    assert found.item() == objective.loss(embedding.float(), label).item()
+
+
 def test_only_openauc_asks_for_the_right_name():
     embedding, label = batch()[0].detach().abs(), torch.tensor([0, 1, 0, 1, 0, 1, 1, 0])
     losses = {}
@@ -141,21 +172,8 @@ def test_a_batch_of_one_class_has_no_mixture():
     label = torch.zeros(8, dtype=torch.long)
     plain = torch.nn.functional.cross_entropy(objective.logits(embedding), label)
     assert objective.loss(embedding, label).item() == pytest.approx(plain.item())
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match="diagonal"):
         built("openauc", pairs="some")
-
-
-@pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("channels", [1, 3])
-def test_networks_embed_small_pictures(network, channels):
-    body = NETWORKS[network](channels)
-    assert body(torch.zeros(2, channels, 8, 8)).shape == (2, body.width)
-
-
-def test_classifier32_has_nine_convolutions():
-    body = NETWORKS["classifier32"](3)
-    assert sum(isinstance(m, torch.nn.Conv2d) for m in body.modules()) == 9
-    assert body.layers(torch.zeros(1, 3, 32, 32)).shape == (1, 128, 4, 4)
 
 
 @pytest.fixture(scope="module")
@@ -176,18 +194,65 @@ def split():
     )
 
 
+QUICK = Recipe(method="openauc", network="classifier8", epochs=3, batch=16, training={"lr": 0.02})
+
+
 def test_a_training_learns_and_repeats(split):
-    recipe = Recipe(epochs=3, batch=16, rate=0.02, shift=0)
-    scores = [train(split, "openauc", recipe=recipe).scores(split) for _ in range(2)]
+    scores = [train(split, QUICK).scores(split) for _ in range(2)]
     assert scores[0].correct.mean() == 1
     assert np.array_equal(scores[0].openness, scores[1].openness)
     assert (scores[0].n_known, scores[0].n_unknown) == (40, 30)
 
 
+@every_method
+def test_every_method_trains(split, name):
+    recipe = Recipe.of(QUICK, method=name, epochs=2, shift=1, flip=0.5, training={"ema": 0.5})
+    assert np.isfinite(train(split, recipe).scores(split).openness).all()
+
+
+def test_a_training_that_was_stopped_goes_on_to_the_same_weights(split, tmp_path, monkeypatch):
+    whole = train(split, QUICK).scores(split)
+
+    started = []
+
+    def stops(state, plan, batches, **options):
+        started.append(state.step)
+        advance(state, plan, batches, **options, stop=lambda: state.step == 5)
+
+    monkeypatch.setattr(training, "advance", stops)
+    train(split, QUICK, folder=tmp_path)
+    assert [row["step"] for row in log(tmp_path)] == [5]
+    resumed = train(split, QUICK, folder=tmp_path).scores(split)
+    assert started == [0, 5]
+    assert np.array_equal(whole.openness, resumed.openness)
+    with pytest.raises(InputError, match="OS609"):
+        train(split, Recipe.of(QUICK, seed=1), folder=tmp_path)
+
+
+def log(folder):
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def test_a_classifier_is_written_and_read(split, tmp_path):
+    made = train(split, Recipe.of(QUICK, method="arpl_cs", epochs=1, size=12))
+    made.save(tmp_path / "model.pt")
+    read = Classifier.load(tmp_path / "model.pt")
+    assert np.array_equal(made.scores(split).openness, read.scores(split).openness)
+    torch.save({"weight": torch.zeros(1)}, tmp_path / "other.pt")
+    with pytest.raises(InputError, match="OS604"):
+        Classifier.load(tmp_path / "other.pt")
+
+
 def test_bad_recipes_are_refused(split):
     with pytest.raises(UsageError, match="softmax"):
-        train(split, "softmacs")
+        train(split, {"method": "softmacs"})
+    with pytest.raises(UsageError, match="digits-softmax"):
+        train(split, "digits-softmacs")
     with pytest.raises(UsageError, match="epoch"):
-        train(split, "softmax", recipe=Recipe(epochs=0))
+        Recipe(epochs=0)
+    with pytest.raises(UsageError, match="momentum"):
+        Recipe(training={"momentom": 1})
+    with pytest.raises(UsageError, match="no sample"):
+        train(replace(split, train=Samples(split.train.images[:0], split.train.label[:0])), QUICK)
     with pytest.raises(InputError, match="OS608"):
-        train(split, "gcpl", recipe=Recipe(epochs=4, batch=16, rate=1e30))
+        train(split, Recipe.of(QUICK, method="gcpl", training={"lr": 1e30}))

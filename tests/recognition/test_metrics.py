@@ -9,6 +9,7 @@ from recognition_scenes import STEADY, answers_of, from_counts, made, pairs, sma
 from openset.findings import UsageError
 from openset.recognition import Scores, oscr_curve
 from openset.recognition.metrics import compute, table
+from openset.recognition.metrics._threshold import _best
 
 TIES = {"half": 0.5, "strict": 0.0, "all": 1.0}
 AT_A_THRESHOLD = ("f_score_macro", "f_score_micro", "youden_macro", "youden_micro")
@@ -60,6 +61,26 @@ def test_the_best_threshold_is_the_best_of_all(scores):
     for name in (*AT_A_THRESHOLD, "normalised_accuracy"):
         best = max(value(name, scores, threshold=t) for t in thresholds)
         assert value(name, scores) == pytest.approx(best), name
+
+
+@STEADY
+@given(small_scores())
+def test_a_sweep_in_parts_is_the_sweep(scores):
+    parts = list(scores.sweep.parts(size=2))
+    assert all(len(part.threshold) <= 2 for part in parts)
+    for name in ("threshold", "true", "known", "unknown", "false", "rejected"):
+        joined = np.concatenate([getattr(part, name) for part in parts])
+        assert np.array_equal(joined, getattr(scores.sweep, name)), name
+    if scores.unknown_predicted is not None:
+        joined = np.concatenate([part.macro_precision() for part in parts])
+        assert np.array_equal(joined, scores.sweep.macro_precision())
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=1)))
+def test_the_best_of_parts_is_the_first_best_of_all(parts):
+    whole = [number for part in parts for number in part]
+    expected = int(np.argmax(whole)) if whole else 0
+    assert _best(map(np.array, parts)) == expected
 
 
 @STEADY

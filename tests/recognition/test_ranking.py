@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recognition_scenes import STEADY
 
-from openset.recognition.ranking import _order, before, rank
+from openset.recognition.ranking import _order, rank
 
 VALUES = st.lists(st.one_of(st.floats(allow_nan=False), st.sampled_from([0.0, -0.0, 1.0, 1e-300])))
 
@@ -38,4 +38,7 @@ def test_levels_and_who_leads_them():
     assert found.correct.tolist() == [0, 1, 1, 0]
     assert found.unknown.tolist() == [1, 0, 1, 1]
     assert found.leading_correct().tolist() == [False, True, False, False]
-    assert before(found.unknown).tolist() == [0, 1, 1, 2]
+    assert found.unknown_up_to.tolist() == [0, 1, 1, 2, 3]
+    assert found.unknown_from().tolist() == [1, 2, 2, 3]
+    assert found.known_from().tolist() == [0, 2, 3, 3]
+    assert (found.n_known, found.n_unknown) == (3, 3)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,15 +42,38 @@ class Ranking:
     def __len__(self) -> int:
         return len(self.start)
 
+    @cached_property
+    def known_up_to(self) -> Counts:
+        """Known samples up to each level, after a 0: no threshold accepts less."""
+        return _running(self.known)
+
+    @cached_property
+    def correct_up_to(self) -> Counts:
+        """Known samples classified correctly up to each level, after a 0."""
+        return _running(self.correct)
+
+    @cached_property
+    def unknown_up_to(self) -> Counts:
+        """Unknown samples up to each level, after a 0."""
+        return _running(self.unknown)
+
     @property
     def n_known(self) -> Any:
         """All known samples; a number, or one per resample."""
-        return self.known.sum(axis=0)
+        return _wide(self.known_up_to[-1])
 
     @property
     def n_unknown(self) -> Any:
         """All unknown samples; a number, or one per resample."""
-        return self.unknown.sum(axis=0)
+        return _wide(self.unknown_up_to[-1])
+
+    def unknown_from(self) -> Counts:
+        """Unknown samples at a level or above it, the most unknown level first."""
+        return self.unknown_up_to[-1] - self.unknown_up_to[-2::-1]
+
+    def known_from(self) -> Counts:
+        """Known samples at a level or above it, the most unknown level first."""
+        return self.known_up_to[-1] - self.known_up_to[-2::-1]
 
     def weighted(self, known: NDArray[Any], unknown: NDArray[Any]) -> Ranking:
         """The ranking with every sample counted as often as it was drawn, a column per resample."""
@@ -133,8 +157,14 @@ def _at(mask: NDArray[np.bool_], start: NDArray[np.intp]) -> Counts:
     return np.add.reduceat(mask, start, dtype=np.int32)
 
 
-def before(counts: Counts) -> Counts:
-    """How many there are at lower levels."""
-    total = np.cumsum(counts, axis=0)
-    total -= counts
+def _running(counts: Counts) -> Counts:
+    """How many there are up to each level; whole numbers take half the usual memory."""
+    whole = counts.dtype.kind in "iu"
+    total = np.zeros((len(counts) + 1, *counts.shape[1:]), np.int32 if whole else np.float64)
+    np.cumsum(counts, axis=0, out=total[1:])
     return total
+
+
+def _wide(count: Any) -> Any:
+    """A count that can be multiplied with another."""
+    return count if np.ndim(count) else np.int64(count)

@@ -9,7 +9,8 @@ optimistic.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,9 +24,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """`Answers` at every threshold, from rejecting everything to accepting everything."""
+    """`Answers` at every threshold, from rejecting everything to accepting everything.
+
+    Attributes:
+        scores: The samples.
+        part: Only some of the thresholds.
+    """
 
     scores: Scores
+    part: slice = field(default_factory=lambda: slice(None))
+
+    def parts(self, size: int = 1 << 18) -> Iterator[Sweep]:
+        """The same in parts that fit into a processor's cache."""
+        thresholds = len(self.scores.ranking) + 1
+        for start in range(0, thresholds, size):
+            yield replace(self, part=slice(start, start + size))
 
     @property
     def n_known(self) -> int:
@@ -45,22 +58,22 @@ class Sweep:
     @property
     def threshold(self) -> Floats:
         """Samples with an openness up to this are accepted; the first is minus infinity."""
-        return self.scores.thresholds()
+        return self.scores.thresholds()[self.part]
 
-    @cached_property
+    @property
     def true(self) -> NDArray[np.int32]:
         """Known samples accepted and named correctly: true positives of known classes."""
-        return _running(self.scores.ranking.correct)
+        return self.scores.ranking.correct_up_to[self.part]
 
-    @cached_property
+    @property
     def known(self) -> NDArray[np.int32]:
         """Known samples accepted."""
-        return _running(self.scores.ranking.known)
+        return self.scores.ranking.known_up_to[self.part]
 
-    @cached_property
+    @property
     def unknown(self) -> NDArray[np.int32]:
         """Unknown samples accepted."""
-        return _running(self.scores.ranking.unknown)
+        return self.scores.ranking.unknown_up_to[self.part]
 
     @property
     def false(self) -> NDArray[np.int32]:
@@ -120,14 +133,7 @@ class Sweep:
         running, start = np.cumsum(change, out=change), self.scores.ranking.start
         if len(start) < len(running):
             running = running[np.append(start[1:], len(running)) - 1]
-        return np.append(0.0, running)
-
-
-def _running(counts: NDArray[Any]) -> NDArray[np.int32]:
-    """How many there are up to each level, in half the usual memory."""
-    total = np.zeros(len(counts) + 1, np.int32)
-    np.cumsum(counts, out=total[1:])
-    return total
+        return np.append(0.0, running)[self.part]
 
 
 def _inverse(size: NDArray[np.int64]) -> Floats:

@@ -1,13 +1,15 @@
-"""Training: a network and a method on the known samples of a split, small and repeatable.
+"""Training: a network and a method on the known samples of a split, through the one loop.
 
-The recipe of ARPL's code: stochastic gradient descent with momentum, a cosine schedule in place of
-its steps. Data rest in memory, on the device. Not the loop that trains detectors, which resumes and
-spreads over processes: pictures of a few pixels need neither. Needs torch.
+The pictures rest on the device, as bytes, and are augmented there; on a GPU convolutions see them
+channels last. Optimiser, schedule, precision, running mean of weights, checkpoints and the going on
+after a stop are `openset.training.steps`, the same as for detectors. Needs torch.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,130 +17,195 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from openset.detectors import _weights
+from openset.detectors._torch import device_of
+from openset.evaluation.provenance import digest
 from openset.findings import UsageError, refuse
 from openset.plugins import lookup
+from openset.recognition.augment import Augment, scaled
 from openset.recognition.data import OpenSplit
 from openset.recognition.methods import Objective, table
-from openset.recognition.networks import NETWORKS
+from openset.recognition.networks import build_network
+from openset.recognition.recipe import Recipe
 from openset.recognition.scores import Scores
+from openset.training._folder import RunFolder, about_run
+from openset.training._log import Log
+from openset.training.data import Order
+from openset.training.steps import State, advance
+
+__all__ = ["Classifier", "Recipe", "train"]
+Shape = tuple[int, int, int]
+"""Channels, height and width of a picture."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How to train.
+class Learner(nn.Module):
+    """A network and the objective on top of it, as the loop trains them."""
 
-    Attributes:
-        epochs: Passes over the samples.
-        batch: Samples per step.
-        rate: Learning rate at the start; it ends at 0.
-        momentum: Of the gradient.
-        decay: Weight decay.
-        shift: Largest shift of a picture in pixels, in each direction, as augmentation.
-        seed: Of weights, order, shifts and mixtures.
-        device: Where to train.
-    """
+    def __init__(
+        self, recipe: Recipe, labels: tuple[str, ...], shape: Shape, device: str | None
+    ) -> None:
+        super().__init__()
+        self.about: Mapping[str, Any] = {"recipe": asdict(recipe), "shape": list(shape)}
+        self.labels = labels
+        chosen = lookup(table(), recipe.method, "recognition method")
+        body = build_network(recipe.network, shape[0])
+        head = chosen.build(len(labels), int(body.width), **recipe.options)  # type: ignore[arg-type]
+        body = head.adapted(body, shape)
+        both = nn.ModuleDict({"body": body, "head": head})
+        self.network: nn.Module = both.to(device_of(device))
+        self.augment = Augment(recipe.shift, recipe.flip, recipe.randaugment)
+        if self.device.type == "cuda":
+            self.network.to(memory_format=torch.channels_last)
 
-    epochs: int = 30
-    batch: int = 64
-    rate: float = 0.1
-    momentum: float = 0.9
-    decay: float = 1e-4
-    shift: int = 1
-    seed: int = 0
-    device: str = "cpu"
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.network.parameters()).device
+
+    @property
+    def objective(self) -> Objective:
+        """The last layer, its openness and its loss."""
+        head = self.network.get_submodule("head")
+        assert isinstance(head, Objective)
+        return head
+
+    @property
+    def body(self) -> nn.Module:
+        """What makes the embedding."""
+        return self.network.get_submodule("body")
+
+    def load_state(self, state: Mapping[str, Tensor], where: str) -> None:
+        """Take weights that were read from a file."""
+        _weights.load_into(self.network, state, where)
+
+    def forward(self, images: Tensor, label: Tensor) -> dict[str, Tensor]:
+        """Losses on some pictures (bytes, channels first)."""
+        pixels = self.augment(images)
+        if pixels.is_cuda:
+            pixels = pixels.contiguous(memory_format=torch.channels_last)
+        return self.objective.losses(self.body, pixels, label)
 
 
 @dataclass(frozen=True, eq=False)
 class Classifier:
     """A trained network and the objective on top of it."""
 
-    network: nn.Module
-    objective: Objective
-    device: str
+    learner: Learner
 
     def scores(self, split: OpenSplit) -> Scores:
         """What it says of the known and unknown test samples of a split."""
-        known = self._answers(split.test.images)
-        unknown = self._answers(split.unknown_test.images)
+        known, openness = self.answers(split.test.images)
+        strange, unknown_openness = self.answers(split.unknown_test.images)
         label = split.test.label.astype(np.int32)
-        names = tuple(map(str, split.known))
-        return Scores(known[0], label, known[1], unknown[1], unknown[0], names)
+        return Scores(known, label, openness, unknown_openness, strange, self.learner.labels)
 
     @torch.no_grad()
-    def _answers(self, images: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        self.network.eval()
-        pixels = _pixels(images, self.device)
-        parts = [pixels[at : at + 1024] for at in range(0, len(pixels), 1024)]
-        logits = torch.cat([self.objective.logits(self.network(part)) for part in parts])
-        named, openness = logits.argmax(dim=1), self.objective.openness(logits)
+    def answers(self, images: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The known class that each picture is named, and its openness."""
+        self.learner.eval()
+        body, objective = self.learner.body, self.learner.objective
+        held = _resident(images, self.learner.about["shape"], self.learner.device)
+        parts = [body(scaled(part)) for part in held.split(1024)]
+        logits = objective.logits(torch.cat(parts))
+        named, openness = logits.argmax(dim=1), objective.openness(logits)
         return named.cpu().numpy().astype(np.int32), openness.double().cpu().numpy()
+
+    def save(self, path: str | Path) -> None:
+        """Write weights, classes and recipe to one file."""
+        _weights.write_model(self.learner, path)
+
+    @classmethod
+    def load(cls, path: str | Path, *, device: str | None = None) -> Classifier:
+        """The classifier that `save` has written; nothing is unpickled."""
+        held = _weights.read(path)
+        about = held.get("openset")
+        if not isinstance(about, dict) or not {"recipe", "shape", "labels"} <= about.keys():
+            raise refuse("OS604", f"{path} holds no classifier", example=", ".join(map(str, held)))
+        channels, height, width = about["shape"]
+        shape = (channels, height, width)
+        learner = Learner(Recipe.of(about["recipe"]), tuple(about["labels"]), shape, device)
+        learner.load_state(_weights.state_in(held, path), str(path))
+        return cls(learner)
 
 
 def train(
     split: OpenSplit,
-    method: str,
+    recipe: str | Mapping[str, Any] | Recipe,
     *,
-    network: str = "classifier32",
-    recipe: Recipe | None = None,
-    **options: Any,
+    folder: str | Path | None = None,
+    device: str | None = None,
+    compiled: bool = False,
+    checkpoint_every: int = 2000,
 ) -> Classifier:
     """Train a classifier on the known samples of a split.
 
     Args:
         split: From `openset.recognition.data.open_split`.
-        method: Name of a method; `openset.recognition.methods.table` lists them.
-        network: ``classifier32`` or ``resnet18``.
-        recipe: How to train.
-        **options: Options of the method.
+        recipe: A preset by name, such as ``digits-openauc``, or a recipe.
+        folder: Where to keep checkpoints and the log; a training that is there is gone on with.
+        device: Such as ``cuda:1``; by default a GPU where there is one.
+        compiled: Whether torch compiles the network first, a minute that long trainings earn back.
+        checkpoint_every: Steps between checkpoints.
+
+    Raises:
+        InputError: The folder is of another training, the loss is not finite, or memory ran out.
     """
-    how = recipe or Recipe()
-    chosen, make = (
-        lookup(table(), method, "recognition method"),
-        lookup(NETWORKS, network, "network"),
-    )
-    if how.epochs < 1 or how.batch < 2:
-        raise UsageError("a recipe needs at least one epoch, and two samples per batch")
+    how = Recipe.of(recipe)
+    if not len(split.train.label):
+        raise UsageError(f"split {split.name!r} has no sample to train on")
+    plan = how.plan(len(split.train.label))
+    labels = tuple(map(str, split.known))
+    _, height, width, channels = split.train.images.shape
+    shape = (channels, how.size or height, how.size or width)
     with torch.random.fork_rng():
         torch.manual_seed(how.seed)
-        body = make(split.train.images.shape[3]).to(how.device)
-        head = chosen.build(len(split.known), int(body.width), **options).to(how.device)  # type: ignore[arg-type]
-        _fit(body, head, split, how)
-    return Classifier(body, head, how.device)
+        learner = Learner(how, labels, shape, device)
+        state = State.of(plan, learner)
+        place, log = _claimed(folder, how, split, state)
+        batches = _batches(split, Order(len(split.train.label), how.batch, how.seed), state, plan)
+        if compiled:
+            learner.body.compile()
+        if state.step < plan.steps:
+            advance(state, plan, batches, place=place, log=log, every=(checkpoint_every, 100))
+        state.finish()
+    return Classifier(learner)
 
 
-def _fit(body: nn.Module, head: Objective, split: OpenSplit, how: Recipe) -> None:
-    images = _pixels(split.train.images, how.device)
-    label = torch.as_tensor(split.train.label, device=how.device)
-    per_epoch = max(1, len(label) // how.batch)
-    weights = [*body.parameters(), *head.parameters()]
-    optimizer = torch.optim.SGD(weights, how.rate, how.momentum, weight_decay=how.decay)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, per_epoch * how.epochs)
-    for _ in range(how.epochs):
-        body.train()
-        order = torch.randperm(len(label), device=how.device)
-        # The last, smaller batch is left out: batch norm is noisy on few samples.
-        for step in range(per_epoch):
-            rows = order[step * how.batch : (step + 1) * how.batch]
-            loss = head.loss(body(_shifted(images[rows], how.shift)), label[rows])
-            if not torch.isfinite(loss):
-                raise refuse("OS608", f"the loss is {loss.item()} with a rate of {how.rate}")
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            schedule.step()
+def _claimed(
+    folder: str | Path | None, recipe: Recipe, split: OpenSplit, state: State
+) -> tuple[RunFolder | None, Log | None]:
+    """The folder of the training, and the state as it was when it stopped."""
+    if folder is None:
+        return None, None
+    place = RunFolder(folder)
+    data = digest([split.train.images, split.train.label])
+    place.claim(about_run(asdict(recipe), state.model.labels, data))
+    held = place.resume(cut_log=True)
+    if held is not None:
+        state.restore(held, place.checkpoint)
+    plan = recipe.plan(len(split.train.label))
+    return place, Log(place, plan, state.step, True, False, None)
 
 
-def _pixels(images: NDArray[np.uint8], device: str) -> Tensor:
-    """Channels first, from -1 to 1."""
+def _batches(
+    split: OpenSplit, order: Order, state: State, plan: Any
+) -> Iterator[tuple[Tensor, Tensor]]:
+    device = state.model.device
+    images = _resident(split.train.images, state.model.about["shape"], device)
+    label = torch.as_tensor(split.train.label, device=device)
+    for step in range(state.step, plan.steps):
+        rows = torch.tensor([at for _, at in order.images(step)], device=device)
+        yield images[rows], label[rows]
+
+
+def _resident(images: NDArray[np.uint8], shape: Sequence[int], device: torch.device) -> Tensor:
+    """All pictures on a device as bytes, channels first, resized where another size is asked."""
     planes = torch.as_tensor(np.ascontiguousarray(images.transpose(0, 3, 1, 2)), device=device)
-    return planes.float() / 127.5 - 1
-
-
-def _shifted(images: Tensor, by: int) -> Tensor:
-    """The batch moved by a few pixels, the border repeated."""
-    if not by:
-        return images
-    down, right = (int(x) for x in torch.randint(0, 2 * by + 1, (2,)))
-    height, width = images.shape[2:]
-    padded = nn.functional.pad(images, (by, by, by, by), mode="replicate")
-    return padded[:, :, down : down + height, right : right + width]
+    size = tuple(shape[1:])
+    if planes.shape[2:] == size:
+        return planes
+    resized = [
+        nn.functional.interpolate(part.float(), size, mode="bilinear", antialias=True)
+        for part in planes.split(4096)
+    ]
+    return torch.cat([part.round().clamp(0, 255).to(torch.uint8) for part in resized])

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from openset.plugins import discover
 from openset.recognition.data._spec import Dataset, Samples, dataset
-from openset.recognition.data._split import OpenSplit, open_split
+from openset.recognition.data._split import OpenSplit, left_out, open_split
 
-__all__ = ["Dataset", "OpenSplit", "Samples", "dataset", "open_split", "table"]
+__all__ = ["Dataset", "OpenSplit", "Samples", "dataset", "left_out", "open_split", "table"]
 
 
 def table() -> Mapping[str, Dataset]:

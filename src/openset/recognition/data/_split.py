@@ -83,6 +83,40 @@ def open_split(
     return OpenSplit(name, trial, known, unknown, _numbered(train, known), test, strange)
 
 
+def left_out(split: OpenSplit, classes: Sequence[int], *, train: float = 0.75) -> OpenSplit:
+    """A split within the training samples: some known classes are taken for unknown.
+
+    What to choose options on: no test sample and no unknown class takes part.
+
+    Args:
+        split: Of which only the training samples are used.
+        classes: The known classes to leave out, as places in `split.known`.
+        train: Share of the samples of every other class to train on, the first ones; the others
+            test.
+
+    >>> inner = left_out(open_split("digits"), (0, 1))
+    >>> inner.known, inner.unknown, set(inner.train.label.tolist())
+    ((5, 9, 8, 3), (2, 4), {0, 1, 2, 3})
+    """
+    places = range(len(split.known))
+    for place in classes:
+        lookup({str(one): one for one in places}, str(place), "place of a known class:")
+    kept = [place for place in places if place not in classes]
+    if not kept or len(kept) == len(places):
+        raise UsageError("at least one known class must be left out, and one kept")
+    label = split.train.label
+    first = np.zeros(len(label), bool)
+    for place in kept:
+        rows = np.flatnonzero(label == place)
+        first[rows[: round(train * len(rows))]] = True
+    known = np.isin(label, kept)
+    parts = (Samples(split.train.images[rows], label[rows]) for rows in (first, known & ~first))
+    training, test = (_numbered(part, kept) for part in parts)
+    strange = Samples(split.train.images[~known], np.array(split.known)[label[~known]])
+    names = [tuple(split.known[place] for place in some) for some in (kept, classes)]
+    return OpenSplit(split.name, split.trial, names[0], names[1], training, test, strange)
+
+
 def _read(
     of: Dataset, folder: str | Path, part: Part, classes: tuple[int, ...], size: int
 ) -> Samples:

@@ -1,4 +1,8 @@
-"""What a method is: a module on top of a network's embedding, and what is known about it."""
+"""What a method is: a module on top of a network's embedding, and what is known about it.
+
+All a method must say is what it makes of an embedding, which is how it also fits the box head of a
+detector. One that needs pictures (to make false ones, say) may take part in more.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from openset.findings import UsageError
@@ -27,6 +32,18 @@ class Objective(nn.Module):
     def loss(self, embedding: Tensor, label: Tensor) -> Tensor:
         """What to minimise on a batch of known samples."""
         raise NotImplementedError
+
+    def adapted(self, network: nn.Module, shape: tuple[int, int, int]) -> nn.Module:
+        """The network as the method wants it, for pictures of channels, height and width."""
+        del shape
+        return network
+
+    def losses(self, network: nn.Module, images: Tensor, label: Tensor) -> dict[str, Tensor]:
+        """What to minimise on a batch of pictures, by name."""
+        embedding = network(images).float()
+        # Distances are differences of large numbers: not in half precision.
+        with torch.autocast(embedding.device.type, enabled=False):
+            return {"loss": self.loss(embedding, label)}
 
 
 @dataclass(frozen=True, slots=True)

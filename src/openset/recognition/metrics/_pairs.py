@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from openset.findings import UsageError
 from openset.metrics import Value
 from openset.plugins import lookup
-from openset.recognition.ranking import Counts, Ranking, before
+from openset.recognition.ranking import Counts, Ranking
 from openset.recognition.scores import Scores
 
 Ties = Literal["half", "strict", "all"]
@@ -36,26 +36,31 @@ def measure(scores: Scores, function: Callable[[Ranking], Any], **params: Any) -
     return Value(float(number), count=scores.n_known + scores.n_unknown, params=params)
 
 
-def ordered(ranking: Ranking, below: Counts, ties: Ties, ofpr: float = 1.0) -> Any:
+def ordered(ranking: Ranking, ties: Ties, *, correct: bool, ofpr: float = 1.0) -> Any:
     """Share of pairs (known, unknown) whose known sample counts and looks less unknown.
 
     Args:
         ranking: The samples.
-        below: Which known samples count: ``ranking.known`` or ``ranking.correct``.
         ties: What a pair of equal openness is worth: a half, nothing, or one.
+        correct: Whether only known samples count that are classified correctly.
         ofpr: Only the unknown samples that look least unknown, up to this share of them.
     """
     worth = lookup(_TIES, ties, "value of ties:")
     limit = ofpr * ranking.n_unknown
-    above = ranking.unknown if ofpr >= 1 else _first(ranking.unknown, limit)
-    pairs = (above * before(below)).sum(axis=0) + worth * (above * below).sum(axis=0)
-    return pairs / (ranking.n_known * limit)
+    above = ranking.unknown if ofpr >= 1 else _first(ranking.unknown_up_to, limit)
+    level = ranking.correct if correct else ranking.known
+    below = (ranking.correct_up_to if correct else ranking.known_up_to)[:-1]
+    return (_products(above, below) + worth * _products(above, level)) / (ranking.n_known * limit)
 
 
-def _first(counts: Counts, limit: Any) -> NDArray[np.float64]:
+def _products(a: Counts, b: Counts) -> Any:
+    """The sum of products: whole numbers, exact up to 2**53, without an array of products."""
+    return np.einsum("i...,i...->...", a, b, dtype=np.float64)
+
+
+def _first(up_to: Counts, limit: Any) -> NDArray[np.float64]:
     """The first `limit` of the samples, the last of them in part."""
-    reached = np.minimum(np.cumsum(counts, axis=0), limit)
-    return np.diff(reached, axis=0, prepend=np.zeros_like(reached[:1]))
+    return np.diff(np.minimum(up_to, limit), axis=0)
 
 
 def share_in(name: str, value: float) -> float:

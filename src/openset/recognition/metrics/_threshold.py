@@ -7,10 +7,11 @@ says so. An interval is taken at the same threshold.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openset.metrics import Value
 from openset.recognition.confusion import Answers, confusion
@@ -43,7 +44,7 @@ def at_threshold(
         why = NAMES_NEEDED
     if why:
         return Value.missing(why, params=params)
-    chosen, how = _threshold(scores, threshold, number)
+    chosen, how = _threshold(scores, threshold, number, needs_names)
     counts = confusion(scores, chosen)
     found = number(counts)
     if scores.weights is not None:
@@ -57,12 +58,25 @@ def at_threshold(
 
 
 def _threshold(
-    scores: Scores, asked: float | None, number: Callable[[Answers], Any]
+    scores: Scores, asked: float | None, number: Callable[[Answers], Any], by_class: bool
 ) -> tuple[float, str]:
     if asked is not None:
         return float(asked), "asked for"
     if scores.threshold is not None:
         return scores.threshold, "of the classifier"
     if number not in scores.best:
-        scores.best[number] = scores.threshold_at(int(np.argmax(number(scores.sweep))))
+        # Means over classes are running sums over all thresholds; the others are had in parts.
+        parts = [scores.sweep] if by_class else scores.sweep.parts()
+        scores.best[number] = scores.threshold_at(_best(map(number, parts)))
     return scores.best[number], BEST
+
+
+def _best(parts: Iterable[NDArray[np.float64]]) -> int:
+    """The place of the largest number, the first of equals, over parts that follow each other."""
+    best, place, start = -np.inf, 0, 0
+    for numbers in parts:
+        at = int(np.argmax(numbers))
+        if numbers[at] > best:
+            best, place = float(numbers[at]), start + at
+        start += len(numbers)
+    return place

@@ -6,8 +6,11 @@ no threshold, and closed-set and open-set errors count in one product.
 
 from __future__ import annotations
 
+from typing import Any
+
 from openset.metrics import Value, metric
 from openset.recognition.metrics._pairs import Ties, measure, ordered, share_in
+from openset.recognition.ranking import Ranking
 from openset.recognition.scores import Scores
 
 PAPER = "Wang et al., OpenAUC: Towards AUC-Oriented Open-Set Recognition, NeurIPS 2022, Eq. 12"
@@ -24,7 +27,7 @@ def openauc(scores: Scores, *, ties: Ties = "half") -> Value:
     The published code moves wrong samples above all others by adding 1e-5, which is lost where
     openness exceeds about 1e11; pairs are counted here, so nothing is added.
     """
-    return measure(scores, lambda r: ordered(r, r.correct, ties), ties=ties)
+    return measure(scores, lambda r: ordered(r, ties, correct=True), ties=ties)
 
 
 @metric("partial_openauc", title="OpenAUC, OFPR ≤ 10 %", paper=PAPER + " and Section 6")
@@ -36,4 +39,8 @@ def partial_openauc(scores: Scores, *, ofpr: float = 0.1, ties: Ties = "half") -
     paper proposes it for safety-critical use and prints no formula; this is the natural one.
     """
     limit = share_in("ofpr", ofpr)
-    return measure(scores, lambda r: ordered(r, r.correct, ties, limit), ofpr=limit, ties=ties)
+
+    def area(ranking: Ranking) -> Any:
+        return ordered(ranking, ties, correct=True, ofpr=limit)
+
+    return measure(scores, area, ofpr=limit, ties=ties)

@@ -6,6 +6,7 @@ with ties counted one half. The area that ARPL's code prints is a little less.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from openset.recognition.metrics._pairs import lacking, measure, ordered
 from openset.recognition.ranking import Ranking
 from openset.recognition.scores import Scores
 
+LEVELS = np.unique([0.001, 0.002, 0.005, *np.linspace(0, 1, 101).round(2)])
 PAPER = "Dhamija et al., Reducing Network Agnostophobia, NeurIPS 2018; area: Chen et al., ARPL"
 
 
@@ -46,8 +48,8 @@ def oscr_curve(scores: Scores) -> Curve:
     if why:
         raise UsageError(f"there is no OSCR curve: {why}")
     ranking = scores.ranking
-    ofpr = np.append(0, np.cumsum(ranking.unknown)) / scores.n_unknown
-    cotpr = np.append(0, np.cumsum(ranking.correct)) / scores.n_known
+    ofpr = ranking.unknown_up_to / scores.n_unknown
+    cotpr = ranking.correct_up_to / scores.n_known
     return Curve(scores.thresholds(), ofpr, cotpr)
 
 
@@ -61,20 +63,29 @@ def oscr(scores: Scores, *, flavour: Literal["exact", "arpl"] = "exact") -> Valu
     ``OpenAUC(strict) - A / (2 Nk Nu)``, A the number of unknown samples that are directly followed
     by a correct known one. It is too low by at most ``1 / (2 max(Nk, Nu))`` without ties, depends
     on the order of the file with ties, and takes quadratic time there, not here. Resamples have
-    the exact area.
+    the exact area. Its parts are the curve: the rate of correct classification where at most such
+    a share of unknown samples is accepted.
     """
     chosen = lookup({"exact": _exact, "arpl": _arpl}, flavour, "flavour of oscr:")
     if scores.weights is not None:
-        chosen = _exact
-    return measure(scores, chosen, flavour=flavour)
+        return measure(scores, _exact, flavour=flavour)
+    area = measure(scores, chosen, flavour=flavour)
+    return area if area.value is None else replace(area, parts=_by_level(scores))
+
+
+def _by_level(scores: Scores) -> dict[str, float]:
+    accepted, correct = scores.ranking.unknown_up_to, scores.ranking.correct_up_to
+    at = np.searchsorted(accepted, (LEVELS + 1e-9) * scores.n_unknown, side="right") - 1
+    rates = correct[at] / scores.n_known
+    return {f"{level:g}": float(rate) for level, rate in zip(LEVELS, rates, strict=True)}
 
 
 def _exact(ranking: Ranking) -> Any:
-    return ordered(ranking, ranking.correct, "half")
+    return ordered(ranking, "half", correct=True)
 
 
 def _arpl(ranking: Ranking) -> float:
-    strict = ordered(ranking, ranking.correct, "strict")
+    strict = ordered(ranking, "strict", correct=True)
     # Least known first: the unknown samples of a level come last in it, then the level below.
     followed = (ranking.unknown[1:] > 0) & ranking.leading_correct()[:-1]
     return float(strict - followed.sum() / (2 * ranking.n_known * ranking.n_unknown))

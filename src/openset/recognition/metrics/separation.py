@@ -33,7 +33,7 @@ def auc(scores: Scores, *, ties: Ties = "half") -> Value:
     ``E[1[r(x_u) > r(x_k)]]``. A tie counts one half (scikit-learn); nothing in ARPL's code
     (``ties="strict"``). Not a recognition metric: the class named for a known sample is ignored.
     """
-    return measure(scores, lambda r: ordered(r, r.known, ties), ties=ties)
+    return measure(scores, lambda r: ordered(r, ties, correct=False), ties=ties)
 
 
 @metric("aupr", title="AUPR (unknown positive)", paper=VAZE)
@@ -57,16 +57,19 @@ def aupr(
     def area(ranking: Ranking) -> Any:
         if flavour == "arpl" and scores.weights is None:
             return (area_out if positive == "unknown" else area_in)(ranking)
+        even = flavour == "normalised"
         if positive == "known":
-            return _precision(ranking.known, ranking.unknown, flavour == "normalised")
-        return _precision(ranking.unknown[::-1], ranking.known[::-1], flavour == "normalised")
+            found = ranking.known_up_to[1:], ranking.unknown_up_to[1:]
+            return _precision(ranking.known, *found, normalised=even)
+        found = ranking.unknown_from(), ranking.known_from()
+        return _precision(ranking.unknown[::-1], *found, normalised=even)
 
     return measure(scores, area, positive=positive, flavour=flavour)
 
 
-def _precision(positive: Counts, negative: Counts, normalised: bool) -> Any:
-    """Average precision, the positives that are found first coming first."""
-    true, false = np.cumsum(positive, axis=0, dtype=float), np.cumsum(negative, axis=0, dtype=float)
+def _precision(positive: Counts, found: Counts, wrong: Counts, *, normalised: bool) -> Any:
+    """Average precision, from the positives at each level and all samples up to it."""
+    true, false = found.astype(np.float64), wrong.astype(np.float64)
     total = true[-1].copy()
     if normalised:
         true, false = true * total, false * false[-1]
@@ -84,9 +87,9 @@ def dtacc(scores: Scores) -> Value:
     """
 
     def best(ranking: Ranking) -> Any:
-        gap = np.cumsum(ranking.known, axis=0) / ranking.n_known
-        gap -= np.cumsum(ranking.unknown, axis=0) / ranking.n_unknown
-        return (1 + np.maximum(gap.max(axis=0), 0)) / 2
+        gap = ranking.known_up_to / ranking.n_known
+        gap -= ranking.unknown_up_to / ranking.n_unknown
+        return (1 + gap.max(axis=0)) / 2
 
     return measure(scores, best)
 
@@ -107,8 +110,8 @@ def tnr_at_95_tpr(
     def rejected(ranking: Ranking) -> Any:
         if flavour == "arpl" and scores.weights is None:
             return tnr_nearest(ranking, wanted)
-        reached = _reached(ranking.known, wanted * ranking.n_known)
-        return 1 - _pick(np.cumsum(ranking.unknown, axis=0), reached) / ranking.n_unknown
+        reached = _reached(ranking.known_up_to[1:], wanted * ranking.n_known)
+        return 1 - _pick(ranking.unknown_up_to[1:], reached) / ranking.n_unknown
 
     return measure(scores, rejected, tpr=wanted, flavour=flavour)
 
@@ -130,18 +133,17 @@ def accuracy_at_95_tpr(
     def accuracy(ranking: Ranking) -> Any:
         if flavour == "published" and scores.weights is None:
             return _published_accuracy(ranking, wanted)
-        unknown, known = ranking.unknown[::-1], ranking.known[::-1]
+        unknown = ranking.unknown_from()
         reached = _reached(unknown, wanted * ranking.n_unknown)
-        right = np.cumsum(unknown, axis=0) - np.cumsum(known, axis=0)
-        total = ranking.n_known + ranking.n_unknown
-        return (_pick(right, reached) + ranking.n_known) / total
+        right = _pick(unknown, reached) - _pick(ranking.known_from(), reached)
+        return (right + ranking.n_known) / (ranking.n_known + ranking.n_unknown)
 
     return measure(scores, accuracy, tpr=wanted, flavour=flavour)
 
 
-def _reached(counts: Counts, target: Any) -> NDArray[np.intp]:
+def _reached(up_to: Counts, target: Any) -> NDArray[np.intp]:
     """First level at which as many as `target` samples are there (up to rounding)."""
-    return np.argmax(np.cumsum(counts, axis=0) >= target - 1e-9, axis=0)
+    return np.argmax(up_to >= target - 1e-9, axis=0)
 
 
 def _pick(counts: Counts, level: NDArray[np.intp]) -> Any:
@@ -150,8 +152,8 @@ def _pick(counts: Counts, level: NDArray[np.intp]) -> Any:
 
 
 def _published_accuracy(ranking: Ranking, tpr: float) -> float:
-    found = np.append(0, np.cumsum(ranking.unknown[::-1]))
-    false = np.append(0, np.cumsum(ranking.known[::-1]))
+    found = np.append(0, ranking.unknown_from())
+    false = np.append(0, ranking.known_from())
     gap = np.abs(found / found[-1] - tpr)
     nearest = len(gap) - 1 - int(np.argmin(gap[::-1]))
     above = max(nearest - 1, 0)  # what lies strictly above the threshold of that point

@@ -1,0 +1,150 @@
+"""Recipe: everything that decides the training of a classifier, as TOML files hold it.
+
+A file in ``recipes/`` is a data set; a table in it is the protocol of a paper, for some methods:
+
+```toml
+network = "classifier32"
+
+[arpl]
+paper = "Chen et al., TPAMI 2021"
+methods = ["softmax", "arpl"]
+epochs = 100
+batch = 64
+training = { lr = 0.1, milestones = [30, 60, 90] }
+options.arpl = { weight = 0.1 }
+```
+
+``training`` has the keys of `openset.training.Recipe`, with epochs in place of steps. Recipes are
+called by data set and method: ``mnist-openauc``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from openset.findings import UsageError
+from openset.plugins import lookup
+from openset.training.recipe import Recipe as Plan
+
+_IN_EPOCHS = ("warmup", "milestones")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Everything that decides a training, beside the data.
+
+    Attributes:
+        name: How a preset is asked for.
+        method: Name of a recognition method.
+        options: Options of the method.
+        network: Name of a network.
+        paper: Where the numbers come from.
+        differs: What is not as in the paper.
+        epochs: Passes over the samples.
+        batch: Samples of a step.
+        size: Height and width that pictures are resized to; 0 leaves them as they are.
+        shift: Largest shift of a picture in pixels, in each direction.
+        flip: Chance of a horizontal flip.
+        randaugment: Number and strength of RandAugment's operations, or nothing.
+        training: Keys of `openset.training.Recipe`; ``warmup`` and ``milestones`` in epochs.
+        seed: Of weights, order, augmentation and mixtures.
+    """
+
+    name: str = ""
+    method: str = "ce_plus"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    network: str = "classifier32"
+    paper: str = ""
+    differs: str = ""
+    epochs: int = 30
+    batch: int = 64
+    size: int = 0
+    shift: int = 0
+    flip: float = 0.0
+    randaugment: tuple[int, ...] = ()
+    training: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "randaugment", tuple(self.randaugment))
+        if self.epochs < 1 or self.batch < 2:
+            raise UsageError("a recipe needs at least one epoch, and two samples per batch")
+        if len(self.randaugment) not in (0, 2):
+            raise UsageError("randaugment is a number of operations and their strength")
+        for key in self.training:
+            lookup(dict.fromkeys(item.name for item in fields(Plan)), key, "key of training:")
+
+    @classmethod
+    def of(cls, source: str | Mapping[str, Any] | Recipe, **changes: Any) -> Recipe:
+        """A preset by name, or a mapping, with some keys changed.
+
+        Options and training are changed key by key.
+
+        >>> Recipe.of("mnist-arpl").training["milestones"]
+        [30, 60, 90]
+        >>> Recipe.of("mnist-openauc", options={"weight": 0.2}).options["weight"]
+        0.2
+        """
+        named = lookup(presets(), source, "recipe") if isinstance(source, str) else source
+        held = asdict(named) if isinstance(named, Recipe) else dict(named)
+        for key in (*held, *changes):
+            lookup({item.name: None for item in fields(cls)}, key, "key of a recipe:")
+        for key in ("options", "training"):
+            held[key] = {**held.get(key, {}), **changes.pop(key, {})}
+        return cls(**{**held, **changes})
+
+    def plan(self, samples: int) -> Plan:
+        """The steps of the one loop that trains, for so many samples."""
+        per_epoch = samples / self.batch
+        keys = dict(self.training)
+        if "milestones" in keys:
+            keys["milestones"] = [max(1, round(at * per_epoch)) for at in keys["milestones"]]
+        if "warmup" in keys:
+            keys["warmup"] = round(keys["warmup"] * per_epoch)
+        steps = max(1, round(self.epochs * per_epoch))
+        return Plan(**{"schedule": "cosine", **keys}, steps=steps, batch=self.batch, seed=self.seed)
+
+    def shortened(self, epochs: int) -> Recipe:
+        """The same recipe over fewer epochs; warm-up and milestones in proportion."""
+        share = epochs / self.epochs
+        keys = dict(self.training)
+        if "milestones" in keys:
+            keys["milestones"] = [at * share for at in keys["milestones"]]
+        if "warmup" in keys:
+            keys["warmup"] *= min(1.0, share)
+        return replace(self, epochs=epochs, training=keys)
+
+
+@cache
+def presets() -> Mapping[str, Recipe]:
+    """The recipes that come with the package, by name: data set and method."""
+    folder = files("openset.recognition") / "recipes"
+    paths = sorted((p for p in folder.iterdir() if p.name.endswith(".toml")), key=lambda p: p.name)
+    found: dict[str, Recipe] = {}
+    for path in paths:
+        data = path.name.removesuffix(".toml")
+        found |= {f"{data}-{one.method}": one for one in _in_file(data, path.read_text("utf-8"))}
+    return found
+
+
+def _in_file(data: str, text: str) -> list[Recipe]:
+    """The recipes of one data set: what stands before the tables is shared by them."""
+    content = tomllib.loads(text)
+    tables = {key: value for key, value in content.items() if "methods" in _table(value)}
+    shared = {key: value for key, value in content.items() if key not in tables}
+    found = []
+    for table in tables.values():
+        methods, options = table.pop("methods"), table.pop("options", {})
+        for name in methods:
+            keys = {**shared, **table, "options": options.get(name, {})}
+            found.append(Recipe(name=f"{data}-{name}", method=name, **keys))
+    return found
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,181 @@
+"""Steps: what every training goes through, whatever is trained.
+
+`openset.training.loop` does it with detectors, `openset.recognition.training` with classifiers: a
+model that gives losses on a batch, an optimiser with the recipe's rate, a running mean of weights,
+checkpoints and a log.
+
+Everything random at a step is drawn from a seed made of the recipe's seed, the step and the
+process; a checkpoint therefore needs weights, optimiser and step, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from openset.detectors import _weights
+from openset.detectors._processes import Processes
+from openset.detectors._torch import memory_guard
+from openset.training._average import Average
+from openset.training._folder import RunFolder
+from openset.training._log import Log, refuse_diverged
+from openset.training.recipe import Recipe
+
+_PRECISION = {"bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+class Trainable(Protocol):
+    """What can be trained: a module that is called with a batch and gives losses by name.
+
+    Attributes:
+        about: What it takes to build the model again, beside weights and labels.
+        labels: The classes.
+        network: What has the weights.
+    """
+
+    about: Mapping[str, Any]
+    labels: tuple[str, ...]
+    network: nn.Module
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+
+    def load_state(self, state: Mapping[str, Tensor], where: str) -> None:
+        """Take weights that were read from a file."""
+
+    def parameters(self) -> Iterable[nn.Parameter]:
+        """All weights."""
+
+
+@dataclass(eq=False)
+class State:
+    """All that changes from step to step."""
+
+    model: Any  # a Trainable, and a torch module: Python has no type for both
+    optimizer: torch.optim.Optimizer
+    scaler: torch.amp.GradScaler
+    average: Average | None
+    step: int = 0
+
+    @classmethod
+    def of(cls, recipe: Recipe, model: Trainable) -> State:
+        """Before the first step."""
+        average = Average(model.network, recipe.ema) if recipe.ema else None
+        scaled = recipe.precision == "float16"
+        scaler = torch.amp.GradScaler(model.device.type, enabled=scaled)
+        return cls(model, _optimizer(recipe, model), scaler, average)
+
+    def held(self) -> dict[str, Any]:
+        """What a checkpoint holds."""
+        return {
+            **_weights.identity(self.model),
+            "step": self.step,
+            "model": self.model.network.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scaler": self.scaler.state_dict(),
+            "average": None if self.average is None else self.average.state_dict(),
+        }
+
+    def restore(self, held: Mapping[str, Any], where: Path) -> None:
+        """Go on from a checkpoint."""
+        self.model.load_state(held["model"], str(where))
+        self.optimizer.load_state_dict(held["optimizer"])
+        self.scaler.load_state_dict(held["scaler"])
+        if self.average is not None:
+            self.average.load_state_dict(held["average"])
+        self.step = int(held["step"])
+
+    def finish(self) -> None:
+        """Give the model the weights that are kept: the running mean, if there is one."""
+        if self.average is not None:
+            self.model.network.load_state_dict(self.average.state)
+
+
+def advance(
+    state: State,
+    recipe: Recipe,
+    batches: Iterable[tuple[Any, ...]],
+    *,
+    among: Processes = Processes(),  # noqa: B008 - frozen
+    place: RunFolder | None = None,
+    log: Log | None = None,
+    every: tuple[int, int] = (500, 20),
+    stop: Callable[[], bool] | None = None,
+) -> None:
+    """Train on batches until the recipe's last step.
+
+    Args:
+        state: Where the training is; it is moved on.
+        recipe: How to train.
+        batches: What the model is called with at each step, from the state's on.
+        among: The processes.
+        place: Where checkpoints go; None keeps none.
+        log: Where losses go; None only refuses those that are not finite.
+        every: Steps between checkpoints, and between lines of the log.
+        stop: Asked after every step of a single process whether to end here, with a checkpoint.
+    """
+    share = among.share(recipe.batch)
+    model = among.wrapped(state.model, state.model.device)
+    model.train()
+    for batch in batches:
+        torch.manual_seed(_seed(recipe.seed, state.step, among.rank))
+        with memory_guard(share):
+            losses = _step(state, model, recipe, batch)
+        state.step += 1
+        last = state.step == recipe.steps or (stop is not None and among.count == 1 and stop())
+        if last or state.step % every[1] == 0:
+            log.add(state.step, losses) if log else refuse_diverged(losses, state.step)
+        if place and among.first and (last or state.step % every[0] == 0):
+            refuse_diverged(losses, state.step)
+            place.save(state.held())
+        if last:
+            return
+
+
+def _seed(seed: int, step: int, rank: int) -> int:
+    return int(np.random.SeedSequence((seed, step, rank)).generate_state(1, np.uint64)[0] >> 1)
+
+
+def _step(
+    state: State, model: nn.Module, recipe: Recipe, batch: tuple[Any, ...]
+) -> dict[str, Tensor]:
+    factor = recipe.factor(state.step)
+    for group in state.optimizer.param_groups:
+        group["lr"] = recipe.lr * group["factor"] * factor
+    half = _PRECISION.get(recipe.precision)
+    with torch.autocast(state.model.device.type, half, enabled=half is not None):
+        losses: dict[str, Tensor] = model(*batch)
+    total = torch.stack([loss.float() for loss in losses.values()]).sum()
+    state.optimizer.zero_grad(set_to_none=True)
+    state.scaler.scale(total).backward()
+    if recipe.clip:
+        state.scaler.unscale_(state.optimizer)
+        nn.utils.clip_grad_norm_(state.model.parameters(), recipe.clip)
+    state.scaler.step(state.optimizer)
+    state.scaler.update()
+    if state.average is not None:
+        state.average.update(state.model.network)
+    return {name: loss.detach() for name, loss in losses.items()}
+
+
+def _optimizer(recipe: Recipe, model: Any) -> torch.optim.Optimizer:
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for name, weight in model.named_parameters():
+        if weight.requires_grad:
+            factor = recipe.backbone_lr if ".backbone." in f".{name}" else 1.0
+            decay = recipe.weight_decay if weight.ndim > 1 else 0.0
+            groups.setdefault((factor, decay), []).append(weight)
+    listed = [
+        {"params": weights, "lr": recipe.lr * factor, "weight_decay": decay, "factor": factor}
+        for (factor, decay), weights in groups.items()
+    ]
+    if recipe.optimizer == "adamw":
+        return torch.optim.AdamW(listed)
+    return torch.optim.SGD(listed, lr=recipe.lr, momentum=recipe.momentum)

@@ -1,0 +1,31 @@
+"""The GPU example: it runs without a GPU, and where little more than torch is installed."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="the torch extra is not installed")
+EXAMPLE = Path(__file__).parents[2] / "examples" / "recognition_gpu.py"
+BLOCKED = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("msgspec", "polars", "torchvision", "PIL", "cyclopts"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Blocked())
+"""
+
+
+def test_a_trial_needs_little_more_than_torch():
+    settings = {"data": "digits", "folder": "", "methods": "openauc_hinge", "epochs": 1}
+    settings |= {"batch": 64, "lr": 0.05, "decay": 0.0, "shift": 1, "network": "classifier8"}
+    settings |= {"size": 8, "device": "cpu", "precision": "float32", "compiled": False}
+    code = f"{BLOCKED}\nimport json, runpy\nmain = runpy.run_path({str(EXAMPLE)!r})\n"
+    code += f"print(json.dumps(main['_trial']({settings!r}, 0)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    (row,) = json.loads(done.stdout)
+    assert (row["method"], row["trial"], row["pictures"]) == ("openauc_hinge", 0, 12 * 64)
+    assert 0 < row["openauc"] < 100

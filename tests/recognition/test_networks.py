@@ -1,0 +1,79 @@
+"""Networks: embeddings of the width they say, auxiliary batch norm, and timm where it is."""
+
+from types import SimpleNamespace
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the torch extra is not installed")
+
+from torch import nn  # noqa: E402
+
+from openset.findings import InputError, UsageError  # noqa: E402
+from openset.recognition.networks import NETWORKS, build_network, timm_models  # noqa: E402
+from openset.recognition.networks.auxiliary import doubled, false_pictures  # noqa: E402
+
+torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_networks_embed_small_pictures(network, channels):
+    body = build_network(network, channels)
+    assert body(torch.zeros(2, channels, 8, 8)).shape == (2, body.width)
+
+
+@pytest.mark.parametrize(("network", "count"), [("classifier32", 9), ("classifier8", 6)])
+def test_convolutions(network, count):
+    body = build_network(network, 3)
+    assert sum(isinstance(m, nn.Conv2d) for m in body.modules()) == count
+
+
+def test_classifier32_ends_at_four_pixels():
+    assert build_network("classifier32", 3).layers(torch.zeros(1, 3, 32, 32)).shape[2:] == (4, 4)
+
+
+@pytest.mark.parametrize(("network", "layers"), [("resnet18", 18), ("resnet50", 50)])
+def test_resnets_have_their_depth(network, layers):
+    body = build_network(network, 3)
+    found = [m for m in body.modules() if isinstance(m, nn.Conv2d)]
+    aside = [m for name, m in body.named_modules() if "shortcut.0" in name]
+    assert len(found) - len(aside) + 1 == layers  # and the last layer, which methods bring
+
+
+def test_a_misspelt_network_is_refused():
+    with pytest.raises(UsageError, match="classifier32"):
+        build_network("clasifier32", 1)
+
+
+def test_false_pictures_have_statistics_of_their_own():
+    body = doubled(build_network("classifier8", 1)).train()
+    held = {name: value.clone() for name, value in body.state_dict().items()}
+    with false_pictures(body):
+        body(torch.randn(8, 1, 8, 8))
+    moved = {name for name, value in body.state_dict().items() if not value.equal(held[name])}
+    assert moved
+    assert all(".aside." in name for name in moved)
+    body(torch.randn(8, 1, 8, 8))
+    moved = {name for name, value in body.state_dict().items() if not value.equal(held[name])}
+    assert any(".main." in name for name in moved)
+
+
+def test_timm_is_asked_for_where_it_is_missing(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    with pytest.raises(InputError, match="OS601"):
+        build_network("timm:resnet18", 3)
+
+
+def test_a_model_of_timm_is_a_network(monkeypatch):
+    def create_model(name, in_chans, num_classes, checkpoint_path):
+        assert (name, num_classes, checkpoint_path) == ("flat", 0, "")
+        model = nn.Sequential(nn.Flatten(), nn.Linear(in_chans * 64, 7))
+        model.num_features = 7
+        return model
+
+    fake = SimpleNamespace(create_model=create_model, list_models=lambda: ["flat"])
+    monkeypatch.setattr(timm_models, "_timm", lambda: fake)
+    body = build_network("timm:flat", 3)
+    assert body(torch.zeros(2, 3, 8, 8)).shape == (2, body.width) == (2, 7)
+    with pytest.raises(UsageError, match="Did you mean 'flat'"):
+        build_network("timm:flut", 3)

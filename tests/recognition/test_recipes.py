@@ -1,0 +1,94 @@
+"""Recipes: the published numbers, epochs as steps of the one loop, and augmentation."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="the torch extra is not installed")
+
+from openset.findings import UsageError  # noqa: E402
+from openset.recognition.augment import Augment  # noqa: E402
+from openset.recognition.data import left_out, open_split  # noqa: E402
+from openset.recognition.data import table as data_sets  # noqa: E402
+from openset.recognition.methods import table  # noqa: E402
+from openset.recognition.recipe import Recipe, presets  # noqa: E402
+
+every_recipe = pytest.mark.parametrize("name", presets())
+
+
+@every_recipe
+def test_a_recipe_is_of_a_data_set_and_a_method_with_its_options(name):
+    recipe = presets()[name]
+    data, _, method = name.rpartition("-")
+    assert data in data_sets()
+    assert recipe.method == method
+    assert recipe.paper
+    table()[method].build(4, 8, **recipe.options)
+    assert recipe.plan(1000).steps == round(recipe.epochs * 1000 / recipe.batch)
+
+
+def test_every_method_has_a_recipe_for_digits_and_mnist():
+    for data in ("digits", "mnist", "svhn", "cifar10", "cifar+10", "cifar+50", "tinyimagenet"):
+        assert {f"{data}-{method}" for method in table()} <= set(presets())
+
+
+def test_published_numbers():
+    arpl, strong = presets()["mnist-arpl"], presets()["svhn-ce_plus"]
+    assert (arpl.epochs, arpl.batch, arpl.training["lr"]) == (100, 64, 0.1)
+    assert (strong.epochs, strong.batch, strong.randaugment) == (600, 128, (1, 18))
+    assert presets()["tinyimagenet-ce_plus"].options["smoothing"] == 0.9
+    assert presets()["cub-openauc"].options["weight"] == 0.05
+
+
+def test_epochs_become_steps():
+    recipe = Recipe(epochs=10, batch=50, training={"warmup": 2, "milestones": [5, 8], "lr": 0.3})
+    plan = recipe.plan(500)
+    assert (plan.steps, plan.warmup, plan.milestones, plan.lr) == (100, 20, (50, 80), 0.3)
+    short = recipe.shortened(5).plan(500)
+    assert (short.steps, short.warmup, short.milestones) == (50, 10, (25, 40))
+
+
+def test_keys_that_are_not_there_are_refused():
+    for wrong in ({"epoch": 1}, {"training": {"lrr": 1}}, {"randaugment": [1]}, {"batch": 1}):
+        with pytest.raises(UsageError):
+            Recipe.of(wrong)
+
+
+def test_a_shift_moves_every_picture_on_its_own():
+    images = torch.zeros(64, 1, 8, 8, dtype=torch.uint8)
+    images[:, :, 4, 4] = 255
+    torch.manual_seed(0)
+    moved = Augment(shift=1)(images)
+    assert moved.shape == images.shape
+    assert (moved.amax(dim=(1, 2, 3)) == 1).all()
+    places = {tuple(picture.nonzero()[0].tolist()) for picture in (moved[:, 0] == 1)}
+    assert len(places) == 9
+
+
+def test_flips_and_scales():
+    images = torch.arange(4, dtype=torch.uint8).repeat(2, 1, 4, 1) * 85
+    plain, flipped = Augment()(images), Augment(flip=1.0)(images)
+    assert (plain.min(), plain.max()) == (-1, 1)
+    assert flipped.equal(plain.flip(3))
+
+
+def test_randaugment_changes_pictures():
+    pytest.importorskip("torchvision")
+    images = (torch.rand(6, 1, 8, 8) * 255).to(torch.uint8)
+    torch.manual_seed(0)
+    assert not Augment(randaugment=(2, 20))(images).equal(Augment()(images))
+
+
+def test_classes_that_are_left_out_are_unknown():
+    split = open_split("digits", trial=1)
+    inner = left_out(split, (1, 4))
+    assert inner.unknown == (split.known[1], split.known[4])
+    assert not set(inner.known) & set(inner.unknown)
+    total = len(inner.train.label) + len(inner.test.label) + len(inner.unknown_test.label)
+    assert total == len(split.train.label)
+    assert set(np.unique(inner.unknown_test.label)) == set(inner.unknown)
+    seen = {image.tobytes() for image in inner.train.images}
+    test = {image.tobytes() for image in split.test.images}
+    assert not seen & test
+    for wrong in ((), (0, 1, 2, 3, 4, 5), (6,)):
+        with pytest.raises(UsageError):
+            left_out(split, wrong)
