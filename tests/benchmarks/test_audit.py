@@ -178,6 +178,25 @@ def test_a_single_defect_is_found(defect, folder):
     assert all(check.count > 0 for check in wrong)
 
 
+def test_known_objects_that_an_out_of_distribution_set_hides(folder):
+    change(folder / "test-t1.json", lambda d: keep_boxes(d, "unknown"))
+    change(folder / BUNDLE, lambda d: d["splits"]["test-t1"].update(kind="ood"))
+    assert audit(of_folder(folder))["semantic_overlap"].verdict == "PASS"
+    change(folder / BUNDLE, lambda d: d["splits"]["test-t1"].update(dropped={"known": 2}))
+    found = audit(of_folder(folder))["semantic_overlap"]
+    [wrong] = [check for check in found.checks if check.verdict == "FAIL"]
+    assert (wrong.count, wrong.where) == (2, "test-t1")
+
+
+def test_a_test_of_known_objects_only(folder):
+    for name in ("test-t1", "test-t2"):
+        change(folder / f"{name}.json", lambda d: keep_boxes(d, "known"))
+        change(folder / BUNDLE, lambda d, name=name: d["splits"][name].update(kind="id"))
+    found = audit(of_folder(folder))["class_openness"]
+    [wrong] = [check for check in found.checks if check.verdict == "FAIL"]
+    assert wrong.what == "some test images hold unknown objects"
+
+
 def test_evidence_is_counted_and_exemplified(folder):
     change(folder / "val-t2.json", lambda d: (add_box(d, "zebra"), add_box(d, "zebra")))
     [wrong] = [
@@ -211,6 +230,16 @@ def test_the_same_picture_under_another_name(fake, source, target, folder, pictu
     )
 
 
+def test_the_same_picture_twice_in_one_stage(folder, pictures):
+    stage = sorted({name for part in of_folder(folder).of_stage("train") for name in part.lines})
+    copy_of(pictures, stage[0], stage[1])
+    found = audit(with_options(of_folder(folder), images=pictures))["data_specificity"]
+    [wrong] = [check for check in found.checks if check.verdict == "FAIL"]
+    assert (wrong.what, wrong.count) == ("no image is twice in a stage", 1)
+    smaller(pictures, stage[0], stage[1])  # frames of one scene are no defect
+    assert verdicts(folder, images=pictures)["data_specificity"] == "PASS"
+
+
 def test_flat_pictures_are_not_the_same(folder, pictures):
     for grey, name in ((10, "c2.jpg"), (200, "cz1.jpg")):
         Image.new("RGB", (50, 50), (grey, grey, grey)).save(pictures / name)
@@ -231,6 +260,11 @@ def test_pictures_that_are_missing_or_damaged(folder, pictures):
     assert verdicts(folder, images=pictures)["data_specificity"] == "UNKNOWN"
     (pictures / "cz1.jpg").write_bytes(b"no picture")
     assert verdicts(folder, images=pictures)["data_specificity"] == "FAIL"
+
+
+def test_a_folder_of_images_that_is_not_there(folder, tmp_path):
+    with pytest.raises(InputError, match="OS101"):
+        with_options(of_folder(folder), images=tmp_path / "nowhere")
 
 
 def test_near_finds_all_pairs_and_no_other():
@@ -366,6 +400,22 @@ def test_published_lists_without_annotations(tmp_path):
     assert found()["label_integrity"] == "FAIL"
     (tmp_path / "test.txt").write_text("a3\na4\n")
     assert found()["class_openness"] == "FAIL"
+
+
+def test_what_published_lists_are_said_to_show(tmp_path):
+    for name in ("train", "test", "val"):
+        (tmp_path / f"{name}.txt").write_text(f"b{len(name)}{name[0] == 'v':d}\n")
+
+    def found(kind, boxes):
+        val = '[splits.val]\nkind = "val"\nsource = "b"\nselect = [{ listed = "val.txt" }]\n'
+        text = f"{LISTS}{val}".replace(f'kind = "{kind}"\n', f'kind = "{kind}"\nboxes = {boxes}\n')
+        (tmp_path / "lists.toml").write_text(text.replace("ids = 'b\\d'", "ids = 'b\\d+'"))
+        return audit(of_lists(str(tmp_path / "lists.toml"), tmp_path))
+
+    assert found("val", ["known"])["annotation_specificity"].verdict == "PASS"
+    assert found("val", ["known", "unknown"])["annotation_specificity"].verdict == "FAIL"
+    assert found("train", ["new"])["class_openness"].verdict == "UNKNOWN"
+    assert found("train", ["new", "unknown"])["class_openness"].verdict == "FAIL"
 
 
 def test_folders_that_are_no_benchmark(folder, tmp_path):

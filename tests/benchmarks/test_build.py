@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -155,7 +156,20 @@ def test_after_an_error_nothing_is_left(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(building, "write_truth", full)
-    with pytest.raises(InputError, match="No space left"):
+    with pytest.raises(InputError, match="No space left") as caught:
+        build(path, tmp_path, tmp_path / "out")
+    assert "full disk" in caught.value.findings[0].cause
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["all.json", "clean.toml"]
+
+
+def test_a_disk_that_is_full_from_the_start(tmp_path, monkeypatch):
+    path = clean(tmp_path)
+
+    def full(self, *arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(InputError, match="OS102"):
         build(path, tmp_path, tmp_path / "out")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["all.json", "clean.toml"]
 

@@ -11,7 +11,9 @@ from small import write_coco
 
 import openset
 from openset.benchmarks import files, load
+from openset.benchmarks.auditing import audit
 from openset.benchmarks.building import build
+from openset.benchmarks.bundle import of_folder
 from openset.benchmarks.pool import Universe, expanded, image_names
 from openset.benchmarks.roles import resolve, spelling
 from openset.findings import InputError
@@ -249,7 +251,8 @@ def test_vos_and_fmiyc_on_voc(voc_and_coco):
     assert list(held(out, "near")) == twelve(102, 1)
 
 
-def test_vos_and_fmiyc_on_bdd(voc_and_coco):
+def write_bdd(folder):
+    """Labels of BDD100K: one box an image, and a lane."""
     box = {"x1": 10, "y1": 20, "x2": 30, "y2": 60}
     names = ("car", "rider", "traffic sign", "motor")
     records = [
@@ -259,7 +262,11 @@ def test_vos_and_fmiyc_on_bdd(voc_and_coco):
         )
     ]
     for part in ("train", "val"):
-        (voc_and_coco / f"bdd100k_labels_images_{part}.json").write_text(json.dumps(records))
+        (folder / f"bdd100k_labels_images_{part}.json").write_text(json.dumps(records))
+
+
+def test_vos_and_fmiyc_on_bdd(voc_and_coco):
+    write_bdd(voc_and_coco)
     out = build("vos-bdd", voc_and_coco, voc_and_coco / "vos").folder
     assert held(out, "id")["3"] == ["motorcycle"]
     assert openset.read(out / "id.json").box[0].tolist() == [10, 20, 20, 40]
@@ -285,6 +292,41 @@ def open_images(folder, parts, names):
                 for label in labels:
                     corners = (0.25, 0.5, 0.125, 0.75)
                     writer.writerow([image, "x", codes[label], 1, *corners, 0, int(label == "Bus")])
+
+
+def test_vos_and_fmiyc_on_open_images(voc_and_coco):
+    lists = load("fmiyc-voc:openimages").lists
+    named = [*lists["removed-openimages"], *lists["near-openimages"]]
+    names = [*named, "Cattle", "Kitchen & dining room table", "Tree", *VOC]
+    images = {
+        "aa": ["Fox"], "bb": ["Dog", "Tree"], "cc": ["Tree"], "dd": ["Tree", "Woman"],
+        "ee": ["Cattle"], "ff": ["Tree", "Tree"], "zz": names,
+    }  # fmt: skip
+    open_images(voc_and_coco, {"oidv6-train-annotations-bbox.csv": images}, names)
+    listed = {"vos_openimages": "abcde", "fmiyc_openimages_near": "a", "fmiyc_openimages_far": "f"}
+    for name, ids in listed.items():
+        (voc_and_coco / f"{name}.txt").write_text("".join(f"{one * 2}\n" for one in ids))
+    out = build("vos-voc:openimages", voc_and_coco, voc_and_coco / "vos").folder
+    assert list(held(out, "ood-openimages")) == ["aa", "bb", "cc", "dd", "ee"]
+    built = build("fmiyc-voc:openimages", voc_and_coco, voc_and_coco / "rule")
+    assert held(built.folder, "near") == {"aa": ["Fox"], "bb": ["Tree"]}
+    assert held(built.folder, "far") == {"cc": ["Tree"], "ee": []}  # a woman is removed, a cow not
+    assert built.manifest["splits"]["near"]["dropped"] == {"known": 1}  # a dog
+    found = audit(of_folder(built.folder), ["semantic_overlap"])["semantic_overlap"]
+    assert {check.where for check in found.checks if check.verdict == "FAIL"} == {"near", "far"}
+    built = build("fmiyc-voc:openimages-lists", voc_and_coco, voc_and_coco / "lists")
+    assert list(held(built.folder, "far")) == ["ff"]
+    assert "1 images in place of 908" in str([f.message for f in built.findings])
+
+
+def test_fmiyc_on_open_images_for_bdd(tmp_path):
+    write_bdd(tmp_path)
+    names = [*load("fmiyc-bdd").lists["people"], "Car", "Tree"]
+    images = {"aa": ["Tree"], "bb": ["Tree", "Human hand"], "cc": ["Car"], "zz": names}
+    open_images(tmp_path, {"oidv6-train-annotations-bbox.csv": images}, names)
+    (tmp_path / "vos_openimages.txt").write_text("aa\nbb\ncc\n")
+    out = build("fmiyc-bdd:openimages", tmp_path, tmp_path / "out").folder
+    assert held(out, "farther") == {"aa": ["Tree"], "cc": []}  # cars stay, without their boxes
 
 
 def test_osod3_on_open_images(tmp_path):

@@ -94,3 +94,16 @@ def test_classes_of_osod3_are_leaves_of_the_hierarchy(official, name):
     other = {label: group[1] for group in benchmark.synonyms for label in group}
     listed = {other.get(k, k) for split in benchmark.lists.values() for k in split}
     assert listed == set(taxonomy.leaves(name))
+
+
+@pytest.mark.parametrize("name", ["fmiyc-voc", "fmiyc-bdd"])
+def test_lists_of_fmiyc_are_labels_of_open_images(official, name):
+    import csv
+
+    from openset.benchmarks import load
+
+    with (official / "openimages" / "class-descriptions-boxable.csv").open() as stream:
+        labels = {row[1] for row in csv.reader(stream)}
+    lists = {k: v for k, v in load(name).lists.items() if k.endswith("openimages") or k == "people"}
+    assert lists
+    assert {label for chosen in lists.values() for label in chosen} <= labels

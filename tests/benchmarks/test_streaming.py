@@ -63,6 +63,18 @@ def test_the_same_boxes_as_the_format(boxes, sized):
     assert len(some.images) == len({row[0] for row in rows(some)})
 
 
+def test_all_boxes_of_listed_images(boxes):
+    (boxes / "one.txt").write_text("0003\n0007\n")
+    (boxes / "two.txt").write_text("0041\n")
+    names = {"descriptions": boxes / "names.csv"}
+    lists = [boxes / "one.txt", boxes / "two.txt"]
+    some = read_boxes(boxes / "boxes.csv", ["Bee"], SPELLING, images=lists, **names)
+    whole = rows(read_annotations(boxes / "boxes.csv", **names))
+    named = {"Ant", "Bee", "Cat", "Dog", "Elk"}
+    assert rows(some) == [r for r in whole if r[0] in ("0003", "0007", "0041") and r[1] in named]
+    assert some.labels == ("Ant", "Bee", "Cat", "Dog", "Elk")
+
+
 def test_compressed_files(boxes):
     packed = boxes / "boxes.csv.gz"
     packed.write_bytes(gzip.compress((boxes / "boxes.csv").read_bytes()))

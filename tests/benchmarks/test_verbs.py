@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 from small import clean, held, write_coco
@@ -79,11 +80,23 @@ def test_fetch_says_what_is_missing(openset, tmp_path):
 
 def test_fetch_checks_bytes(openset, tmp_path):
     path = clean(tmp_path)
-    assert openset("fetch", "clean.toml")[0] == 0
+    code, out, _ = openset("fetch", "clean.toml")
+    assert (code, "checksum: not verified: none is known" in out) == (0, True)
     path.write_text(path.read_text().replace("labels = [", f'sha256 = "{"0" * 64}"\nlabels = ['))
     code, out, _ = openset("fetch", "clean.toml")
     assert code == 1
     assert "wrong   all.json" in out
+    assert "checksum:" not in out
+    right = hashlib.sha256((tmp_path / "all.json").read_bytes()).hexdigest()
+    path.write_text(path.read_text().replace("0" * 64, right))
+    code, out, _ = openset("fetch", "clean.toml")
+    assert (code, "checksum: verified" in out) == (0, True)
+
+
+def test_fetch_asks_only_for_what_a_variant_uses(openset, tmp_path):
+    asked = {name: openset("fetch", name)[1] for name in ("fmiyc-voc", "fmiyc-voc:openimages")}
+    for file in ("oidv6-train-annotations-bbox.csv", "class-descriptions-boxable.csv"):
+        assert [f"missing {file}" in out for out in asked.values()] == [False, True]
 
 
 WORLD = """

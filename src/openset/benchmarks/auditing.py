@@ -7,11 +7,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from openset import __version__
 from openset.benchmarks.bundle import Bundle
-from openset.benchmarks.principles import Check, Verdict, principles
+from openset.benchmarks.principles import Check, Principle, Verdict, principles
+from openset.findings import refuse
 from openset.plugins import lookup
 from openset.render import Table
 
+SCHEMA = "openset.audit/1"
 _ORDER = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.PASS)
 
 
@@ -19,9 +22,18 @@ _ORDER = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.PASS)
 class Judgement:
     """A principle and what its checks found."""
 
-    name: str
-    title: str
+    principle: Principle
     checks: tuple[Check, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the principle."""
+        return self.principle.name
+
+    @property
+    def title(self) -> str:
+        """The principle in a few words."""
+        return self.principle.title
 
     @property
     def verdict(self) -> Verdict:
@@ -60,13 +72,7 @@ class Audit:
         return {
             "benchmark": self.benchmark,
             "passed": self.passed,
-            "principles": {
-                one.name: {
-                    "verdict": one.verdict.value,
-                    "checks": [asdict(check) for check in one.checks],
-                }
-                for one in self.judgements
-            },
+            "principles": {one.name: _document(one) for one in self.judgements},
         }
 
 
@@ -79,7 +85,7 @@ def audit(bundle: Bundle, only: Sequence[str] = ()) -> Audit:
     """
     table = principles()
     chosen = [lookup(table, name, "principle") for name in only] or list(table.values())
-    found = [Judgement(one.name, one.title, tuple(one.check(bundle))) for one in chosen]
+    found = [Judgement(one, tuple(one.check(bundle))) for one in chosen]
     return Audit(bundle.name, tuple(found))
 
 
@@ -97,6 +103,8 @@ def with_options(
     from openset.benchmarks.unlabelled import read_second
 
     if images is not None:
+        if not images.is_dir():
+            raise refuse("OS101", f"no such folder of images: {images}")
         bundle = replace(bundle, images=images)
     if pretraining is not None:
         bundle = replace(bundle, pretraining=tuple(pretraining))
@@ -140,12 +148,30 @@ def page(audits: Sequence[Audit], *, lists: bool) -> str:
     return "\n".join([*lines, ""])
 
 
-def _merged(checks: Iterable[Check]) -> list[Check]:
-    """Checks that say the same of several splits, as one."""
+def documents(audits: Iterable[Audit]) -> dict[str, Any]:
+    """Audits as JSON of a versioned schema, which `openset report --audit` reads."""
+    found = [one.document() for one in audits]
+    return {"schema": SCHEMA, "version": __version__, "audits": found}
+
+
+def _grouped(checks: Iterable[Check]) -> dict[Check, list[str]]:
+    """Checks that say the same of several splits, as one, with these splits."""
     found: dict[Check, list[str]] = {}
     for check in checks:
-        found.setdefault(replace(check, where=""), []).append(check.where)
-    return [replace(check, where=", ".join(filter(None, where))) for check, where in found.items()]
+        places = found.setdefault(replace(check, where=""), [])
+        places += [check.where] if check.where else []
+    return found
+
+
+def _merged(checks: Iterable[Check]) -> list[Check]:
+    return [replace(one, where=", ".join(where)) for one, where in _grouped(checks).items()]
+
+
+def _document(one: Judgement) -> dict[str, Any]:
+    about = one.principle
+    checks = [asdict(check) | {"where": where} for check, where in _grouped(one.checks).items()]
+    said = {"title": about.title, "asks": about.summary, "fix": about.fix}
+    return {"verdict": one.verdict.value, **said, "checks": checks}
 
 
 def _question(check: Check) -> str:
@@ -159,6 +185,8 @@ def _text(one: Judgement) -> str:
             lines.append(f"  {check.verdict.value:<8}{_question(check)}: {check.said}")
             if check.examples:
                 lines.append(f"  {'':<8}first: {'; '.join(check.examples)}")
+    if one.verdict is Verdict.FAIL:
+        lines.append(f"  fix: {one.principle.fix}")
     return "\n".join(lines)
 
 
@@ -178,4 +206,6 @@ def _details(one: Judgement) -> str:
         first = f" First: {', '.join(f'`{example}`' for example in check.examples)}."
         tail = first if check.examples else ""
         lines.append(f"- {check.verdict.value}: {_question(check)}: {check.said}.{tail}")
+    if one.verdict is Verdict.FAIL:
+        lines += ["", f"Fix: {one.principle.fix}"]
     return "\n".join([*lines, ""])

@@ -39,6 +39,7 @@ from openset.benchmarks.rules import select
 from openset.benchmarks.rules.listed import find_list
 from openset.benchmarks.writing import write_truth
 from openset.findings import Finding, InputError, refuse
+from openset.formats._files import unwritable
 from openset.tables import Annotations, Vocabulary
 
 Say = Callable[[str], None]
@@ -101,7 +102,7 @@ def build(
     except (InputError, OSError) as error:
         shutil.rmtree(job.work, ignore_errors=True)
         if isinstance(error, OSError):
-            raise refuse("OS102", f"cannot write {out}: {error}") from error
+            raise unwritable(out, error) from error
         raise
     return Built(out, manifest, differences(manifest))
 
@@ -147,7 +148,8 @@ def _workshop(out: Path, identity: dict[str, Any]) -> Path:
             work.mkdir(parents=True)
             mark.write_text(text, "utf-8")
     except OSError as error:
-        raise refuse("OS102", f"cannot write {out}: {error}") from error
+        shutil.rmtree(work, ignore_errors=True)
+        raise unwritable(out, error) from error
     return work
 
 

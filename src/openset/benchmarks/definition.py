@@ -49,6 +49,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         labels: The labels that its annotators looked for, if the file may not list them all.
         ids: A regular expression that its image ids match, to tell sources apart in image lists.
         used_only: Read only boxes of the listed labels (for files of many million rows).
+        images: Read only images of these lists (for files of many million rows).
         url: Where it can be had.
         licence: Under which terms.
         sha256: Of the file.
@@ -63,6 +64,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     labels: list[str] = []
     ids: str = ""
     used_only: bool = False
+    images: list[str] = []
     url: str = ""
     licence: str = ""
     sha256: str = ""

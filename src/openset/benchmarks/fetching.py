@@ -46,10 +46,17 @@ class Item:
     source: Source
     why: str = ""
 
+    @property
+    def checksum(self) -> str:
+        """What is known of its bytes; nothing is said of what is absent or wrong."""
+        if self.state is not State.THERE:
+            return ""
+        return "verified" if self.source.sha256 else "not verified: none is known"
+
 
 def look(benchmark: Benchmark, folder: Path) -> list[Item]:
     """Every source of a benchmark, and whether it is there with the right bytes."""
-    return [_item(name, source, folder) for name, source in benchmark.sources.items()]
+    return [_item(name, source, folder) for name, source in files.needed(benchmark).items()]
 
 
 def _item(name: str, source: Source, folder: Path) -> Item:

@@ -9,6 +9,7 @@ so all are found by sorting. A flat sky and a flat wall share a hash, too: a pai
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -65,7 +66,7 @@ class Gathered:
         return len(self.stages[one] | self.stages[other]) > 1
 
 
-def gather(bundle: Bundle, workers: int = 2) -> Gathered:
+def gather(bundle: Bundle) -> Gathered:
     """Read all images of a bundle, each once."""
     assert bundle.images is not None
     stages: dict[str, set[str]] = {}
@@ -74,7 +75,7 @@ def gather(bundle: Bundle, workers: int = 2) -> Gathered:
             stages.setdefault(name, set()).add(part.stage)
     paths = {name: _file(bundle.images, name) for name in stages}
     there = [name for name, path in paths.items() if path is not None]
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # decoding lets other threads run
         prints = list(pool.map(lambda name: fingerprint(paths[name]), there))
     read = [(name, one) for name, one in zip(there, prints, strict=True) if one is not None]
     return Gathered(

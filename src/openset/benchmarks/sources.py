@@ -41,8 +41,9 @@ def locate(benchmark: Benchmark, folder: Path | None) -> dict[str, Path]:
             lost.append(f"{name}: {' or '.join(source.path)}")
         else:
             found[name] = path
-        files = [v for k, v in source.options.items() if k in _FILES]
-        lost += [f"{name}: {file}" for file in files if not (folder / file).is_file()]
+        lost += [
+            f"{name}: {file}" for file in _option_files(source) if not (folder / file).is_file()
+        ]
     if lost:
         raise refuse(
             "OS902",
@@ -51,6 +52,23 @@ def locate(benchmark: Benchmark, folder: Path | None) -> dict[str, Path]:
             example="; ".join(lost[:8]),
         )
     return found
+
+
+def needed(benchmark: Benchmark) -> dict[str, Source]:
+    """The sources that splits are made from, and those whose files these name; else all."""
+    names = used(benchmark) or tuple(benchmark.sources)
+    chosen = [benchmark.sources[name] for name in names]
+    files = {file for source in chosen for file in _option_files(source)}
+    return {
+        name: source
+        for name, source in benchmark.sources.items()
+        if name in names or files & set(source.path)
+    }
+
+
+def _option_files(source: Source) -> list[str]:
+    """The files that a source names beside its own."""
+    return [v for k, v in source.options.items() if k in _FILES] + source.images
 
 
 def used(benchmark: Benchmark) -> tuple[str, ...]:
@@ -105,10 +123,11 @@ def read(
         return own(path, **options)
     if path.suffix == ".csv" or path.name.endswith(".csv.gz"):
         options |= {k: folder / v for k, v in source.options.items() if k in _FILES}
-        if source.used_only:
+        if source.used_only or source.images:
             from openset.benchmarks.streaming import read_boxes
 
-            return read_boxes(path, wanted, spelling, **options)
+            lists = [folder / name for name in source.images]
+            return read_boxes(path, wanted, spelling, images=lists, **options)
     elif not path.is_dir():
         options.pop("split", None)  # a folder has several splits, a file is one
         return read_annotations(path)
@@ -117,7 +136,7 @@ def read(
 
 def taxonomy(benchmark: Benchmark, folder: Path) -> Taxonomy:
     """The hierarchy that a source states, by names of labels."""
-    for source in benchmark.sources.values():
+    for source in needed(benchmark).values():
         if "hierarchy" in source.options:
             names = source.options.get("descriptions")
             return of_open_images(folder / source.options["hierarchy"], names and folder / names)

@@ -1,14 +1,14 @@
-"""Streaming: the boxes of some labels out of a CSV of Open Images with many million rows.
+"""Streaming: some boxes out of a CSV of Open Images with many million rows.
 
-The file is scanned in batches and only rows of wanted labels are kept, so that memory grows with
-what a benchmark uses and not with the file. Images none of whose boxes are wanted are not listed.
-Not for rules about images without boxes, or about all labels of an image: those read the whole file
-(see `openset.formats.openimages`).
+The file is scanned in batches and only rows of wanted labels, or of listed images, are kept, so
+that memory grows with what a benchmark uses and not with the file. Images none of whose boxes are
+wanted are not listed. Not for rules about images without boxes, nor about all labels of images that
+no list names: those read the whole file (see `openset.formats.openimages`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +32,22 @@ def read_boxes(
     descriptions: Path | None = None,
     hierarchy: Path | None = None,
     sizes: Path | None = None,
+    images: Sequence[Path] = (),
 ) -> Annotations:
-    """Boxes of the wanted labels, by name; images are 1 x 1 unless `sizes` says more."""
+    """Boxes of the wanted labels, by name; of the `images` that files list, if any are given.
+
+    For listed images all labels that `descriptions` names are wanted. Images are 1 x 1 unless
+    `sizes` says more.
+    """
     names = {} if descriptions is None else read_descriptions(descriptions)
     parents = {} if hierarchy is None else read_hierarchy(hierarchy)
-    codes = _codes(wanted, names, spelling)
-    columns = _rows(path, codes)
-    images, image = _images(columns.pop("ImageID"))
-    size = _sizes(sizes, images)
+    codes = sorted(names) if names and images else _codes(wanted, names, spelling)
+    columns = _rows(path, codes, _listed(images))
+    ids, image = _images(columns.pop("ImageID"))
+    size = _sizes(sizes, ids)
     group = columns.pop("IsGroupOf", None)
     return Annotations(
-        images=Images(images, None, size[:, 0], size[:, 1]),
+        images=Images(ids, None, size[:, 0], size[:, 1]),
         labels=tuple(names.get(code, code) for code in codes),
         image=image,
         label=columns.pop("LabelName").to_physical().to_numpy().astype(np.int32),
@@ -76,8 +81,14 @@ def _codes(wanted: Iterable[str], names: Mapping[str, str], spelling: Vocabulary
     return sorted(by_name[spelling.key(name)] for name in listed)
 
 
-def _rows(path: Path, codes: list[str]) -> dict[str, Any]:
-    """The columns of the rows of some labels, in the order of the file."""
+def _listed(files: Sequence[Path]) -> list[str]:
+    from openset.benchmarks.rules.listed import read_list
+
+    return [line for file in files for line in read_list(file)]
+
+
+def _rows(path: Path, codes: list[str], images: list[str]) -> dict[str, Any]:
+    """The columns of the rows of some labels, and images, in the order of the file."""
     import polars as pl
 
     types: dict[str, Any] = dict.fromkeys(_CORNERS, pl.Float64)
@@ -89,6 +100,8 @@ def _rows(path: Path, codes: list[str]) -> dict[str, Any]:
             raise refuse("OS107", f"{path} has no column {lost[0]!r}", example=f"{there[:12]}")
         columns = [name for name in types if name in there]
         rows = scan.filter(pl.col("LabelName").is_in(codes)).select(columns)
+        if images:
+            rows = rows.filter(pl.col("ImageID").is_in(images))
         # As an enumeration: fourteen million texts would be most of the memory.
         rows = rows.with_columns(pl.col("LabelName").cast(pl.Enum(codes)))
         frame = rows.collect(engine="streaming")

@@ -56,7 +56,7 @@ def audit(
         descriptions: Its class-descriptions-boxable.csv.
         second: Another annotation of the test images, or detections: what is left unlabelled?
         only: Principles to check, if not all.
-        out: Write the whole audit to a Markdown file.
+        out: Write the whole audit to a file: .json, for openset report --audit, or .md.
         output: How to speak.
     """
     files: dict[Kind, list[Path] | None] = {"train": train, "val": val, "test": test, "ood": ood}
@@ -126,8 +126,14 @@ def _bundles(
 
 
 def _write(found: Sequence[Audit], out: Path, *, lists: bool) -> None:
-    from openset.benchmarks.auditing import page
+    import json
+
+    from openset.benchmarks.auditing import documents, page
     from openset.formats._files import replacing
 
+    if out.suffix == ".json":
+        text = json.dumps(documents(found), indent=1) + "\n"
+    else:
+        text = page(found, lists=lists)
     with replacing(out, folder=False) as target:
-        target.write_text(page(found, lists=lists), "utf-8")
+        target.write_text(text, "utf-8")

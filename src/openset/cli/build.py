@@ -1,4 +1,4 @@
-"""build: a benchmark from official annotation files."""
+"""build: a benchmark from official annotation files, or a world from a seed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Output
+from openset.findings import UsageError
 
 if TYPE_CHECKING:
     from openset.benchmarks.building import Built
@@ -23,6 +24,7 @@ def build(
     *,
     source: Path | None = None,
     out: Annotated[Path, Parameter(name=("--out", "-o"))],
+    option: list[str] | None = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Build a benchmark from official annotation files; exit 1 if counts are not as published.
@@ -31,11 +33,20 @@ def build(
     `openset list benchmarks` and `openset fetch`.
 
     Args:
-        benchmark: A name such as owod or osod3-animal:split1, or a TOML file of your own.
+        benchmark: A name such as owod or osod3-animal:split1, or a TOML file of your own; or
+            digits, a world with images of its own.
         source: The folder with the official files, if it is made from any.
         out: The folder to make.
+        option: A parameter of the world, as name=value, such as images=50000 or seed=1.
         output: How to speak.
     """
+    from openset.cli._inputs import option_pairs
+    from openset.cli._worlds import is_world, made
+
+    if source is None and is_world(benchmark):
+        return made(benchmark, out, option_pairs(option), output)
+    if option:
+        raise UsageError(f"--option belongs to a world, and {benchmark} is made from files")
     from openset.benchmarks import building, definition
     from openset.benchmarks.sources import used
 

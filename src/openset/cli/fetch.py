@@ -59,7 +59,7 @@ def _text(defined: Benchmark, items: Sequence[Item], out: Path, *, whole: bool) 
     for item in items:
         lines.append(f"{item.state.value:<8}{item.path}")
         rows = {"why": item.why, "from": item.source.url, "licence": item.source.licence}
-        rows["note"] = item.source.note
+        rows |= {"checksum": item.checksum, "note": item.source.note}
         lines += [f"        {key}: {value}" for key, value in rows.items() if value]
     if not items:
         lines.append("it needs no files")
@@ -77,6 +77,7 @@ def _document(defined: Benchmark, items: Sequence[Item]) -> dict[str, Any]:
         "issues": list(defined.issues),
         "sources": {
             item.name: {"path": str(item.path), "state": item.state.value, "why": item.why}
+            | {"checksum": item.checksum}
             | {key: getattr(item.source, key) for key in keys}
             for item in items
         },

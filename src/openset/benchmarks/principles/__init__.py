@@ -63,12 +63,14 @@ class Principle:
         name: How it is asked for.
         title: A few words.
         order: Place in reports.
+        fix: What to do where it is broken.
         check: The function.
     """
 
     name: str
     title: str
     order: int
+    fix: str
     check: Checker
 
     @property
@@ -77,9 +79,9 @@ class Principle:
         return (self.check.__doc__ or "").strip().partition("\n")[0]
 
 
-def principle(name: str, title: str, order: int) -> Callable[[Checker], Checker]:
-    """Make a function a principle, under a name."""
-    return lambda check: tag("principle", Principle(name, title, order, check))(check)
+def principle(name: str, title: str, order: int, *, fix: str) -> Callable[[Checker], Checker]:
+    """Make a function a principle, under a name, with what to do where it is broken."""
+    return lambda check: tag("principle", Principle(name, title, order, fix, check))(check)
 
 
 def principles() -> Mapping[str, Principle]:

@@ -14,7 +14,13 @@ _STAGE = {"train": "training", "finetune": "fine-tuning", "val": "validation"}
 _ALLOWED = {"train": ("new",), "finetune": ("known",), "val": ("known",)}
 
 
-@principle("annotation_specificity", "Annotation specificity", 3)
+@principle(
+    "annotation_specificity",
+    "Annotation specificity",
+    3,
+    fix="Show new classes in training and known ones in validation (`boxes` of a split), and "
+    "state in a test file the roles of its task.",
+)
 def annotation_specificity(bundle: Bundle) -> Iterable[Check]:
     """Training shows boxes of new classes only, validation and fine-tuning of known ones only."""
     for part in bundle.parts:

@@ -18,7 +18,13 @@ _OPEN = "some test images hold unknown objects"
 _TAUGHT = "training images show no box of an unknown class"
 
 
-@principle("class_openness", "Class openness", 1)
+@principle(
+    "class_openness",
+    "Class openness",
+    1,
+    fix="Keep every class in one list, show known classes only in training, and test on images of"
+    " known and of unknown objects.",
+)
 def class_openness(bundle: Bundle) -> Iterable[Check]:
     """Known and unknown classes are apart, the test has both, and only known ones are taught."""
     both = [(name, *where) for name, *where in overlaps(bundle.roles) if "unknown" in where]

@@ -11,7 +11,13 @@ from openset.benchmarks.principles import Check, failed, note, of_split, passed,
 _STAGES = ("train", "val", "test")
 
 
-@principle("data_specificity", "Data specificity", 5)
+@principle(
+    "data_specificity",
+    "Data specificity",
+    5,
+    fix="Leave out of training and validation what is tested (`not_in`), and name every image "
+    "once.",
+)
 def data_specificity(bundle: Bundle) -> Iterable[Check]:
     """Training, validation and test share no image, and no image is twice in one of them."""
     for part in bundle.parts:

@@ -17,7 +17,13 @@ from openset.benchmarks.principles import Check, failed, note, of_split, passed,
 from openset.tables.vocabulary import Role
 
 
-@principle("label_integrity", "Label integrity", 4)
+@principle(
+    "label_integrity",
+    "Label integrity",
+    4,
+    fix="Test on images of sources whose annotators looked for every class, and leave out images "
+    "that nobody annotated.",
+)
 def label_integrity(bundle: Bundle) -> Iterable[Check]:
     """Test images are annotated, all of them with all classes."""
     for part in bundle.of_stage("test"):

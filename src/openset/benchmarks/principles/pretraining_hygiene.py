@@ -21,7 +21,13 @@ from openset.tables.vocabulary import Role, normal
 _WHAT = "detectors were not trained on unknown classes before"
 
 
-@principle("pretraining_hygiene", "Pretraining hygiene", 6)
+@principle(
+    "pretraining_hygiene",
+    "Pretraining hygiene",
+    6,
+    fix="Start from weights that never saw a box of these classes (ImageNet's, or none), or take "
+    "the classes off the unknown ones.",
+)
 def pretraining_hygiene(bundle: Bundle) -> Iterable[Check]:
     """Data sets of pretraining do not show boxes of classes that are unknown here."""
     if bundle.pretraining is None:

@@ -23,7 +23,13 @@ from openset.tables.vocabulary import Role, is_unknown_spelling
 _WHAT = "no unknown class is a known one under another name"
 
 
-@principle("semantic_overlap", "Semantic non-overlap", 7)
+@principle(
+    "semantic_overlap",
+    "Semantic non-overlap",
+    7,
+    fix="Ignore these labels (`classes.ignored`) or make them `synonyms` of the known class; keep"
+    " images with known objects out of an out-of-distribution set (`without`).",
+)
 def semantic_overlap(bundle: Bundle) -> Iterable[Check]:
     """No unknown label is a synonym, a kind, a part or a super-class of a known one."""
     for task in range(1, len(bundle.roles.tasks) + 1):

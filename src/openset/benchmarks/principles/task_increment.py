@@ -15,7 +15,13 @@ _BEFORE = "a class is unknown until it is taught"
 _SHOWN = "training images of a task show each of its classes"
 
 
-@principle("task_increment", "Task increment", 2)
+@principle(
+    "task_increment",
+    "Task increment",
+    2,
+    fix="Introduce every class in one task, leave it unknown before, and train that task on "
+    "images that show it.",
+)
 def task_increment(bundle: Bundle) -> Iterable[Check]:
     """Known classes grow from task to task, by classes that were unknown before."""
     tasks = bundle.roles.tasks
