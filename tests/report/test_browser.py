@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -13,6 +14,9 @@ from report_runs import hostile, run
 
 from openset.render import Table
 from openset.report import operating_flow, write
+from openset.report.absorption import absorption
+from openset.report.breakdown import breakdown
+from openset.report.gallery import KINDS, choose
 from openset.report.model import models_of
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.annotations import Images
@@ -191,7 +195,9 @@ def test_nonsense_in_the_hash_is_harmless(browser, file):
 
 
 def test_a_number_of_where_unknowns_go_opens_its_examples(opened):
-    cell = opened.page.query_selector("[data-cell-model='0'][data-cell-column^='-']")
+    opened.page.locator("#absorption").scroll_into_view_if_needed()
+    opened.page.wait_for_selector("[data-cell-label]")
+    cell = opened.page.query_selector("[data-cell-model='0'][data-cell-kind='unknown-as-known']")
     label, called = (cell.get_attribute(f"data-cell-{name}") for name in ("label", "called"))
     cell.click()
     assert opened.page.input_value("#gallery-kind") == "unknown-as-known"
@@ -204,6 +210,113 @@ def test_a_number_of_where_unknowns_go_opens_its_examples(opened):
         "() => document.getElementById('gallery').getBoundingClientRect().top"
     )
     assert top < 900
+
+
+def _absorbed(opened, model: int) -> list[tuple[str, ...]]:
+    """A table of where unknowns go, as texts: header first, a dot for zero."""
+    read = """table => [...table.rows].map(row => [...row.cells].map(cell => cell.textContent))"""
+    opened.page.wait_for_timeout(150)
+    rows = opened.page.eval_on_selector(f"[data-absorption='{model}'] table", read)
+    return [tuple(row) for row in rows]
+
+
+def _expected(table) -> list[tuple[str, ...]]:
+    others = (f"{table.others} others",) if table.others else ()
+    header = ("unknown label", "objects", *table.classes, *others, "only unknown", "missed")
+    rows = [header]
+    for row in table.rows[:12]:
+        counts = list(row.counts)
+        if not table.others:
+            del counts[-3]
+        rows.append((row.label, str(row.total), *(str(n) if n else "·" for n in counts)))
+    return rows
+
+
+def test_where_unknowns_go_follows_the_sliders(opened, made):
+    first, second = models_of(made)
+    opened.page.locator("#absorption").scroll_into_view_if_needed()
+    opened.page.wait_for_selector("[data-absorption='1'] tbody tr")
+    assert _absorbed(opened, 0) == _expected(absorption(first))
+    assert _absorbed(opened, 1) == _expected(absorption(second))
+    seen = set()
+    for i, j in ((10, 7), (110, 4), (60, 1)):
+        opened.move("score", i)
+        opened.move("second", j)
+        for at, model in enumerate((first, second)):
+            found = _absorbed(opened, at)
+            assert found == _expected(absorption(replace(model, place=(i, j))))
+            seen.add(tuple(found))
+        where = opened.page.text_content("[data-absorption='0'] [data-where]")
+        assert where.startswith(f"score ≥ {first.sliders.score[i]:.3g}, unknown: unknownness >")
+    assert len(seen) > 3
+
+
+def test_where_unknowns_go_by_unknown_scores(browser, tmp_path):
+    made = run(4, unknownness=False, models=1)
+    page = Page(browser, write(made, tmp_path / "report.html"))
+    page.page.locator("#absorption").scroll_into_view_if_needed()
+    for i, j in ((0, 0), (90, 40)):
+        page.move("score", i)
+        page.move("second", j)
+        assert _absorbed(page, 0) == _expected(
+            absorption(replace(models_of(made)[0], place=(i, j)))
+        )
+    page.context.close()
+
+
+def _strata(opened) -> dict[tuple[str, str, str], list[str]]:
+    """The slices shown: by stratum, role and name, the counts of every detector in words."""
+    read = """boxes => boxes.flatMap(box => [...box.querySelectorAll('table')].flatMap(table =>
+        [...table.tBodies[0].rows].map(row => [box.querySelector('h3').textContent.slice(3),
+        table.tHead.rows[0].cells[0].textContent.split(' ')[0], row.cells[0].title,
+        [...row.cells].slice(1).map(cell => cell.title)])))"""
+    opened.page.wait_for_timeout(150)
+    return {tuple(row[:3]): row[3] for row in opened.page.eval_on_selector_all(".stratum", read)}
+
+
+def _sliced(made, models) -> dict[tuple[str, str, str], list[str]]:
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for piece in breakdown(made.truth, models):
+        other = "" if piece.role == "unknown" else f"unknown {piece.unknown}, "
+        said = f"right {piece.right}, wrong {piece.wrong}, {other}missed {piece.missed}"
+        found.setdefault((piece.stratum, piece.role, piece.name), []).append(said)
+    return found
+
+
+def test_strata_follow_the_sliders(opened, made):
+    models = models_of(made)
+    opened.page.locator("#slices").scroll_into_view_if_needed()
+    assert _strata(opened) == _sliced(made, models)
+    for i, j in ((10, 7), (110, 3)):
+        opened.move("score", i)
+        opened.move("second", j)
+        moved = tuple(replace(model, place=(i, j)) for model in models)
+        assert _strata(opened) == _sliced(made, moved) != _sliced(made, models)
+
+
+def test_gallery_shows_what_occurs_at_the_thresholds(opened, made):
+    models = models_of(made)
+    items = choose(models, 240)
+    opened.page.check("#gallery-every")
+    opened.page.locator("#gallery").scroll_into_view_if_needed()
+    for i, j in ((0, 8), (110, 4)):
+        opened.move("score", i)
+        opened.move("second", j)
+        opened.page.wait_for_timeout(150)
+        for kind in KINDS:
+            occurring = set()
+            for at, model in enumerate(models):
+                boxes, objects = kind.find(replace(model, place=(i, j)))
+                occurring |= {(at, b, o) for b, o in zip(boxes, objects, strict=True)}
+            mine = [item for item in items if item.kind == kind.name]
+            left = [item for item in mine if (item.model, item.box, item.object) in occurring]
+            opened.page.evaluate("kind => location.hash += `&kind=${kind}`", kind.name)
+            opened.page.wait_for_timeout(60)
+            assert opened.page.locator("#cards .card").count() == min(len(left), 48), kind.name
+            gone = len(mine) - len(left)
+            said = opened.page.text_content("#gallery-count")
+            assert (f"{gone} more do" in said) == bool(gone)
+    assert gone or len(left)
 
 
 def test_gallery_by_keyboard(opened):
@@ -258,6 +371,24 @@ def test_sorting_and_hiding(opened):
     assert [row[0] for row in _board(opened)] == given
 
 
+def test_the_oscr_marks_stand_where_python_counts(opened, made):
+    opened.page.locator("[data-figure=oscr]").scroll_into_view_if_needed()
+    mark = "[data-figure=oscr] path[aria-label*='at: ']"
+    opened.page.wait_for_selector(mark, state="attached")
+    for i, j in ((20, 7), (120, 4)):
+        opened.move("score", i)
+        opened.move("second", j)
+        opened.page.wait_for_timeout(250)
+        said = opened.page.eval_on_selector_all(mark, "es => es.map(e => e.ariaLabel)")
+        found = [[float(part.split(": ")[1]) for part in text.split("; ")[:2]] for text in said]
+        flows = [
+            operating_flow(model.matches, model.sliders.score[i], model.sliders.second[j])
+            for model in models_of(made)
+        ]
+        expected = [[flow.unknown_as_known, flow.known_recall] for flow in flows]
+        assert found == [pytest.approx(point, abs=1e-9) for point in expected]
+
+
 def test_cursors_of_the_charts_follow_the_sliders(opened):
     opened.page.locator("#curves").scroll_into_view_if_needed()
     mark = "[data-figure=a-ose-score] .mark-rule.role-mark line"
@@ -291,6 +422,18 @@ def test_print_layout(opened):
     assert not opened.page.is_visible("header nav")
     assert not opened.page.is_visible("[data-copy=latex]")
     assert opened.page.is_visible("#board")
+    assert opened.page.is_visible("#glossary summary")
+    assert not opened.page.is_visible("#score")
+    assert opened.page.is_visible("#score-out")
+    notes = "details.notes li"
+    assert opened.page.is_visible(notes)
+    opened.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert not opened.page.is_visible(notes)
+    opened.page.set_viewport_size({"width": 688, "height": 1000})  # A4 without its margins
+    right = "tables => tables.map(table => table.getBoundingClientRect().right)"
+    edges = opened.page.eval_on_selector_all("#board, .slices, .heat, .deltas", right)
+    assert len(edges) > 6
+    assert max(edges) <= 688
     assert opened.page.pdf(format="A4").startswith(b"%PDF")
 
 
@@ -313,7 +456,7 @@ def test_hostile_names_do_nothing(browser, tmp_path):
     for section in page.page.query_selector_all("main > section"):
         section.scroll_into_view_if_needed()
     page.page.wait_for_selector("[data-figure] svg")
-    cell = page.page.query_selector("[data-cell-column^='-']")
+    cell = page.page.query_selector("[data-cell-kind='unknown-as-known']")
     if cell:
         cell.click()
         assert page.page.query_selector_all("#cards .card")
@@ -353,10 +496,12 @@ def test_a_hundred_thousand_boxes_move_at_interactive_speed(browser, tmp_path):
     known = Vocabulary(tasks=(("dog", "cat"),))
     made = evaluate_all(truth, {"many": found}, known=known, intervals=False, metrics=["a_ose"])
     page = Page(browser, write(made, tmp_path / "report.html"))
+    page.page.locator("#absorption").scroll_into_view_if_needed()
     times = page.page.evaluate(
-        """() => { const slider = document.getElementById('score'); const times = [];
+        """async () => { const slider = document.getElementById('score'); const times = [];
         for (let at = 0; at <= 200; at += 4) { slider.value = at; const begin = performance.now();
         slider.dispatchEvent(new Event('input', {bubbles: true}));
+        await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
         times.push(performance.now() - begin); } return times; }"""
     )
     assert np.median(times) < 50

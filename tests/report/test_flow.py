@@ -8,7 +8,7 @@ from report_runs import matches
 
 from openset.matching import match
 from openset.metrics import table
-from openset.report.flow import Flow, operating_flow
+from openset.report.flow import Flow, called, operating_flow, targets
 from openset.report.presets import presets
 from openset.report.sliders import score_levels, sliders, weight_of
 from openset.scorers.threshold import relabel
@@ -146,6 +146,48 @@ def test_sliders_count_what_the_flow_counts(seed, unknownness, protocol):
         ratio = rng.choice([None, 0.0, 0.4, 3.0])
         expected = operating_flow(found, packed.score[i], packed.second[j], ratio)
         assert packed.count(i, j, weight_of(packed, ratio)) == expected
+
+
+def _close_scores(seed: int):
+    """Many boxes of two names on each of a few zebras, with scores that differ by little or not."""
+    rng = np.random.default_rng(seed)
+    n, objects = 120, 6
+    box = np.array([[100.0 * at, 0, 50, 50] for at in range(objects)])
+    truth = Annotations(
+        images=Images([1]),
+        labels=("dog", "cat", "zebra"),
+        image=np.zeros(objects, int),
+        label=np.full(objects, 2),
+        box=box,
+    )
+    score = 0.5 + rng.choice([0.0, 0.0004, 0.0012, 0.004, 0.01], n)
+    where = rng.integers(0, objects, n)
+    found = Detections(
+        image=np.ones(n, int),
+        label=rng.integers(0, 2, n),
+        box=box[where],
+        score=score,
+        unknownness=rng.integers(0, 9, n) / 8,
+        labels=("dog", "cat"),
+    )
+    return match(truth, found, VOCABULARY)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_first_claim_that_holds_names_the_object(seed):
+    found = _close_scores(seed)
+    packed = sliders(found, score_levels(found.score))
+    target = targets(found)
+    starts = np.cumsum(packed.wrong.sizes, dtype=int) - packed.wrong.sizes
+    for i in (0, 99, 100, 101):
+        for j in range(len(packed.second)):
+            call = called(found, packed.score[i], packed.second[j])
+            for at, (start, size) in enumerate(zip(starts, packed.wrong.sizes, strict=True)):
+                rows = np.flatnonzero(call.known & (target.known == at))
+                best = rows[np.lexsort((rows, found.score[rows]))[-1:]]
+                run = slice(start, start + size)
+                holds = (packed.wrong.s[run] > i) & (packed.wrong.u[run] <= j)
+                assert packed.wrong.klass[run][holds][:1].tolist() == found.klass[best].tolist()
 
 
 def test_sliders_reach_both_ends():

@@ -162,6 +162,18 @@ def _only(keep_images: int, *, detections: bool = True, unknown: bool = True):
     )
 
 
+def test_detectors_that_name_unknown_classes_were_taught_them():
+    truth, found = builders.scene(3, images=12).tables()
+    made = evaluate_all(truth, {"one": found}, known=["dog"], intervals=False)
+    page = render(made)
+    text = _Tags(page).text
+    assert "What one does with objects that count as unknown here" in text
+    assert "(likely cause: the detector was trained on them)" in text
+    assert "--leaked drop removes them; or add them to --known" in text
+    assert "leaked='" not in text
+    assert "never taught" in _Tags(render(run())).text
+
+
 def test_no_unknown_object():
     text = _Tags(render(_only(12, unknown=False))).text
     assert "There is no unknown object" in text
@@ -281,7 +293,12 @@ def test_fewer_crops_if_asked():
 def test_figures(tmp_path):
     written = figures(run(intervals=False), tmp_path / "figures", formats=("svg",))
     names = {path.name for path in written}
-    assert {"precision-recall-known.svg", "precision-wilderness.svg", "roc.svg"} <= names
+    assert {
+        "precision-recall-known.svg",
+        "precision-wilderness.svg",
+        "oscr.svg",
+        "roc.svg",
+    } <= names
     assert any(name.startswith("slices-") for name in names)
     assert all(path.read_bytes().startswith(b"<svg") for path in written)
 

@@ -11,14 +11,16 @@ from report_runs import run
 from openset.findings import Finding, Level
 from openset.report.absorption import absorption
 from openset.report.breakdown import breakdown
-from openset.report.charts import curve_figures, slice_figures
+from openset.report.charts import curve_figures
 from openset.report.crops import Scenes
-from openset.report.flow import UNKNOWN, WRONG
+from openset.report.curves import oscr
+from openset.report.flow import IGNORED, RIGHT, UNKNOWN, WRONG, called, fates, targets
 from openset.report.gallery import KINDS, choose, is_right
 from openset.report.model import models_of
 from openset.report.names import distinct
 from openset.report.pairs import pairs
 from openset.report.scoreboard import comparisons, scoreboard
+from openset.report.slice_charts import slice_figures
 from openset.report.verdict import verdict
 
 
@@ -226,6 +228,23 @@ def test_every_curve_has_points_of_every_detector(models):
     assert {row["model"] for row in rows} == {model.title for model in models}
     missing = [figure for figure in drawn.values() if figure.spec is None]
     assert all(figure.missing for figure in missing)
+
+
+def test_oscr_counts_objects_along_the_score(models):
+    rows = oscr(models)
+    for model in models:
+        mine = [row for row in rows if row["model"] == model.title]
+        assert len(mine) == len(model.sliders.score)
+        for row in mine[::40]:
+            matches = model.matches
+            call, target = called(matches, row["level"], None), targets(matches)
+            fate = fates(matches, call, target)
+            unknown = (matches.objects.klass == matches.n_known) & (fate != IGNORED)
+            known = ~unknown & (fate != IGNORED)
+            assert row["x"] == round((unknown & (fate == WRONG)).sum() / unknown.sum(), 5)
+            assert row["y"] == round((known & (fate == RIGHT)).sum() / known.sum(), 5)
+        for axis in ("x", "y"):
+            assert np.all(np.diff([row[axis] for row in mine]) <= 0)
 
 
 def test_cursors_start_at_the_operating_point(models):

@@ -12,31 +12,31 @@ import re
 import shutil
 import sys
 import textwrap
+import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from cyclopts import Parameter
 
 from openset.findings import Finding, Level
+from openset.flags import as_flags
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 SCHEMA_VERSION = 1
 PATIENCE = 0.5  # seconds without a progress bar
+PAUSE = 10.0  # seconds between lines of progress where there is no terminal
 _STYLES = {
     r"^(error\b.*?:|error OS\d+)": "bold red",
     r"^warning( OS\d+)?": "yellow",
     r"^note( OS\d+)?": "cyan",
     r"^(next|report|wrote|checked)\b": "bold",
 }
-# Options that findings name in Python's way, and what the command line calls them.
-_FLAGS = {name: f"--{name}" for name in ("boxes", "known", "leaked", "protocol", "force", "truth")}
-_FLAGS |= {"format": "openset convert --from", "sizes": "openset convert --sizes"}
-_OPTION = re.compile(rf"\b({'|'.join(_FLAGS)})=('([\w.-]+)'|True|\.\.\.)?(?=[\s,;:.)]|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,53 @@ class Output:
                 bar.update(task, description=clean(words), completed=seen)
 
             yield step
+
+    @contextmanager
+    def track(self, total: int) -> Iterator[Callable[[int, str], None]]:
+        """A function to call with how many of `total` are done, and a few words, for long work.
+
+        Where there is no terminal, a line now and then shows that there is life.
+        """
+        if self.quiet or self.no_progress:
+            yield lambda done, words: None
+            return
+        left = _Remaining(total)
+        if not sys.stderr.isatty():
+            yield partial(self._say_at_times, left, [left.start])
+            return
+        with _bar(total) as bar:
+            task = bar.add_task("", total=total)
+
+            def at(done: int, words: str) -> None:
+                text = clean(f"{words}, {left.after(done)}")
+                bar.update(task, description=text, completed=done)
+
+            yield at
+
+    def _say_at_times(self, left: _Remaining, said: list[float], done: int, words: str) -> None:
+        remaining, now = left.after(done), time.monotonic()
+        if now - said[-1] >= PAUSE:
+            said.append(now)
+            self.say(f"{done} of {left.total}: {words}, {remaining}")
+
+
+class _Remaining:
+    """How long work will still take, from its pace since the first report."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.start = time.monotonic()
+        self.first: tuple[int, float] | None = None
+
+    def after(self, done: int) -> str:
+        """In words, once `done` are done."""
+        now = time.monotonic()
+        self.first = self.first or (done, now)
+        before, since = self.first
+        if done == before:
+            return "time left unknown"
+        seconds = round((now - since) / (done - before) * (self.total - done))
+        return f"{seconds // 60}:{seconds % 60:02d} left"
 
 
 @contextmanager
@@ -177,12 +224,3 @@ def wrapped(text: str, indent: str) -> str:
     return textwrap.fill(
         text, width(), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
-
-
-def as_flags(text: str) -> str:
-    """Options as the command line writes them.
-
-    >>> as_flags("boxes='xyxy' converts them; force=True goes on, known= names labels")
-    '--boxes xyxy converts them; --force goes on, --known names labels'
-    """
-    return _OPTION.sub(lambda found: f"{_FLAGS[found[1]]} {found[3] or ''}".rstrip(), text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openset.findings import UsageError
 
@@ -55,6 +55,26 @@ def listed(values: Sequence[str] | None) -> list[str]:
     ['a', 'b', 'c']
     """
     return [part.strip() for value in values or () for part in value.split(",") if part.strip()]
+
+
+def option_pairs(pairs: Sequence[str] | None) -> dict[str, Any]:
+    """Options given as ``name=value``: values are JSON, or else words.
+
+    >>> option_pairs(["k=5", "layout=yolox"])
+    {'k': 5, 'layout': 'yolox'}
+    """
+    import json
+
+    found: dict[str, Any] = {}
+    for pair in pairs or ():
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise UsageError(f"--option must be name=value, not {pair!r}")
+        try:
+            found[name] = json.loads(text)
+        except json.JSONDecodeError:
+            found[name] = text
+    return found
 
 
 def known_labels(values: Sequence[str] | None) -> str | list[str] | None:
@@ -109,7 +129,7 @@ def with_unknownness(detections: Detections, source: str) -> Detections:
             column = np.asarray(detections.attributes[source], np.float64)
         except ValueError as error:
             raise UsageError(f"column {source!r} of --score does not hold numbers") from error
-        return replace(detections, unknownness=column)
+        return replace(scorers.ledger.unscored(detections), unknownness=column)
     table = scorers.table()
     columns = dict.fromkeys(detections.attributes)
     lookup({**columns, **dict.fromkeys(table)}, source, "scorer or column")

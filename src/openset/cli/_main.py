@@ -18,12 +18,12 @@ from openset.cli._console import (
     SCHEMA_VERSION,
     Answer,
     Output,
-    as_flags,
     finding_text,
     wrapped,
     write,
 )
 from openset.findings import InputError, OpenSetError
+from openset.flags import as_flags
 
 FAILED, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
 

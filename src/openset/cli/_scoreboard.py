@@ -174,6 +174,15 @@ def protocol_line(run: Run) -> str:
     return " · ".join(parts)
 
 
+def ledger_lines(run: Run, width: int) -> list[str]:
+    """What was fitted on which data, as the models' files say; models that say the same share."""
+    said: dict[str, list[str]] = {}
+    for name, one in run.evaluations.items():
+        said.setdefault(one.provenance.ledger, []).append(short(name))
+    lines = [f"{', '.join(names)}: {text}" for text, names in said.items() if text]
+    return [textwrap.fill(line, width, subsequent_indent="   ") for line in lines]
+
+
 def counts_line(counts: Mapping[str, int]) -> str:
     """What is in the ground truth."""
     return (

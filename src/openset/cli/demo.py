@@ -80,6 +80,8 @@ def _images(folder: Path, count: int) -> Path:
 
 def _table(run: Run) -> str:
     from openset.cli._console import width
-    from openset.cli._scoreboard import chosen, scoreboard
+    from openset.cli._scoreboard import chosen, ledger_lines, scoreboard
 
-    return f"\n{scoreboard(run, chosen(run, []), width())}\n"
+    columns = width()
+    table = scoreboard(run, chosen(run, []), columns)
+    return "\n".join(["", table, *ledger_lines(run, columns), ""])

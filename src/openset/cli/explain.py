@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from openset.cli._app import verb
 from openset.cli._console import Answer, Output, width
+from openset.flags import as_flags
 
 app = verb("explain", panel="Understand")
 
@@ -25,4 +28,6 @@ def explain(
     from openset.explain import lookup
 
     entry = lookup(" ".join([term, *more]))
+    if entry.kind == "code":
+        entry = replace(entry, facts=tuple((name, as_flags(text)) for name, text in entry.facts))
     return Answer(entry.to_text(min(width(), 100)), entry.to_json)

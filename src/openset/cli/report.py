@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
-from openset.findings import refuse
+from openset.findings import UsageError, refuse
 
 if TYPE_CHECKING:
+    from openset.evaluation.result import Evaluation
     from openset.evaluation.run import Run
 
 app = verb("report", panel="Measure")
@@ -25,6 +27,8 @@ def report(
     /,
     *,
     images: Path | None = None,
+    audit: Path | None = None,
+    recognition: list[Path] | None = None,
     out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
     figures: list[str] | None = None,
     open_page: Annotated[Flag, Parameter(name="--open")] = False,
@@ -33,8 +37,10 @@ def report(
     """Write the report of a run: one HTML file that needs no network.
 
     Args:
-        run: The folder that `openset evaluate -o` wrote.
+        run: The folder that `openset evaluate -o` wrote, or a file of `openset recognise -o`.
         images: Folder with the images, for the gallery.
+        audit: What `openset audit -o audit.json` found, for a section of its own.
+        recognition: Files that `openset recognise -o` wrote, for a section of their own.
         out: The page; report.html in the run's folder by default.
         figures: Also write the charts, as pdf,svg,png, into a folder beside the page.
         open_page: Open the page in a browser.
@@ -51,17 +57,15 @@ def report(
         raise refuse("OS101", f"no such folder of images: {images}")
     with output.progress(2 + bool(kinds)) as step:
         step("reading")
-        loaded = Run.load(run)
-        step("writing the page")
-        page = write_page(loaded, out or run / "report.html", images)
-        written = []
-        if kinds:
-            from openset.report import figures as write_figures
-
-            step("drawing figures")
-            written = list(
-                write_figures(loaded, page.parent / f"{page.stem}-figures", formats=tuple(kinds))
-            )
+        if run.is_file():
+            if images or audit or kinds:
+                raise UsageError(f"--images, --audit and --figures need a run; {run} is a file")
+            page, written = _of_classifiers([run, *(recognition or [])], out), []
+        else:
+            loaded, beside = Run.load(run), _beside(audit, recognition or [])
+            step("writing the page")
+            page = write_page(loaded, out or run / "report.html", images, **beside)
+            written = _figures(loaded, page, kinds, step)
     if open_page:
         show(page)
     text = "\n".join([described(page), *(f"wrote {path}" for path in written)])
@@ -69,11 +73,42 @@ def report(
     return Answer(text, lambda: {"page": str(page), "bytes": page.stat().st_size, "figures": paths})
 
 
-def write_page(run: Run, path: Path, images: Path | None) -> Path:
-    """Write the page of a run."""
+def write_page(run: Run, path: Path, images: Path | None, **beside: Any) -> Path:
+    """Write the page of a run, with what stands beside it."""
     from openset.report import write
 
-    return write(run, path, images=images)
+    return write(run, path, images=images, **beside)
+
+
+def _figures(run: Run, page: Path, kinds: list[str], step: Callable[[str], None]) -> list[Path]:
+    if not kinds:
+        return []
+    from openset.report import figures
+
+    step("drawing figures")
+    return list(figures(run, page.parent / f"{page.stem}-figures", formats=tuple(kinds)))
+
+
+def _beside(audit: Path | None, recognition: Sequence[Path]) -> dict[str, Any]:
+    """What stands on the page of a run beside its detectors."""
+    from openset.report.audit import read_audits
+
+    audits = () if audit is None else read_audits(audit)
+    return {"audits": audits, "recognition": _results(recognition)}
+
+
+def _of_classifiers(paths: Sequence[Path], out: Path | None) -> Path:
+    """A page about classifiers alone."""
+    from openset.report.alone import write_alone
+
+    return write_alone(_results(paths), out or paths[0].with_suffix(".html"))
+
+
+def _results(paths: Sequence[Path]) -> dict[str, Evaluation]:
+    from openset.cli._inputs import model_names
+    from openset.recognition import Recognition
+
+    return {name: Recognition.from_json(path) for name, path in model_names(paths).items()}
 
 
 def described(page: Path) -> str:

@@ -54,6 +54,7 @@ def evaluate(
     reading = Reading(gt, dt)
     # Imported while the files are being read: it takes as long.
     from openset.diagnosis.resample import RESAMPLES
+    from openset.evaluation.provenance import ledger_line
     from openset.evaluation.steps import choose, measure, prepare, settle
     from openset.matching import Protocol
     from openset.tables import Vocabulary
@@ -61,6 +62,7 @@ def evaluate(
     rules, chosen = Protocol.of(protocol), choose(metrics)
     truth, detections = reading.tables()
     names = {"truth": source_name(gt), "detections": source_name(dt)}
+    said = ledger_line(detections)
     matches, findings = prepare(
         truth,
         detections,
@@ -72,6 +74,5 @@ def evaluate(
     )
     del reading, truth, detections  # the matches hold all that metrics need
     found = settle(findings, force)
-    return measure(
-        matches, chosen, found, names, seed=seed, resamples=RESAMPLES if intervals else 0
-    )
+    resamples = RESAMPLES if intervals else 0
+    return measure(matches, chosen, found, names, seed=seed, resamples=resamples, ledger=said)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from openset import __version__
 from openset.matching import Matches
+from openset.tables import Detections
 from openset.tables.columns import ranks
 
 
@@ -35,6 +36,7 @@ class Provenance:
         seed: Seed of the resamples.
         resamples: Number of resamples, 0 without intervals.
         inputs: Names of the inputs.
+        ledger: What was fitted on which data to make the unknownness and the labels, in one line.
     """
 
     version: str
@@ -48,10 +50,11 @@ class Provenance:
     seed: int
     resamples: int
     inputs: Mapping[str, str]
+    ledger: str = ""
 
 
 def describe(
-    matches: Matches, inputs: Mapping[str, str], *, seed: int, resamples: int
+    matches: Matches, inputs: Mapping[str, str], *, seed: int, resamples: int, ledger: str = ""
 ) -> Provenance:
     """The provenance of numbers that were computed from some matches."""
     protocol, vocabulary = matches.protocol, matches.vocabulary
@@ -67,7 +70,19 @@ def describe(
         seed=seed,
         resamples=resamples,
         inputs=inputs,
+        ledger=ledger,
     )
+
+
+def ledger_line(detections: Detections) -> str:
+    """What was fitted on which data, as the detections say; nothing if there is nothing to say."""
+    if detections.provenance.get("ledger"):
+        from openset.scorers.ledger import summary  # few detections have one
+
+        return summary(detections)
+    if detections.unknownness is None:
+        return ""
+    return "unknownness as in the file, which does not say what it was fitted on"
 
 
 def counts(matches: Matches) -> dict[str, int]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from openset.diagnosis.resample import RESAMPLES
+from openset.evaluation.provenance import ledger_line
 from openset.evaluation.reading import Source, source_name
 from openset.evaluation.result import Evaluation
 from openset.evaluation.steps import choose, measure, prepare, settle
@@ -169,7 +170,10 @@ def evaluate_all(
         step(f"measuring {name}")
         inputs = {"truth": source_name(truth), "detections": source_name(detections[name])}
         found = settle(findings, force)
-        evaluations[name] = measure(matches, chosen, found, inputs, seed=seed, resamples=resamples)
+        said = ledger_line(tables[name])
+        evaluations[name] = measure(
+            matches, chosen, found, inputs, seed=seed, resamples=resamples, ledger=said
+        )
     return Run(table, tables, evaluations, vocabulary, rules, seed, leaked, command)
 
 

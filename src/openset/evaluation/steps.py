@@ -84,6 +84,7 @@ def measure(
     *,
     seed: int,
     resamples: int,
+    ledger: str = "",
 ) -> Evaluation:
     """Compute metrics, and their intervals if resamples are wanted."""
     values = {metric.name: metric.compute(matches) for metric in metrics}
@@ -91,5 +92,5 @@ def measure(
     for name, numbers in drawn.items():
         if values[name].value is not None:
             values[name] = replace(values[name], interval=interval(numbers, values[name].value))
-    origin = partial(describe, matches, inputs, seed=seed, resamples=resamples)
+    origin = partial(describe, matches, inputs, seed=seed, resamples=resamples, ledger=ledger)
     return Evaluation(values, origin, tuple(findings), drawn, matches)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from openset.diagnosis.resample import RESAMPLES
+from openset.evaluation.provenance import ledger_line
 from openset.evaluation.reading import Source
 from openset.evaluation.result import Evaluation
 from openset.evaluation.steps import choose, contact, measure, prepare, settle
@@ -66,6 +67,7 @@ class Evaluator:
         self._force = force
         self._options: dict[str, Any] = {"boxes": boxes, "leaked": leaked}
         self._findings: list[list[Finding]] = []
+        self._ledgers: list[str] = []
 
     def update(self, gt: Source, dt: Source) -> Self:
         """Add a batch: the ground truth of some images, and all detections on them."""
@@ -78,6 +80,7 @@ class Evaluator:
         )
         self._parts.append(matches)
         self._findings.append(findings)
+        self._ledgers.append(ledger_line(detections))
         return self
 
     def merge(self, other: Evaluator) -> Self:
@@ -85,6 +88,7 @@ class Evaluator:
         self._vocabulary = self._vocabulary or other._vocabulary
         self._parts += other._parts
         self._findings += other._findings
+        self._ledgers += other._ledgers
         return self
 
     def compute(self) -> Evaluation:
@@ -100,6 +104,7 @@ class Evaluator:
             {"truth": f"{len(self._parts)} batches", "detections": f"{len(self._parts)} batches"},
             seed=self._seed,
             resamples=self._resamples,
+            ledger="; ".join(dict.fromkeys(filter(None, self._ledgers))),
         )
 
 

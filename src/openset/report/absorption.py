@@ -1,9 +1,9 @@
-"""Absorption: where unknown objects go at the operating point, label by label.
+"""Absorption: where unknown objects go at an operating point, label by label.
 
 The unknown row of the flow, broken down: every unknown object is in one column, that of the known
 class that the best-scored box with a known name gives it, or "only unknown", or "missed". Rows add
 up to the objects of the label. Not `openset.diagnosis.confusion`, which counts detections and asks
-for less overlap.
+for less overlap. The page counts the same wherever its sliders stand.
 """
 
 from __future__ import annotations

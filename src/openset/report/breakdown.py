@@ -1,8 +1,8 @@
 """Breakdown: what becomes of objects by size, super-class, crowding or any attribute.
 
-The flow at the operating point, for slices of the objects: nothing is matched again, so the slices
-of one kind add up to the whole. Metrics on slices, with re-matching, are in
-`openset.diagnosis.strata`.
+The flow at an operating point, for slices of the objects: nothing is matched again, so the slices
+of one kind add up to the whole. The page counts the same wherever its sliders stand. Metrics on
+slices, with re-matching, are in `openset.diagnosis.strata`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.diagnosis.strata import object_groups
-from openset.report.flow import IGNORED, MISSED, RIGHT, UNKNOWN, WRONG
+from openset.report.flow import MISSED, RIGHT, UNKNOWN, WRONG
 from openset.report.model import Model
 from openset.report.names import short
 from openset.tables import Annotations
 
 MOST_SLICES = 16
+NONE = 255  # the slice of objects that are in none
 CROWDING = ("1-3 objects", "4-10 objects", "more than 10")
 _ROLES = ("known", "unknown")
 
@@ -54,14 +55,46 @@ class Slice:
         return self.right + self.wrong + self.unknown + self.missed
 
 
+@dataclass(frozen=True, eq=False)
+class Stratum:
+    """A way to slice the objects that count.
+
+    Attributes:
+        title: What is sliced by.
+        names: The slices, in their natural order where there is one, else by name.
+        place: Per object that counts: which slice it is in, `NONE` for none.
+    """
+
+    title: str
+    names: tuple[str, ...]
+    place: NDArray[np.uint8]
+
+
 def breakdown(truth: Annotations, models: tuple[Model, ...]) -> tuple[Slice, ...]:
     """Slices of all objects, for all detectors."""
     return tuple(
         piece
-        for stratum, names in groupings(truth, models[0])
+        for stratum in strata(truth, models[0])
         for model in models
-        for piece in _slices(stratum, names, model)
+        for piece in _slices(stratum, model)
     )
+
+
+def strata(truth: Annotations, model: Model) -> list[Stratum]:
+    """Ways to slice that have from 2 to 16 slices."""
+    counted = ~model.matches.objects.ignored
+    found = [_stratum(title, names[counted]) for title, names in groupings(truth, model)]
+    return [stratum for stratum in found if 2 <= len(stratum.names) <= MOST_SLICES]
+
+
+def _stratum(title: str, names: NDArray[np.str_]) -> Stratum:
+    labels, place = np.unique(names, return_inverse=True)
+    order = [at for at in _ordered(labels.tolist()) if labels[at]]
+    if len(order) > MOST_SLICES:
+        return Stratum(title, (), np.zeros(0, np.uint8))
+    rank = np.full(len(labels), NONE, np.uint8)
+    rank[order] = np.arange(len(order))
+    return Stratum(title, tuple(short(labels[at], 40) for at in order), rank[place])
 
 
 def groupings(truth: Annotations, model: Model) -> Iterator[tuple[str, NDArray[np.str_]]]:
@@ -87,21 +120,19 @@ def _text(column: NDArray[np.generic]) -> NDArray[np.str_]:
     return column.astype(np.str_)
 
 
-def _slices(stratum: str, names: NDArray[np.str_], model: Model) -> Iterator[Slice]:
-    counted = model.fates != IGNORED
-    labels, place = np.unique(names, return_inverse=True)
-    if not 2 <= len(labels[labels != ""]) <= MOST_SLICES:
-        return
-    is_unknown = (model.matches.objects.klass == model.matches.n_known).astype(np.int64)
-    cell = ((place * 2 + is_unknown) * 4 + model.fates)[counted]
-    table = np.bincount(cell, minlength=len(labels) * 8).reshape(-1, 2, 4)
-    for at in _ordered(labels.tolist()):
-        for role, n in zip(_ROLES, table[at].tolist(), strict=True):
-            if labels[at] and sum(n):
-                alien = role == "unknown"
-                right, other = (n[UNKNOWN], 0) if alien else (n[RIGHT], n[UNKNOWN])
-                name = short(labels[at], 40)
-                yield Slice(stratum, name, role, model.title, right, n[WRONG], other, n[MISSED])
+def _slices(stratum: Stratum, model: Model) -> Iterator[Slice]:
+    counted = ~model.matches.objects.ignored
+    role = (model.matches.objects.klass == model.matches.n_known).astype(np.int64)[counted]
+    inside = stratum.place != NONE
+    cell = ((stratum.place.astype(np.int64) * 2 + role) * 4 + model.fates[counted])[inside]
+    table = np.bincount(cell, minlength=len(stratum.names) * 8).reshape(-1, 2, 4)
+    for name, counts in zip(stratum.names, table.tolist(), strict=True):
+        for kind, n in zip(_ROLES, counts, strict=True):
+            if sum(n):
+                right, other = (n[UNKNOWN], 0) if kind == "unknown" else (n[RIGHT], n[UNKNOWN])
+                yield Slice(
+                    stratum.title, name, kind, model.title, right, n[WRONG], other, n[MISSED]
+                )
 
 
 def _ordered(labels: list[str]) -> list[int]:

@@ -9,19 +9,16 @@ moves along with its sliders; in a paper's figure it stands at the operating poi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from openset.report import curves
-from openset.report.breakdown import Slice
 from openset.report.curves import Row
 from openset.report.model import Model
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [10, 4])
 WIDTH, HEIGHT = 340, 240
-FATES = ("right", "wrong known", "called unknown", "missed")
-FATE_COLOURS = ("#009E73", "#D55E00", "#CC79A7", "#B8B8B8")
 
 
 @dataclass(frozen=True)
@@ -195,9 +192,26 @@ def _roc(models: Sequence[Model]) -> Figure:
     )
 
 
+def _oscr(models: Sequence[Model]) -> Figure:
+    at = [(m, m.flow.unknown_as_known, m.flow.known_recall) for m in models]
+    return _lines(
+        "oscr",
+        "Knowns found, unknowns accepted (OSCR)",
+        "The curve of open-set recognition on matched objects, along the score slider. Up and left "
+        "is better. Not a published number of detection: compare within this page only.",
+        "oscr",
+        curves.oscr(models),
+        _Axes("unknown objects under a known name", "known objects called right", domain_x=None),
+        models,
+        points=at,
+        missing="there are not both known and unknown objects",
+    )
+
+
 _CURVES: tuple[Callable[[Sequence[Model]], Figure], ...] = (
     _known_pr,
     _unknown_pr,
+    _oscr,
     _by_ratio,
     _errors_score,
     _wi_ratio,
@@ -225,16 +239,8 @@ def _lines(
         return Figure(name, title, note, cursor, None, missing)
     import altair as alt
 
-    x, y = _axis(alt.X, "x", axes), _axis(alt.Y, "y", axes)
-    colour, dash = _by_model(models)
-    lines = (
-        alt.Chart(alt.InlineData(values=rows))
-        .mark_line(strokeWidth=2, clip=True)
-        .encode(
-            x=x, y=y, color=colour, strokeDash=dash, order=alt.Order("row:Q"), tooltip=_tips(axes)
-        )
-        .transform_window(row="row_number()")
-    )
+    names = [model.title for model in models]
+    lines, colour = _drawn(rows, axes, names), _by_model(names)[0]
     if rule is not None:
         here = alt.Chart(alt.InlineData(values=[{"x": round(rule, 5)}], name="cursor"))
         mark = here.mark_rule(strokeDash=[3, 3], opacity=0.75, clip=True).encode(x=alt.X("x:Q"))
@@ -248,11 +254,44 @@ def _lines(
     return Figure(name, title, note, cursor, chart.to_dict(validate=False))
 
 
-def _tips(axes: _Axes) -> list[Any]:
+def share_curves(
+    figure: Figure, rows: list[Row], axes: tuple[str, str], names: Sequence[str]
+) -> Figure:
+    """A figure with lines of one share against another, by classifier, if there are any points."""
+    if not rows:
+        return figure
+    import altair as alt
+
+    lines = _drawn(rows, _Axes(*axes), names, who="classifier")
+    chart = alt.layer(lines).properties(width=WIDTH, height=HEIGHT)
+    return replace(figure, spec=chart.to_dict(validate=False))
+
+
+def _drawn(rows: list[Row], axes: _Axes, names: Sequence[str], *, who: str = "detector") -> Any:
+    """Lines by name, through their points in the order of the rows."""
+    import altair as alt
+
+    colour, dash = _by_model(names)
+    return (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_line(strokeWidth=2, clip=True)
+        .encode(
+            x=_axis(alt.X, "x", axes),
+            y=_axis(alt.Y, "y", axes),
+            color=colour,
+            strokeDash=dash,
+            order=alt.Order("row:Q"),
+            tooltip=_tips(axes, who),
+        )
+        .transform_window(row="row_number()")
+    )
+
+
+def _tips(axes: _Axes, who: str) -> list[Any]:
     import altair as alt
 
     return [
-        alt.Tooltip("model:N", title="detector"),
+        alt.Tooltip("model:N", title=who),
         alt.Tooltip("x:Q", title=axes.x, format=".1%" if axes.percent_x else ".3~f"),
         alt.Tooltip("y:Q", title=axes.y, format=".1%" if axes.percent_y else ",d"),
     ]
@@ -278,16 +317,15 @@ def _axis(channel: Any, field: str, axes: _Axes) -> Any:
     return channel(f"{field}:Q", title=title, scale=alt.Scale(**options), axis=look)
 
 
-def _by_model(models: Sequence[Model]) -> tuple[Any, Any]:
+def _by_model(names: Sequence[str]) -> tuple[Any, Any]:
     import altair as alt
 
-    names = [model.title for model in models]
     colours = [COLOURS[at % len(COLOURS)] for at in range(len(names))]
     dashes = [DASHES[at % len(DASHES)] for at in range(len(names))]
     legend = alt.Legend(title=None, orient="bottom", columns=2) if len(names) > 1 else None
     return (
-        alt.Color("model:N", scale=alt.Scale(domain=names, range=colours), legend=legend),
-        alt.StrokeDash("model:N", scale=alt.Scale(domain=names, range=dashes), legend=legend),
+        alt.Color("model:N", scale=alt.Scale(domain=list(names), range=colours), legend=legend),
+        alt.StrokeDash("model:N", scale=alt.Scale(domain=list(names), range=dashes), legend=legend),
     )
 
 
@@ -297,65 +335,3 @@ def _shape() -> Any:
     shapes = ["circle", "square", "diamond", "triangle-up", "cross", "triangle-down"]
     scale = alt.Scale(domain=list(range(len(shapes))), range=shapes)
     return alt.Shape("at:N", scale=scale, legend=None)
-
-
-def slice_figures(slices: Sequence[Slice]) -> list[Figure]:
-    """One chart per way of slicing: what becomes of unknown and of known objects."""
-    strata = dict.fromkeys(piece.stratum for piece in slices)
-    return [_slice_figure(s, [piece for piece in slices if piece.stratum == s]) for s in strata]
-
-
-def _slice_figure(stratum: str, slices: Sequence[Slice]) -> Figure:
-    import altair as alt
-
-    order = list(dict.fromkeys(piece.name for piece in slices))
-    roles = [f"{role} objects" for role in ("unknown", "known")]
-    several = len({piece.model for piece in slices}) > 1
-    chart = (
-        alt.Chart(alt.InlineData(values=[row for piece in slices for row in _fate_rows(piece)]))
-        .mark_bar(stroke="white", strokeWidth=0.5)
-        .encode(
-            y=alt.Y("slice:N", sort=order, title=None, axis=alt.Axis(labelLimit=150)),
-            x=alt.X(
-                "share:Q",
-                title=None,
-                stack="zero",
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(format=".0%", tickCount=3),
-            ),
-            color=alt.Color(
-                "fate:N",
-                scale=alt.Scale(domain=list(FATES), range=list(FATE_COLOURS)),
-                legend=alt.Legend(title=None, orient="bottom", columns=4),
-            ),
-            order=alt.Order("rank:Q"),
-            tooltip=["model:N", "slice:N", "role:N", "fate:N", "objects:Q", "of:Q"],
-        )
-        .properties(width=150, height={"step": 20})
-    )
-    column = alt.Column("role:N", title=None, sort=roles)
-    facets: dict[str, Any] = {"column": column}
-    if several:
-        models = list(dict.fromkeys(piece.model for piece in slices))
-        facets["row"] = alt.Row("model:N", title=None, sort=models)
-    name = "slices-" + "".join(c if c.isalnum() else "-" for c in stratum.lower())[:40]
-    note = "Share of objects at each detector's best F1; hover for counts."
-    return Figure(name, f"By {stratum}", note, "", chart.facet(**facets).to_dict(validate=False))
-
-
-def _fate_rows(piece: Slice) -> list[Row]:
-    counts = (piece.right, piece.wrong, piece.unknown, piece.missed)
-    return [
-        {
-            "model": piece.model,
-            "slice": piece.name,
-            "role": f"{piece.role} objects",
-            "fate": fate,
-            "rank": rank,
-            "objects": n,
-            "of": piece.total,
-            "share": round(n / piece.total, 5),
-        }
-        for rank, (fate, n) in enumerate(zip(FATES, counts, strict=True))
-        if n
-    ]

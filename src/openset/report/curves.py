@@ -50,6 +50,20 @@ def unknown_precision_recall(models: Sequence[Model]) -> list[Row]:
     return rows
 
 
+def oscr(models: Sequence[Model]) -> list[Row]:
+    """Known objects called right against unknown objects called known, along the score slider.
+
+    The curve of open-set recognition (Dhamija et al., Reducing Network Agnostophobia, NeurIPS 2018)
+    on matched objects. Boxes labelled unknown accept nothing; the second slider is at rest.
+    """
+    rows = []
+    for model in models:
+        table = model.sliders
+        for level, flow in zip(table.score.tolist(), table.along_score, strict=True):
+            rows += _point(model, flow.unknown_as_known, flow.known_recall, level)
+    return rows
+
+
 def _point(model: Model, x: float | None, y: float | None, level: float) -> list[Row]:
     if x is None or y is None:
         return []

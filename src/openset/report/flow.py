@@ -99,6 +99,11 @@ class Flow:
         return _over(self.unknown_unknown + self.unknown_both, self.unknown)
 
     @property
+    def unknown_as_known(self) -> float | None:
+        """Share of unknown objects under a known name, whatever else they are called."""
+        return _over(self.unknown_wrong, self.unknown)
+
+    @property
     def false_alarms(self) -> float | None:
         """Boxes per image that are called by a known class and are not right."""
         return _over(self.boxes_known - self.known_right, self.images)

@@ -20,7 +20,7 @@ from openset.matching import Matches
 from openset.report.flow import Called, Flow, Targets, called, fates, targets
 from openset.report.names import distinct
 from openset.report.presets import Preset, presets
-from openset.report.sliders import Sliders, score_levels, sliders
+from openset.report.sliders import Bytes, Sliders, rungs, score_levels, sliders
 from openset.tables import Detections
 
 LONGEST_NAME = 60
@@ -38,6 +38,7 @@ class Model:
         detections: What it said.
         matches: What the numbers were computed from.
         sliders: Its boxes on the ladders of the sliders.
+        place: Positions of the sliders to look at it at; its operating point by default.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Model:
     detections: Detections
     matches: Matches
     sliders: Sliders
+    place: tuple[int, int] | None = None
 
     @cached_property
     def presets(self) -> tuple[Preset, ...]:
@@ -56,6 +58,8 @@ class Model:
     @property
     def position(self) -> tuple[int, int]:
         """The operating point, as positions of the sliders."""
+        if self.place is not None:
+            return self.place
         first = self.presets[0]
         return first.i or 0, self.sliders.rest if first.j is None else first.j
 
@@ -78,6 +82,11 @@ class Model:
     def targets(self) -> Targets:
         """The object each box speaks of."""
         return targets(self.matches)
+
+    @cached_property
+    def rungs(self) -> tuple[Bytes, Bytes]:
+        """How high each box stands on the ladders of the sliders."""
+        return rungs(self.matches, self.sliders.score, self.sliders.second)
 
     @cached_property
     def called(self) -> Called:

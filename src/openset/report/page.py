@@ -8,20 +8,21 @@ the page all network access and every script but its own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from openset import __version__
+from openset.evaluation.result import Evaluation
 from openset.evaluation.run import Run
 from openset.findings import Finding
 from openset.formats._files import replacing
 from openset.report import scripts
 from openset.report.absorption import absorption
-from openset.report.breakdown import Slice, breakdown
+from openset.report.audit import Audit, sentences
+from openset.report.breakdown import strata
 from openset.report.charts import curve_figures
 from openset.report.crops import Pixels
 from openset.report.gallery import LIMIT, choose
@@ -29,19 +30,17 @@ from openset.report.model import Model, models_of
 from openset.report.names import short
 from openset.report.pairs import pairs
 from openset.report.payload import (
-    embedded,
     figures_payload,
     gallery_payload,
     image_names,
     sliders_payload,
+    strata_payload,
 )
+from openset.report.recognition import recognised
 from openset.report.scoreboard import comparisons, scoreboard
+from openset.report.shell import fill
 from openset.report.verdict import grouped, listed, verdict
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-TEMPLATES = Path(__file__).with_name("templates")
 LIKELY = 0.8  # least chance of a background box to be an object, for "likely"
 MOST_SUSPECTS = 1000
 
@@ -67,9 +66,18 @@ SECTIONS = (
     Section("health", "Health"),
     Section("glossary", "Glossary"),
 )
+AUDIT, RECOGNITION = Section("audit", "Audit"), Section("recognition", "Recognition")
 
 
-def write(run: Run, path: Path, *, images: Path | None = None, crops: int = LIMIT) -> Path:
+def write(
+    run: Run,
+    path: Path,
+    *,
+    images: Path | None = None,
+    crops: int = LIMIT,
+    audits: Sequence[Audit] = (),
+    recognition: Mapping[str, Evaluation] | None = None,
+) -> Path:
     """Write the report of a run.
 
     Args:
@@ -77,46 +85,52 @@ def write(run: Run, path: Path, *, images: Path | None = None, crops: int = LIMI
         path: Where to write; the file appears whole or not at all.
         images: The folder of the images, for the gallery; without it the gallery draws boxes only.
         crops: Most examples in the gallery.
+        audits: Audits of the benchmark, for a section of their own.
+        recognition: Results of classifiers by name, for a section of their own.
 
     Returns:
         The path.
     """
-    text = render(run, images=images, crops=crops)
+    text = render(run, images=images, crops=crops, audits=audits, recognition=recognition)
     with replacing(Path(path), folder=False) as target:
         target.write_text(text, "utf-8", newline="\n")
     return Path(path)
 
 
-def render(run: Run, *, images: Path | None = None, crops: int = LIMIT) -> str:
+def render(
+    run: Run,
+    *,
+    images: Path | None = None,
+    crops: int = LIMIT,
+    audits: Sequence[Audit] = (),
+    recognition: Mapping[str, Evaluation] | None = None,
+) -> str:
     """The report of a run, as text."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         library = pool.submit(scripts.library)  # takes a second and knows nothing of the run
         pixels = None if images is None else Pixels(Path(images))
         context = _context(run, models_of(run), pixels, crops)
         inline = [library.result(), scripts.own()]
-    from markupsafe import Markup
+    context |= _beside(context, audits, recognition)
+    return fill("page.html.j2", context, context.pop("payload"), inline)
 
-    trusted = {
-        "style": Markup(scripts.style()),  # noqa: S704 - our own files
-        "scripts": [Markup(text) for text in inline],  # noqa: S704 - our own files
-        "script_hashes": Markup(scripts.allowed(inline)),  # noqa: S704 - base64
-        "payload": Markup(embedded(context.pop("payload"))),  # noqa: S704 - escaped there
+
+def _beside(
+    context: dict[str, Any], audits: Sequence[Audit], recognition: Mapping[str, Evaluation] | None
+) -> dict[str, Any]:
+    """What changes with an audit of the benchmark, and with results of classifiers."""
+    shown = recognised(recognition) if recognition else None
+    drawn = figures_payload([shown.figure] if shown else [])
+    extra = [AUDIT] * bool(audits) + [RECOGNITION] * bool(shown)
+    *sections, health, glossary = context["sections"]
+    payload = context["payload"]
+    return {
+        "audits": audits,
+        "recognised": shown,
+        "sections": [*sections, *extra, health, glossary],
+        "verdict": (*context["verdict"], *sentences(audits)),
+        "payload": payload | {"figures": payload["figures"] | drawn},
     }
-    return _environment().get_template("page.html.j2").render(**context, **trusted)
-
-
-def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"short": short, "grouped": grouped}
-    return environment
 
 
 def _context(
@@ -126,15 +140,15 @@ def _context(
     names = [model.title for model in models]
     figures = curve_figures(models)
     tables = [absorption(model) for model in models]
-    found = _findings(run)
+    found, slices = _findings(run), strata(run.truth, models[0])
     gallery = gallery_payload(run, models, choose(models, crops), pixels)
     glossary = _glossary(run, models, found)
     origin = models[0].evaluation.provenance
     return {
-        "title": _title(names),
+        "title": _title(names, taught=any(finding.code == "OS305" for _, finding in found)),
         "version": __version__,
         "sections": [s for s in SECTIONS if s.key != "comparison" or len(models) > 1],
-        "headline": models[0].evaluation.headline(),
+        "headline": _headline(models[0]),
         "names": names,
         "models": models,
         "verdict": verdict(models, tables, comparisons(models), [f for _, f in found]),
@@ -142,10 +156,8 @@ def _context(
         "resamples": origin.resamples,
         "iou": f"{run.protocol.iou[0]:g}",
         "figures": figures,
-        "absorptions": tables,
-        "heat": _heat,
         "gallery_note": _gallery_note(len(gallery["items"]), pixels),
-        "slices": _nested(breakdown(run.truth, models)),
+        "strata": [stratum.title for stratum in slices],
         "pairs": pairs(models, image_names(run)),
         "findings": found,
         "missing": [_missing_labels(model) for model in models],
@@ -158,47 +170,40 @@ def _context(
             "sliders": sliders_payload(models),
             "figures": figures_payload(figures),
             "gallery": gallery,
+            "strata": strata_payload(slices),
         },
     }
 
 
-def _title(names: Sequence[str]) -> str:
+def _title(names: Sequence[str], *, taught: bool) -> str:
+    """The question of the page; detectors that name unknown classes were taught them."""
     who = listed([short(name, 40) for name in names])
     verb, subject = ("does", "it was") if len(names) == 1 else ("do", "they were")
-    return f"What {who} {verb} with objects {subject} never taught"
+    objects = "that count as unknown here" if taught else f"{subject} never taught"
+    return f"What {who} {verb} with objects {objects}"
 
 
-def _heat(part: int, whole: int) -> int:
-    """How strongly a cell is tinted: 0 to 5."""
-    return 0 if not part else 1 + min(4, int(5 * part / whole))
+def _headline(model: Model) -> str:
+    """What was evaluated, in one line."""
+    origin = model.evaluation.provenance
+    n = {name: grouped(count) for name, count in origin.counts.items()}
+    parts = [
+        f"protocol {origin.protocol}{' with deviations' if origin.deviations else ''}",
+        f"{n['images']} images",
+        f"{n['known_objects']} known objects of {n['known_classes']} classes",
+        f"{n['unknown_objects']} unknown objects",
+    ]
+    return " · ".join(parts)
 
 
 def _gallery_note(count: int, pixels: Pixels | None) -> str:
+    picked = f"{count} examples, picked at the detectors' best F1"
     if pixels is None:
-        return f"{count} examples, drawn without pixels: give the images to see them."
+        return f"{picked}, drawn without pixels: give the images to see them."
     if pixels.missing == count:
-        return (
-            f"{count} examples, drawn without pixels: none of their images is in the folder given."
-        )
+        return f"{picked}, drawn without pixels: none of their images is in the folder given."
     missing = f" The images of {pixels.missing} were not found." if pixels.missing else ""
-    return f"{count} examples.{missing}"
-
-
-def _nested(
-    slices: Sequence[Slice],
-) -> list[tuple[str, list[tuple[str, list[tuple[str, list[Slice]]]]]]]:
-    """Slices by stratum, role and name; each name with one slice per detector."""
-    nested = []
-    for stratum, pieces in groupby(slices, key=lambda piece: piece.stratum):
-        of_stratum, roles = list(pieces), []
-        for role in ("unknown", "known"):
-            chosen = [piece for piece in of_stratum if piece.role == role]
-            names = dict.fromkeys(piece.name for piece in chosen)
-            rows = [(name, [piece for piece in chosen if piece.name == name]) for name in names]
-            if rows:
-                roles.append((role, rows))
-        nested.append((stratum, roles))
-    return nested
+    return f"{picked}.{missing}"
 
 
 def _findings(run: Run) -> list[tuple[str, Finding]]:

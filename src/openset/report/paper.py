@@ -11,8 +11,9 @@ from openset.evaluation.run import Run
 from openset.formats._files import replacing
 from openset.plugins import lookup
 from openset.report.breakdown import breakdown
-from openset.report.charts import curve_figures, slice_figures
+from openset.report.charts import curve_figures
 from openset.report.model import models_of
+from openset.report.slice_charts import slice_figures
 
 _CONFIG: dict[str, Any] = {
     "background": "white",

@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 
 from openset.evaluation.result import plain
 from openset.evaluation.run import Run
+from openset.matching import Matches
+from openset.report.breakdown import Stratum
 from openset.report.charts import Figure
 from openset.report.crops import Pixels, Scenes
 from openset.report.curves import roc
+from openset.report.flow import MISSED, UNKNOWN
 from openset.report.gallery import DISAGREE, KINDS, Item
 from openset.report.model import Model
 from openset.report.names import short
@@ -44,7 +47,20 @@ def sliders_payload(models: Sequence[Model]) -> dict[str, Any]:
         "closedImages": table.closed_images,
         "wildImages": table.wild_images,
         "ratio": table.ratio,
+        **_unknown_labels(models[0]),
         "models": [_model(model) for model in models],
+    }
+
+
+def _unknown_labels(model: Model) -> dict[str, Any]:
+    """The labels of unknown objects, and which object has which; and what they may be called."""
+    objects = model.matches.objects
+    unknown = (objects.klass == model.matches.n_known) & ~objects.ignored
+    labels, place = np.unique(objects.label[unknown], return_inverse=True)
+    return {
+        "labels": [short(model.matches.labels[at]) for at in labels.tolist()],
+        "label": _bytes(place.astype("<u2")),
+        "classes": [short(name) for name in model.matches.vocabulary.known],
     }
 
 
@@ -61,6 +77,7 @@ def _model(model: Model) -> dict[str, Any]:
         "presets": [{"name": p.name, "title": p.title, "i": p.i, "j": p.j} for p in model.presets],
         "right": _claims(table.right),
         "wrong": _claims(table.wrong),
+        "wrongClass": _bytes(table.wrong.klass.astype("<u2")),
         "alien": _claims(table.alien),
         "boxes": _bytes(table.boxes),
         "times": _bytes(table.times.astype("<u4")),
@@ -79,6 +96,11 @@ def _bytes(column: NDArray[Any]) -> str:
 def figures_payload(figures: Sequence[Figure]) -> dict[str, Any]:
     """The charts, by name."""
     return {f.name: {"cursor": f.cursor, "spec": f.spec} for f in figures if f.spec}
+
+
+def strata_payload(strata: Sequence[Stratum]) -> list[dict[str, Any]]:
+    """Ways to slice the objects: names, and which object is in which slice."""
+    return [{"names": one.names, "place": _bytes(one.place)} for one in strata]
 
 
 def image_names(run: Run) -> list[str]:
@@ -106,6 +128,15 @@ def gallery_payload(
     return {"kinds": kinds, "items": [_item(item, scenes, names, pixels) for item in items]}
 
 
+def _fate(item: Item, matches: Matches) -> dict[str, int]:
+    """The object an item is about, where the item stands or falls with what becomes of it."""
+    fate = {"missed-unknown": MISSED, "known-as-unknown": UNKNOWN}.get(item.kind)
+    if fate is None:
+        return {}
+    before = np.count_nonzero(~matches.objects.ignored[: item.object])
+    return {"fate": fate, "object": int(before)}
+
+
 def _item(
     item: Item, scenes: Scenes, names: Sequence[str], pixels: Pixels | None
 ) -> dict[str, Any]:
@@ -123,8 +154,10 @@ def _item(
     }
     if item.object >= 0:
         found["label"] = short(matches.labels[matches.objects.label[item.object]])
+        found |= _fate(item, matches)
     if item.box >= 0:
         unknown = bool(model.called.unknown[item.box])
+        found |= {"unknown": unknown, "rungs": [int(one[item.box]) for one in model.rungs]}
         name = "unknown" if unknown else model.classes[matches.klass[item.box]]
         found |= {"called": short(name), "score": round(float(matches.score[item.box]), 3)}
         if matches.unknownness is not None:

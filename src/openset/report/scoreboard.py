@@ -6,12 +6,12 @@ detector whose paired interval leaves out 0; a metric that does not exist is a d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from openset.evaluation.comparison import Comparison, compare
-from openset.evaluation.result import ends, number
-from openset.metrics import Metric, Value, table
+from openset.evaluation.result import Evaluation, ends, number
+from openset.metrics import Metric, Value
 from openset.report.model import Model
 
 ARROWS = {"higher": "↑", "lower": "↓", None: ""}
@@ -67,29 +67,35 @@ class Scoreboard:
 
 def comparisons(models: Sequence[Model]) -> list[Comparison | None]:
     """Every detector against the first; None for the first itself."""
-    first = models[0].evaluation
-    return [None, *(compare(first, model.evaluation, force=True) for model in models[1:])]
+    return _against([model.evaluation for model in models])
+
+
+def _against(results: Sequence[Evaluation]) -> list[Comparison | None]:
+    first, *others = results
+    return [None, *(compare(first, other, force=True) for other in others)]
 
 
 def scoreboard(models: Sequence[Model]) -> Scoreboard:
-    """The table of all metrics that were computed."""
-    metrics, against = table(), comparisons(models)
+    """The table of all metrics that were computed for detectors."""
+    return board({model.title: model.evaluation for model in models})
+
+
+def board(results: Mapping[str, Evaluation]) -> Scoreboard:
+    """The table of all metrics that were computed, by the name to show of each result."""
+    first, against = next(iter(results.values())), _against(list(results.values()))
     notes: list[str] = []
-    lines = [
-        _line(name, metrics.get(name), models, against, notes)
-        for name in models[0].evaluation.values
-    ]
+    lines = [_line(name, first.metrics.get(name), results, against, notes) for name in first.values]
     return Scoreboard(tuple(sorted(lines, key=lambda line: not line.headline)), tuple(notes))
 
 
 def _line(
     name: str,
     metric: Metric | None,
-    models: Sequence[Model],
+    results: Mapping[str, Evaluation],
     against: Sequence[Comparison | None],
     notes: list[str],
 ) -> Line:
-    values = [model.evaluation.values.get(name, Value.missing("not computed")) for model in models]
+    values = [one.values.get(name, Value.missing("not computed")) for one in results.values()]
     better = metric.better if metric else None
     best = _best(values, better)
     cells = []
@@ -105,7 +111,7 @@ def _line(
                 note=_note(notes, metric.title if metric else name, value),
                 value=value.value,
                 mark="*" if significant else "",
-                verdict=f"{verdict} than {models[0].title}" if verdict else "",
+                verdict=f"{verdict} than {next(iter(results))}" if verdict else "",
                 best=best is not None and value.value == best,
                 bar=_bar(value, values),
             )

@@ -8,16 +8,27 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 ASSETS = Path(__file__).with_name("assets")
-SOURCES = ("core.js", "counting.js", "flow.js", "board.js", "charts.js", "gallery.js", "main.js")
+SOURCES = (
+    "core.js",
+    "counting.js",
+    "flow.js",
+    "board.js",
+    "charts.js",
+    "absorption.js",
+    "strata.js",
+    "gallery.js",
+    "main.js",
+)
 
 
-def own() -> str:
+def own(sources: Sequence[str] = SOURCES) -> str:
     """The page's sources as one script with a scope of its own."""
-    texts = "\n".join((ASSETS / name).read_text("utf-8") for name in SOURCES)
+    texts = "\n".join((ASSETS / name).read_text("utf-8") for name in sources)
     return _inline(f'(() => {{\n"use strict";\n{texts}}})();\n')
 
 

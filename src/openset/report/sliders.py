@@ -7,8 +7,9 @@ position (i, j) if ``s > i``, and is then called unknown if ``u > j``, else by i
 Boxes labelled unknown have no other name: they take no part where they would be called known.
 
 Boxes that speak of no object are grouped and counted. Of those that do, an object needs only the
-ones that no other box makes redundant (the Pareto front of `s` and `u`). So a page of half a
-million boxes stays small, and nothing is sampled.
+ones that no other box makes redundant (the Pareto front of score and `u`), which also say what it
+is called: by the best-scored box that is kept. So a page of half a million boxes stays small, and
+nothing is sampled.
 """
 
 from __future__ import annotations
@@ -39,11 +40,19 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True, eq=False)
 class Claims:
-    """What boxes say about objects: for every object a run of (s, u), its size in `sizes`."""
+    """What boxes say about objects: for every object a run of claims, its size in `sizes`.
+
+    Attributes:
+        sizes: Claims per object.
+        s: Rungs of score; the best-scored claim of an object comes first.
+        u: Rungs of the second threshold.
+        klass: The class that the box is labelled with.
+    """
 
     sizes: Bytes
     s: Bytes
     u: Bytes
+    klass: NDArray[np.uint16]
 
     @cached_property
     def object(self) -> NDArray[np.intp]:
@@ -155,7 +164,7 @@ def sliders(matches: Matches, score: NDArray[np.float64]) -> Sliders:
     """Encode matched detections on a ladder of score levels (`score_levels`)."""
     by_score = matches.unknownness is None
     second = score if by_score else second_levels(matches)
-    s, u = _rungs(matches, score, second)
+    s, u = rungs(matches, score, second)
     target = targets(matches)
     counts = ~matches.objects.ignored
     place = np.append(np.cumsum(counts) - 1, [0, 0])
@@ -164,7 +173,10 @@ def sliders(matches: Matches, score: NDArray[np.float64]) -> Sliders:
     n = int(counts.sum())
 
     def claims(rows: NDArray[np.intp], objects: NDArray[np.int32], *, large_u: bool) -> Claims:
-        return _front(place[objects[rows]], s[rows], u[rows], n, large_u=large_u)
+        good = u[rows].astype(np.int64) * (1 if large_u else -1)
+        rows = rows[_front(place[objects[rows]], matches.score[rows], good)]
+        sizes = np.bincount(place[objects[rows]], minlength=n).astype(np.uint8)
+        return Claims(sizes, s[rows], u[rows], matches.klass[rows].astype(np.uint16))
 
     boxes, times = _groups(matches, s, u, target)
     return Sliders(
@@ -204,7 +216,7 @@ def second_levels(matches: Matches) -> NDArray[np.float64]:
     return np.unique(np.append(inner, np.nextafter(inner[0], -np.inf)))
 
 
-def _rungs(
+def rungs(
     matches: Matches, score: NDArray[np.float64], second: NDArray[np.float64]
 ) -> tuple[Bytes, Bytes]:
     """Rungs of each box on both ladders."""
@@ -216,19 +228,21 @@ def _rungs(
     return s.astype(np.uint8), np.where(said, ALWAYS, u).astype(np.uint8)
 
 
-def _front(objects: NDArray[np.intp], s: Bytes, u: Bytes, n: int, *, large_u: bool) -> Claims:
-    """Per object, the claims that no other claim outlasts under both sliders."""
-    good = u.astype(np.int16) if large_u else -u.astype(np.int16)
-    order = np.lexsort((-good, -s.astype(np.int16), objects))
-    objects, s, u, good = objects[order], s[order], u[order], good[order]
-    # Falling s within an object: a claim stays if its `good` beats all before it. Objects are set
-    # apart by an offset larger than the range of `good`, so that one running maximum serves all.
-    lifted = good + objects.astype(np.int64) * 1024
+def _front(
+    objects: NDArray[np.intp], score: NDArray[np.float64], good: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    """Per object, the claims that no other claim outlasts under both sliders, best score first.
+
+    Of equal scores the later box comes first: it is the one that names the object.
+    """
+    order = np.lexsort((-np.arange(len(objects)), -score, objects))
+    # Falling scores within an object: a claim stays if its `good` beats all before it. Objects are
+    # set apart by an offset larger than the range of `good`, so that one running maximum serves.
+    lifted = good[order] + objects[order].astype(np.int64) * 1024
     before = np.maximum.accumulate(lifted)
     stays = np.ones(len(objects), np.bool_)
     stays[1:] = lifted[1:] > before[:-1]
-    sizes = np.bincount(objects[stays], minlength=n).astype(np.uint8)
-    return Claims(sizes, s[stays], u[stays])
+    return order[stays]
 
 
 def _groups(

@@ -43,7 +43,7 @@ def verdict(
     for model, comparison in zip(models, against, strict=True):
         if comparison is not None:
             said += _difference(models[0], model, comparison)
-    return (*said, *_worst(findings))
+    return (*said, *_leaks(models), *_worst(findings))
 
 
 def _unknowns(model: Model, absorbed: Absorption) -> Iterator[Sentence]:
@@ -57,7 +57,8 @@ def _unknowns(model: Model, absorbed: Absorption) -> Iterator[Sentence]:
         )
         return
     wrong = share(flow.unknown_wrong, flow.unknown)
-    seen, lost = (percent(n / flow.unknown) for n in (flow.unknown_unknown, flow.unknown_missed))
+    seen = percent(flow.unknown_unknown / flow.unknown) if flow.unknown_unknown else "none"
+    lost = percent(flow.unknown_missed / flow.unknown) if flow.unknown_missed else "none"
     if model.sliders.says_unknown:
         rest = f", calls {seen} only unknown and misses {lost}"
     else:
@@ -140,6 +141,15 @@ def _difference(first: Model, second: Model, comparison: Comparison) -> Iterator
     yield Sentence(text, "comparison")
 
 
+def _leaks(models: Sequence[Model]) -> Iterator[Sentence]:
+    """Detectors whose unknownness or labels have seen what they are tested on."""
+    for model in models:
+        ledger = model.evaluation.provenance.ledger
+        if "LEAK: " in ledger:
+            text = f"The numbers of {model.title} are too good: {short(ledger, 300)}."
+            yield Sentence(text, "provenance", "bad")
+
+
 def _worst(findings: Sequence[Finding]) -> Iterator[Sentence]:
     """The most serious finding, and how many more there are."""
     serious = [finding for finding in findings if finding.level is not Level.NOTE]
@@ -148,16 +158,16 @@ def _worst(findings: Sequence[Finding]) -> Iterator[Sentence]:
         worst = min(serious, key=lambda finding: (rank[finding.level], -finding.count))
         others = len(serious) - 1
         more = f"; {others} more finding{'s' if others > 1 else ''} below" if others else ""
-        yield Sentence(
-            f"Mind the data: {worst.code}, {short(worst.message, 300)}{more}.", "health", "bad"
-        )
+        why = f" (likely cause: {short(worst.cause, 200)})" if worst.cause else ""
+        text = f"Mind the data: {worst.code}, {short(worst.message, 300)}{why}{more}."
+        yield Sentence(text, "health", "bad")
 
 
 def share(part: float, whole: float) -> str:
-    """A share as people say it: "1 in 3" where that is close, else percent.
+    r"""A share as people say it: "1 in 3" where that is close, else percent.
 
-    >>> share(33, 100), share(2, 100), share(0, 5), share(64, 100), share(5, 5)
-    ('1 in 3', '2.0 %', 'none', '64 %', 'all')
+    >>> share(33, 100), share(0, 5), share(64, 100).replace("\xa0", " "), share(5, 5)
+    ('1 in 3', 'none', '64 %', 'all')
     """
     if not whole or not part:
         return "none"
@@ -171,12 +181,12 @@ def share(part: float, whole: float) -> str:
 
 
 def percent(ratio: float) -> str:
-    """A fraction in percent, with one decimal where it is small.
+    r"""A fraction in percent, with one decimal where it is small; the sign keeps to its number.
 
-    >>> percent(0.6421), percent(0.0312)
+    >>> percent(0.6421).replace("\xa0", " "), percent(0.0312).replace("\xa0", " ")
     ('64 %', '3.1 %')
     """
-    return f"{100 * ratio:.1f} %" if ratio < 0.1 else f"{100 * ratio:.0f} %"
+    return f"{100 * ratio:.{int(0 < ratio < 0.1)}f}\u00a0%"
 
 
 def grouped(count: int) -> str:

@@ -96,13 +96,10 @@ function moveCursor(name, view) {
 
 /** Every detector at the current slider positions. */
 function everyModel(point) {
-  const { i, j, ratio, at } = position();
-  const weight = weightOf(ratio);
-  return MODELS.map((model, index) => {
-    const own = index === at;
-    const [si, sj] = [state.has("s") || own ? i : model.start[0], state.has("u") || own ? j : model.start[1]];
-    const second = Math.min(sj, model.second.length - 1);
-    return { model: model.name, at: index % 6, ...point(model, Math.min(si, model.score.length - 1), second, weight) };
+  const weight = weightOf(position().ratio);
+  return MODELS.map((_, index) => {
+    const { model, i, j } = placeOf(index);
+    return { model: model.name, at: index % 6, ...point(model, i, j, weight) };
   }).filter((row) => row.x !== null && row.y !== null && row.x !== undefined);
 }
 
@@ -116,6 +113,11 @@ const CURSORS = {
     everyModel((model, i, j, weight) => {
       const rate = rates(flowAt(model, i, j, weight));
       return { x: rate.unknownRecall, y: rate.unknownPrecision };
+    }),
+  oscr: () =>
+    everyModel((model, i, j, weight) => {
+      const rate = rates(flowAt(model, i, j, weight));
+      return { x: rate.unknownAsKnown, y: rate.knownRecall };
     }),
   roc: () => everyModel((model, i, j) => (model.roc ? { x: model.roc[0][j], y: model.roc[1][j] } : {})),
   ratio: () => [{ x: position().ratio ?? DATA.sliders.ratio }],

@@ -33,9 +33,16 @@ function count(value) {
   return text.replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
 }
 
+/** A name that is not longer than `longest`, cut in the middle. */
+function cut(text, longest) {
+  if (text.length <= longest) return text;
+  const half = Math.floor((longest - 1) / 2);
+  return `${text.slice(0, half)}…${text.slice(-half)}`;
+}
+
 function percent(value) {
   if (value === null) return "–";
-  return `${(100 * value).toFixed(value < 0.0995 ? 1 : 0)} %`;
+  return `${(100 * value).toFixed(value && value < 0.0995 ? 1 : 0)}\u00a0%`;
 }
 
 function over(part, whole) {

@@ -3,6 +3,7 @@
 const OBJECTS = {
   unknown: bytes(DATA.sliders.unknown),
   wild: bytes(DATA.sliders.wild),
+  label: new Uint16Array(bytes(DATA.sliders.label).buffer), // of the unknown ones
 };
 
 function claims(packed) {
@@ -13,6 +14,7 @@ const MODELS = DATA.sliders.models.map((model) => ({
   ...model,
   right: claims(model.right),
   wrong: claims(model.wrong),
+  wrongClass: new Uint16Array(bytes(model.wrongClass).buffer),
   alien: claims(model.alien),
   boxes: bytes(model.boxes),
   times: new Uint32Array(bytes(model.times).buffer),
@@ -28,6 +30,14 @@ function held(claim, i, j, alien) {
     }
   }
   return result;
+}
+
+/** What becomes of every object: 0 right, 1 wrong known, 2 called unknown, 3 missed. */
+function fatesAt(model, i, j) {
+  const right = held(model.right, i, j, false);
+  const wrong = held(model.wrong, i, j, false);
+  const alien = held(model.alien, i, j, true);
+  return right.map((found, at) => (found ? 0 : wrong[at] ? 1 : alien[at] ? 2 : 3));
 }
 
 /** What becomes of objects at positions i and j, wild images counted `weight` times. */
@@ -60,6 +70,26 @@ function flowAt(model, i, j, weight) {
     ...boxesAt(model, i, j, weight),
     images: DATA.sliders.closedImages + weight * DATA.sliders.wildImages,
   };
+}
+
+/** Unknown objects by label and by what they are called: known classes, only unknown, missed. */
+function absorbedAt(model, i, j) {
+  const known = DATA.sliders.classes.length;
+  const counts = new Uint32Array(DATA.sliders.labels.length * (known + 2));
+  const alien = held(model.alien, i, j, true);
+  const { sizes, s, u } = model.wrong;
+  for (let object = 0, start = 0, unknown = 0; object < sizes.length; start += sizes[object], object += 1) {
+    if (!OBJECTS.unknown[object]) continue;
+    let column = alien[object] ? known : known + 1;
+    for (let at = start; at < start + sizes[object]; at += 1) {
+      if (s[at] <= i || u[at] > j) continue;
+      column = model.wrongClass[at]; // claims of an object fall in score: the first names it
+      break;
+    }
+    counts[OBJECTS.label[unknown] * (known + 2) + column] += 1;
+    unknown += 1;
+  }
+  return counts;
 }
 
 function boxesAt(model, i, j, weight) {

@@ -30,6 +30,45 @@ function position() {
   };
 }
 
+/** Where a detector stands: at the sliders if it is shown or they were moved, else at its best F1. */
+function placeOf(index) {
+  const { i, j, at } = position();
+  const model = MODELS[index];
+  const si = state.has("s") || index === at ? i : model.start[0];
+  const sj = state.has("u") || index === at ? j : model.start[1];
+  return { model, i: Math.min(si, model.score.length - 1), j: Math.min(sj, model.second.length - 1) };
+}
+
+/** Thresholds in words; the second one only where it does something. */
+function thresholds(model, i, j) {
+  const score = `score ≥ ${level(model.score[i])}`;
+  if (!model.saysUnknown || j === model.rest) return score;
+  return `${score}, unknown: ${model.byScore ? "score ≥" : "unknownness >"} ${level(model.second[j])}`;
+}
+
+/**
+ * Draw elements now and when one of the keys changes: those in sight at once, the others when they
+ * come into sight. All are drawn at first, so that nothing jumps later, and before the page prints.
+ */
+function follow(elements, draw, keys) {
+  let wait = 0;
+  const seen = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries) {
+        target.dataset.near = isIntersecting ? "yes" : "";
+        if (isIntersecting) draw(target);
+      }
+    },
+    { rootMargin: "200px" },
+  );
+  elements.forEach((element) => seen.observe(element));
+  watch(keys, () => {
+    cancelAnimationFrame(wait);
+    wait = requestAnimationFrame(() => elements.forEach((element) => element.dataset.near !== "" && draw(element)));
+  });
+  addEventListener("beforeprint", () => elements.forEach((element) => draw(element)));
+}
+
 function currentFlow() {
   const { model, i, j, ratio } = position();
   return flowAt(model, i, j, weightOf(ratio));

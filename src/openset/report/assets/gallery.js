@@ -3,6 +3,7 @@
 const PAGE = 48;
 let shownCards = PAGE;
 let current = -1;
+let drawnItems = null;
 
 const KIND = new Map(DATA.gallery.kinds.map((kind) => [kind.name, kind]));
 
@@ -31,13 +32,6 @@ function startGallery() {
   $("#lightbox").addEventListener("click", (event) => {
     if (event.target === $("#lightbox")) $("#lightbox").close();
   });
-  $$("[data-cell-label]").forEach((cell) => cell.addEventListener("click", () => openCell(cell)));
-  $$("[data-more]").forEach((button) =>
-    button.addEventListener("click", () => {
-      button.closest(".absorption").classList.toggle("full");
-      button.hidden = true;
-    }),
-  );
   const disagree = $("[data-disagree]");
   if (disagree) {
     disagree.hidden = !DATA.gallery.items.some((item) => item.kind === "models-disagree");
@@ -50,21 +44,38 @@ function startGallery() {
     shownCards = PAGE;
     drawGallery();
   });
+  follow([$("#gallery")], redrawGallery, ["s", "u"]);
+}
+
+/** Draw the gallery again if other examples occur by now. */
+function redrawGallery() {
+  if (occurring() !== drawnItems) drawGallery();
 }
 
 /** From a number in "where unknowns go" to its examples. */
 function openCell(cell) {
-  const { cellModel, cellLabel, cellCalled, cellColumn } = cell.dataset;
-  const kinds = { 1: "unknown-found", 2: "missed-unknown" };
-  const kind = kinds[cellColumn] ?? "unknown-as-known";
-  set({
-    m: Number(cellModel) || null,
-    kind,
-    label: cellLabel,
-    called: kind === "unknown-as-known" ? cellCalled : null,
-    every: null,
-  });
+  const { cellModel, cellLabel, cellCalled, cellKind } = cell.dataset;
+  set({ m: Number(cellModel) || null, kind: cellKind, label: cellLabel, called: cellCalled, every: null });
   go("gallery");
+}
+
+let here = { key: null, items: new Set() };
+
+/** The examples that occur where the sliders stand; they were picked at the detectors' best F1. */
+function occurring() {
+  const places = MODELS.map((_, at) => placeOf(at));
+  const key = places.map(({ i, j }) => `${i} ${j}`).join();
+  if (here.key !== key) {
+    const fates = places.map(({ model, i, j }) => fatesAt(model, i, j));
+    const items = DATA.gallery.items.filter((item) => occurs(item, places[item.model], fates[item.model]));
+    here = { key, items: new Set(items) };
+  }
+  return here.items;
+}
+
+function occurs({ rungs, unknown, fate, object }, { i, j }, fates) {
+  if (fate !== undefined && fates[object] !== fate) return false;
+  return !rungs || (rungs[0] > i && rungs[1] > j === unknown);
 }
 
 function fits(item, { kind, label, called, every, at }) {
@@ -88,10 +99,11 @@ function filters() {
 
 function chosen() {
   const wanted = filters();
-  return DATA.gallery.items.filter((item) => fits(item, wanted));
+  return [...occurring()].filter((item) => fits(item, wanted));
 }
 
 function drawGallery() {
+  drawnItems = occurring();
   const wanted = filters();
   const items = chosen();
   drawOptions("#gallery-kind", wanted.kind, "all kinds", DATA.gallery.kinds.map((k) => [k.name, k.title]), wanted, "kind");
@@ -100,9 +112,11 @@ function drawGallery() {
   $("#gallery-every").checked = wanted.every;
   $("#gallery-every").closest("label").hidden = MODELS.length < 2;
   const whose = wanted.every ? "all detectors" : MODELS[wanted.at].name;
+  const gone = DATA.gallery.items.filter((item) => fits(item, wanted)).length - items.length;
+  const others = gone ? ` ${gone} more do${gone === 1 ? "es" : ""} not occur where the sliders stand.` : "";
   $("#gallery-count").textContent = items.length
-    ? `${items.length} example${items.length === 1 ? "" : "s"} of ${whose}`
-    : `No example of this in the gallery (${whose}); it holds ${DATA.gallery.items.length} in all.`;
+    ? `${items.length} example${items.length === 1 ? "" : "s"} of ${whose}.${others}`
+    : `No example of this in the gallery (${whose}).${others || ` It holds ${DATA.gallery.items.length} in all.`}`;
   $("#gallery-about").textContent = KIND.get(wanted.kind)?.note ?? "";
   const cards = items.slice(0, shownCards).map((item) => card(item, DATA.gallery.items.indexOf(item)));
   $("#cards").replaceChildren(...cards);
@@ -113,7 +127,7 @@ function drawGallery() {
 /** The choices that the other filters leave, with their numbers. */
 function drawOptions(where, value, all, named, wanted, key) {
   const counts = new Map();
-  for (const item of DATA.gallery.items) {
+  for (const item of occurring()) {
     if (item[key] && fits(item, { ...wanted, [key]: "" })) counts.set(item[key], (counts.get(item[key]) ?? 0) + 1);
   }
   const order = named ?? [...counts.keys()].sort().map((name) => [name, name]);

@@ -55,14 +55,27 @@ function startSpy() {
   $$("main > section").forEach((section) => spy.observe(section));
 }
 
+/** On paper nothing unfolds: footnotes and findings are open there, and fold again later. */
+function startPrint() {
+  const unfolded = [];
+  addEventListener("beforeprint", () => {
+    unfolded.push(...$$("details.notes, #health details").filter((one) => !one.open));
+    unfolded.forEach((one) => (one.open = true));
+  });
+  addEventListener("afterprint", () => unfolded.splice(0).forEach((one) => (one.open = false)));
+}
+
 function start() {
   startFlow();
   startBoard();
   startCharts();
+  startAbsorption();
+  startStrata();
   startGallery();
   startLinks();
   startKeys();
   startSpy();
+  startPrint();
   const place = readHash();
   for (const [, callback] of listeners) callback();
   if (place) go(place);

@@ -1,0 +1,35 @@
+"""Flags: options as the command line writes them.
+
+Findings name options as Python does (``boxes='xyxy'``), since they are raised by functions; what
+people read who came by the command line, a terminal or a report, says ``--boxes xyxy``.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Options that findings name in Python's way, and what the command line calls them.
+_FLAGS = {name: f"--{name}" for name in ("boxes", "known", "leaked", "protocol", "force", "truth")}
+_FLAGS |= {name: f"--{name}" for name in ("batch", "device", "unreadable", "weights")}
+_FLAGS |= {"format": "openset convert --from", "sizes": "openset convert --sizes"}
+_VALUE = r"'[\w.-]+'"
+_OPTION = re.compile(
+    rf"\b({'|'.join(_FLAGS)})=({_VALUE}(?:(?:, | or ){_VALUE})*|True|\.\.\.)?(?=[\s,;:.)]|$)"
+)
+
+
+def as_flags(text: str) -> str:
+    """Options as the command line writes them.
+
+    >>> as_flags("boxes='xyxy' converts them; force=True goes on, known= names labels")
+    '--boxes xyxy converts them; --force goes on, --known names labels'
+    >>> as_flags("state the layout: boxes='xyxy', 'cxcywh' or 'xywh-norm'; known='voc20'")
+    'state the layout: --boxes xyxy, cxcywh or xywh-norm; --known voc20'
+    """
+    return _OPTION.sub(_flag, text)
+
+
+def _flag(found: re.Match[str]) -> str:
+    value = found[2] or ""
+    said = value.replace("'", "") if value.startswith("'") else ""
+    return f"{_FLAGS[found[1]]} {said}".rstrip()

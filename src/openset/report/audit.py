@@ -1,0 +1,92 @@
+"""Audit: the section of the page on the benchmark itself, from the file `openset audit -o` writes.
+
+It shows what an audit found and judges nothing: the principles are in `openset.benchmarks`, whose
+JSON is all that is shared with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from openset.findings import refuse
+from openset.formats._files import load
+from openset.report.names import short
+from openset.report.verdict import Sentence, listed
+
+Verdict = Literal["PASS", "FAIL", "UNKNOWN", "note"]
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One question, and its answer for some splits."""
+
+    what: str
+    verdict: Verdict
+    said: str
+    count: int
+    examples: tuple[str, ...]
+    where: tuple[str, ...]
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """A principle, and what its checks found."""
+
+    title: str
+    asks: str
+    fix: str
+    verdict: Verdict
+    checks: tuple[Check, ...]
+
+    @property
+    def because(self) -> str:
+        """What decided, in a line."""
+        decided = [check for check in self.checks if check.verdict == self.verdict]
+        if self.verdict == "PASS" or not decided:
+            return f"{len(decided)} check{'s' if len(decided) != 1 else ''}"
+        more = f", and {len(decided) - 1} more" if len(decided) > 1 else ""
+        return f"{decided[0].said}{more}"
+
+
+class Audit(msgspec.Struct, frozen=True):
+    """All principles on one benchmark."""
+
+    benchmark: str
+    passed: bool
+    principles: dict[str, Judgement]
+
+    @property
+    def summary(self) -> str:
+        """How many principles hold."""
+        count = Counter(one.verdict for one in self.principles.values())
+        order: tuple[Verdict, ...] = ("FAIL", "UNKNOWN", "PASS")
+        return ", ".join(f"{count[verdict]} {verdict}" for verdict in order)
+
+    def failing(self) -> list[str]:
+        """Titles of the principles that are broken."""
+        return [one.title for one in self.principles.values() if one.verdict == "FAIL"]
+
+
+class _File(msgspec.Struct, frozen=True):
+    schema: Literal["openset.audit/1"]
+    audits: tuple[Audit, ...]
+
+
+def read_audits(path: Path) -> tuple[Audit, ...]:
+    """The audits of a file that `openset audit -o` wrote."""
+    try:
+        return msgspec.json.decode(load(path), type=_File).audits
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        fix = "write one with openset audit ... -o audit.json"
+        raise refuse("OS114", f"{path} is no audit: {error}", fix=fix) from error
+
+
+def sentences(audits: Sequence[Audit]) -> Iterator[Sentence]:
+    """What the verdict of the page says of benchmarks that fail."""
+    for audit in audits:
+        if not audit.passed:
+            name, broken = short(audit.benchmark, 40), listed(audit.failing())
+            yield Sentence(f"The benchmark {name} fails its audit: {broken}.", "audit", "bad")
