@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset import scorers
-from openset.detectors import ImageFiles, load, run
+from openset.detectors import ImageFiles, find, load, run
 from openset.formats import read_annotations, read_detections, write
 from openset.tables import Annotations, Detections
 from openset.training import Recipe, TrainingData, train
@@ -29,6 +29,7 @@ from openset.worlds.digits import DigitsWorld
 
 RECIPES = ("digits-small", "digits-retinanet", "digits-fcos", "digits-rtdetr")
 SCORERS = ("msp", "max_logit", "energy", "knn", "mahalanobis")
+EVIDENCE = ("logits", "embedding", "latent", "logit_samples")  # what scorers read
 CHOSEN = "knn"  # whose tail is called unknown
 SURE = 0.3  # score of the training detections that scorers are fitted on
 SHIPPED_SCORE, SHIPPED_MOST, SHIPPED_IMAGES = 0.1, 20, 300
@@ -70,11 +71,12 @@ def trained(recipe: Recipe, world: Path, folder: Path) -> Path:
 
 def detected(model: Path, world: Path, split: str) -> Detections:
     """Detections of a model on a split, with logits and embeddings; kept in the work folder."""
-    path = model.parent / f"{split}.parquet"
+    path = model.parent / f"{world.name}-{split}.parquet"
     if not path.exists():
         files = ImageFiles.of_annotations(read_annotations(world / f"{split}.json"), world)
-        found = run(load(str(model)), files, batch=32, split=f"digits {split}")
-        write(found, path)
+        loaded = load(str(model))
+        keep = tuple(name for name in EVIDENCE if name in find(loaded.about["detector"]).keeps)
+        write(run(loaded, files, keep=keep, batch=32, split=f"digits {split}"), path)
     return read_detections(path)
 
 
@@ -98,8 +100,12 @@ def scored(
 
 
 def sure(found: Detections) -> Detections:
-    """The boxes that a detector would act upon; those below are mostly background."""
-    return found.select(found.score >= SURE)
+    """The boxes that a detector would act upon; those below are mostly background.
+
+    After a few steps, to try the script out, no box may be that sure: then its best tenth.
+    """
+    least = min(SURE, float(np.quantile(found.score, 0.9))) if len(found) else SURE
+    return found.select(found.score >= least)
 
 
 def best(found: Detections) -> NDArray[np.bool_]:

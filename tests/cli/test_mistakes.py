@@ -152,6 +152,9 @@ def test_a_wrong_command_in_json(name, mess, openset):
 
 
 def test_every_snapshot_has_its_test():
+    pytest.importorskip("torchvision")
+    import test_run_verb
+    import test_train
     from test_verbs import COMPARE, EVALUATE
 
     names = {f"mistakes/{slug(row)}" for row in ROWS} | {f"usage/{name}" for name in OTHER}
@@ -159,7 +162,9 @@ def test_every_snapshot_has_its_test():
     names |= {f"compare/{name}" for name in COMPARE}
     names |= {"check/warnings", "check/errors", "convert/csv", "draw/three"}
     names |= {"help/evaluate", "help/compare", "demo/demo", "report/page"}
-    names |= {"explain/code", "list/vocabularies", "list/formats"}
+    names |= {"explain/code", "list/vocabularies", "list/formats", "worlds/digits"}
+    names |= {f"train/{name}" for name in (*test_train.MISTAKES, "done", "stopped", "gone-on")}
+    names |= {f"run/{name}" for name in (*test_run_verb.MISTAKES, "done", "skipped")}
     folder = Path(__file__).with_name("snapshots")
     stored = {str(path.relative_to(folder).with_suffix("")) for path in folder.rglob("*.txt")}
     assert stored <= names

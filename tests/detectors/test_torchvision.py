@@ -47,7 +47,8 @@ def everything(name, backbone="small"):
 @pytest.mark.parametrize(
     ("name", "backbone"),
     [(name, "small") for name in NAMES]
-    + [("faster_rcnn", "resnet50"), ("faster_rcnn", "resnet50-c4"), ("retinanet", "resnet50")],
+    + [("faster_rcnn", "resnet50"), ("faster_rcnn", "resnet50-c4"), ("retinanet", "resnet50")]
+    + [("faster_rcnn", "efficientnet-lite0")],
 )
 def test_boxes_scores_and_labels_are_the_stock_models_to_the_last_bit(name, backbone):
     sides = {} if backbone == "small" else {"shortest": 64, "longest": 96, "score": 0.0}
@@ -184,3 +185,22 @@ def test_a_misspelt_backbone_gets_a_suggestion():
         find("fcos").build(LABELS, device="cpu", backbone="smal")
     with pytest.raises(ValueError, match="Did you mean 'backbone'"):
         find("fcos").build(LABELS, device="cpu", bakbone="small")
+
+
+def test_efficientnet_lite0_takes_the_weights_of_a_classifier(tmp_path):
+    from openset.detectors._efficientnet import LitePyramid
+
+    torch.manual_seed(1)
+    body = LitePyramid().body.state_dict()
+    named = {f"_blocks.{at}": value for at, value in enumerate(body.values())}
+    named["_fc.weight"] = torch.zeros(1000, 1280)
+    torch.save(named, tmp_path / "lite0.pth")
+    model = find("faster_rcnn").build(
+        LABELS, device="cpu", backbone="efficientnet-lite0", pretrained=str(tmp_path / "lite0.pth")
+    )
+    taken = model.network.backbone.body.state_dict()
+    assert all(torch.equal(taken[name], value) for name, value in body.items())
+    strides = [64 / m.shape[-1] for m in model.network.backbone(torch.zeros(1, 3, 64, 64)).values()]
+    assert strides == [4, 8, 16, 32, 64]
+    with pytest.raises(ValueError, match="no option frozen"):
+        find("faster_rcnn").build(LABELS, device="cpu", backbone="efficientnet-lite0", frozen=2)

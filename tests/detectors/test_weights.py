@@ -123,7 +123,7 @@ def test_a_device_that_is_not_there_is_a_finding():
     "error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("not enough memory: 9 GB")]
 )
 def test_memory_that_runs_out_advises_a_batch(error):
-    with pytest.raises(InputError, match=r"OS607[\s\S]*try batch=8"), memory_guard(16):
+    with pytest.raises(InputError, match=r"OS607[\s\S]*use a batch of 8"), memory_guard(16):
         raise error
     with pytest.raises(RuntimeError, match="shape"), memory_guard(16):
         raise RuntimeError("shape mismatch")

@@ -16,7 +16,8 @@ from tiny import make_data, recipe  # noqa: E402
 from openset.findings import InputError, UsageError  # noqa: E402
 from openset.formats import read_annotations  # noqa: E402
 from openset.tables import Annotations, Images  # noqa: E402
-from openset.training.data import Order, TrainingData, Views  # noqa: E402
+from openset.training._augment import zoomed  # noqa: E402
+from openset.training.data import Order, TrainingData, Views, resident  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +108,36 @@ def test_coco_files_are_read_where_msgspec_is_missing(truth, monkeypatch):
     whole = TrainingData.of(truth).fingerprint()
     monkeypatch.setitem(sys.modules, "msgspec", None)
     assert TrainingData.of(truth).fingerprint() == whole
+
+
+def test_images_that_are_held_give_the_same_views(truth):
+    data, chosen = TrainingData.of(truth), recipe(zoom=2.0)
+    held = Views(data, chosen, resident(data, torch.device("cpu")))
+    for seen in ((0, 0), (3, 1), (1, 5)):
+        (image, objects), (same, others) = Views(data, chosen)[seen], held[seen]
+        assert torch.equal(image, same)
+        assert torch.equal(objects["boxes"], others["boxes"])
+
+
+def test_a_zoom_moves_boxes_with_their_pixels():
+    down, right = torch.meshgrid(torch.arange(80), torch.arange(100), indexing="ij")
+    image = torch.stack([right, down]).to(torch.uint8)  # every pixel says where it was
+    box, chance, widths = torch.tensor([[40.0, 30, 60, 50]]), np.random.default_rng(1), set()
+    for _ in range(50):
+        window, (moved,), (seen,) = zoomed(image, box, 2.0, chance)
+        widths.add(window.shape[-1])
+        left, top, end, bottom = (int(edge) for edge in moved)
+        if seen:
+            assert window[0, top, end - 1] - window[0, top, left] == end - 1 - left
+            assert window[0, top, left] >= 40
+            assert window[1, bottom - 1, left] <= 49
+    assert 50 <= min(widths) < 70 < 150 < max(widths) <= 200
+
+
+def test_an_object_that_a_zoom_cuts_off_is_not_taught():
+    image, boxes = torch.zeros(3, 100, 100, dtype=torch.uint8), torch.tensor([[0.0, 0, 10, 10]])
+    chance = np.random.default_rng(0)
+    seen = [zoomed(image, boxes, 4.0, chance)[1:] for _ in range(50)]
+    areas = [(box[0, 2] - box[0, 0]) * (box[0, 3] - box[0, 1]) for box, _ in seen]
+    assert all(bool(kept) == (area > 30) for area, (_, kept) in zip(areas, seen, strict=True))
+    assert 0 < sum(bool(kept) for _, kept in seen) < 50

@@ -13,7 +13,25 @@ from openset.findings import UsageError
 app = verb("list", panel="Understand")
 Rows = Mapping[str, Mapping[str, Any]]
 # Packages whose `table()` may list their plug-ins.
-_PACKAGES = ("metrics", "recognition", "scorers", "detectors", "methods", "worlds", "benchmarks")
+_PACKAGES = ("metrics", "scorers", "detectors", "methods", "worlds", "benchmarks")
+
+_FIELDS = (
+    "title",
+    "better",
+    "unit",
+    "requires",
+    "keeps",
+    "trainable",
+    "fits_on",
+    "paper",
+    "headline",
+)
+# What the list itself says below a summary, and how it is called there, by topic.
+_SHOWN: Mapping[str, Mapping[str, str]] = {
+    "detectors": {"keeps": "keeps", "requires": "needs", "paper": "paper"},
+    "recipes": {"differs": "not as in the paper", "paper": "paper"},
+    "scorers": {"requires": "reads", "fits_on": "fits on", "paper": "paper"},
+}
 
 
 @app.default
@@ -23,7 +41,7 @@ def list_(
     *,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
-    """List what there is to choose from: metrics, formats, protocols, scorers, vocabularies ...
+    """List what there is to choose from: metrics, scorers, detectors, recipes, formats ...
 
     Args:
         topic: What to list; without it, the topics.
@@ -34,9 +52,11 @@ def list_(
     known = topics()
     if topic is None:
         names = {name: {"summary": f"openset list {name}"} for name in known}
-        return Answer(_text(names), lambda: {"topics": sorted(names)})
+        return Answer(_text(names, {}), lambda: {"topics": sorted(names)})
     rows = lookup(known, topic, "topic")()
-    return Answer(_text(rows), lambda: {"topic": topic, "entries": dict(rows)})
+    return Answer(
+        _text(rows, _SHOWN.get(topic, {})), lambda: {"topic": topic, "entries": dict(rows)}
+    )
 
 
 def topics() -> dict[str, Callable[[], Rows]]:
@@ -46,7 +66,8 @@ def topics() -> dict[str, Callable[[], Rows]]:
         if _has_table(package):
             found[package] = lambda package=package: _plugins(package)  # type: ignore[misc]
     found |= {"codes": _codes, "formats": _formats, "protocols": _protocols}
-    return found | {"vocabularies": _vocabularies}
+    found["recognition"] = _recognition
+    return found | {"recipes": _recipes, "vocabularies": _vocabularies}
 
 
 def _has_table(package: str) -> bool:
@@ -62,12 +83,22 @@ def _plugins(package: str) -> Rows:
         table = import_module(f"openset.{package}").table()
     except ImportError as error:
         raise UsageError(f"{package} need an extra: {error}; try openset[torch]") from error
-    fields = ("title", "better", "unit", "paper", "requires", "headline")
     return {
         name: {"summary": record.summary}
-        | {field: getattr(record, field) for field in fields if hasattr(record, field)}
+        | {field: getattr(record, field) for field in _FIELDS if hasattr(record, field)}
         for name, record in sorted(table.items())
     }
+
+
+def _recognition() -> Rows:
+    """Metrics, and methods, some of which have the name of a metric."""
+    from importlib.util import find_spec
+
+    rows = dict(_plugins("recognition"))
+    if find_spec("torch") is None:
+        return rows | {"methods": {"summary": "need torch: pip install 'openset[torch]'"}}
+    methods = _plugins("recognition.methods")
+    return rows | {f"method {name}": row for name, row in methods.items()}
 
 
 def _formats() -> Rows:
@@ -120,11 +151,32 @@ def _codes() -> Rows:
     }
 
 
-def _text(rows: Rows) -> str:
-    """Name and summary; long summaries go on below themselves."""
+def _recipes() -> Rows:
+    from openset.training import presets
+
+    return {
+        name: {
+            "summary": f"{recipe.detector}, {recipe.steps} steps of {recipe.batch} images",
+            "differs": recipe.differs,
+            "paper": recipe.paper,
+        }
+        for name, recipe in presets().items()
+    }
+
+
+def _text(rows: Rows, shown: Mapping[str, str]) -> str:
+    """Name and summary, and some more below; what is long goes on below itself."""
     import textwrap
 
     wide = max(map(len, rows)) + 2
     columns = max(width(), wide + 30)
-    lines = (f"{name:<{wide}}{row['summary']}" for name, row in rows.items())
+    lines = []
+    for name, row in rows.items():
+        lines.append(f"{name:<{wide}}{row['summary']}")
+        more = {title: _words(row[field]) for field, title in shown.items() if row.get(field)}
+        lines += [f"{'':<{wide}}{title}: {words}" for title, words in more.items()]
     return "\n".join(textwrap.fill(line, columns, subsequent_indent=" " * wide) for line in lines)
+
+
+def _words(value: Any) -> str:
+    return value if isinstance(value, str) else ", ".join(map(str, value))

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from openset.detectors._found import Found
 from openset.detectors._images import ImageFiles
 from openset.detectors._run import run
-from openset.detectors._spec import Detector, Model, detector
+from openset.detectors._spec import Detector, Model, check_installed, detector
 from openset.plugins import discover, lookup, record_of
 
 # Torch's idle threads spin. On a busy machine that made a small training step twelve times dearer:
@@ -56,20 +57,23 @@ def save(model: Model, path: str) -> None:
     write_model(model, path)
 
 
-def load(path: str, *, device: str | None = None) -> Model:
+def load(path: str, *, device: str | None = None, **options: Any) -> Model:
     """The model that `save` or a training run has written.
 
     Args:
         path: The file.
         device: Such as ``cuda:1``; by default a GPU where there is one.
+        **options: Options of the detector to change, such as ``score``.
     """
+    check_installed("a trained detector", ("torch", "torchvision"))
     from openset.detectors._weights import read_model
 
     about, state = read_model(path)
     record = find(about["detector"])
     # The file has every weight: what the backbone started from need not be there any more.
     started = {"pretrained": None} if "pretrained" in record.options else {}
-    model = record.build(about["labels"], device=device, **{**about["options"], **started})
+    chosen = {**about["options"], **options}
+    model = record.build(about["labels"], device=device, **{**chosen, **started})
     model.load_state(state, path)
-    model.about = {name: about[name] for name in ("detector", "options")}
+    model.about = {"detector": about["detector"], "options": chosen}
     return model

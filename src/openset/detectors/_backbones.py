@@ -2,6 +2,8 @@
 
 - ``resnet50``: ResNet-50 with a feature pyramid on five levels, the configuration of the papers.
 - ``resnet50-c4``: one map of stride 16, its last stage in the box head (OWOD, RE-OWOD).
+- ``efficientnet-lite0``: the same pyramid on a light body, for which public weights exist that have
+  seen ImageNet alone.
 - ``small``: a pyramid on three levels for images of about 128 pixels; trains in minutes on a CPU.
 
 Weights come from a local file or not at all: nothing is downloaded, so that no detector has seen
@@ -22,9 +24,11 @@ from torchvision.models.detection.backbone_utils import _resnet_fpn_extractor
 from torchvision.ops import FeaturePyramidNetwork, FrozenBatchNorm2d
 from torchvision.ops.feature_pyramid_network import LastLevelMaxPool, LastLevelP6P7
 
+from openset.detectors import _efficientnet
 from openset.detectors._weights import load_into, read_state
+from openset.findings import UsageError
 
-BackboneName = Literal["resnet50", "resnet50-c4", "small"]
+BackboneName = Literal["resnet50", "resnet50-c4", "efficientnet-lite0", "small"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +47,10 @@ class Scale:
     anchors: tuple[tuple[int, ...], ...]
     dense_anchors: tuple[tuple[int, ...], ...]
     pooled: int
-    regions: Mapping[str, float]
+    regions: Mapping[str, Any]
 
 
+_LEVELS = ((32,), (64,), (128,), (256,), (512,))
 # Octaves of RetinaNet: sizes 1, 2^(1/3) and 2^(2/3) of each level.
 _OCTAVES = tuple((s, int(s * 2 ** (1 / 3)), int(s * 2 ** (2 / 3))) for s in (32, 64, 128, 256, 512))
 _FEW_REGIONS = {
@@ -59,8 +64,15 @@ _FEW_REGIONS = {
 }
 
 SCALES: Mapping[str, Scale] = {
-    "resnet50": Scale((800, 1333), ((32,), (64,), (128,), (256,), (512,)), _OCTAVES, 7, {}),
+    "resnet50": Scale((800, 1333), _LEVELS, _OCTAVES, 7, {}),
     "resnet50-c4": Scale((800, 1333), ((32, 64, 128, 256, 512),), (), 14, {}),
+    "efficientnet-lite0": Scale(
+        (800, 1333),
+        _LEVELS,
+        (),
+        7,
+        {"image_mean": _efficientnet.MEAN, "image_std": _efficientnet.STD},
+    ),
     "small": Scale(
         (128, 128), ((12,), (24,), (48,)), ((14, 20), (28, 40), (56, 80)), 5, _FEW_REGIONS
     ),
@@ -86,19 +98,29 @@ def pyramid(name: BackboneName, start: Start, *, dense: bool) -> nn.Module:
     """A feature pyramid.
 
     Args:
-        name: ``resnet50`` or ``small``.
+        name: ``resnet50``, ``efficientnet-lite0`` or ``small``.
         start: How a ResNet starts.
         dense: Levels 3 to 7, for one-stage detectors, in place of 2 to 6.
     """
     if name == "small":
         return SmallPyramid(dense=dense)
-    body = _resnet(start)
-    if not dense:
-        return _resnet_fpn_extractor(body, 5 - start.frozen, extra_blocks=LastLevelMaxPool())
-    extra = LastLevelP6P7(256, 256)
-    return _resnet_fpn_extractor(
-        body, 5 - start.frozen, returned_layers=[2, 3, 4], extra_blocks=extra
-    )
+    if name == "efficientnet-lite0":
+        return _lite(start)
+    body, taught = _resnet(start), 5 - start.frozen
+    if dense:
+        extra = LastLevelP6P7(256, 256)
+        made = _resnet_fpn_extractor(body, taught, returned_layers=[2, 3, 4], extra_blocks=extra)
+    else:
+        made = _resnet_fpn_extractor(body, taught, extra_blocks=LastLevelMaxPool())
+    return made.to(memory_format=torch.channels_last)  # what tensor cores want
+
+
+def _lite(start: Start) -> nn.Module:
+    if start.frozen or start.norm == "frozen":
+        raise UsageError(
+            "the backbone 'efficientnet-lite0' has no option frozen, nor norm='frozen'"
+        )
+    return _efficientnet.LitePyramid(start.pretrained)
 
 
 def c4(start: Start) -> tuple[nn.Module, nn.Module]:

@@ -60,6 +60,20 @@ class ImageFiles:
             raise refuse("OS602", f"no image in {root}", example=", ".join(sorted(SUFFIXES)))
         return cls(ids([path.stem for path in paths]), tuple(paths))
 
+    @classmethod
+    def of(cls, path: str | Path) -> ImageFiles:
+        """The images of a folder, or a single one; ids are the names' stems."""
+        where = Path(path)
+        if where.suffix.lower() not in SUFFIXES or where.is_dir():
+            return cls.of_folder(where)
+        found = cls(ids([where.stem]), (where,))
+        found._refuse_missing()
+        return found
+
+    def select(self, rows: slice) -> ImageFiles:
+        """Only some of the images."""
+        return ImageFiles(self.id[rows], self.path[rows])
+
     def _refuse_escapes(self, root: Path) -> None:
         bad = [p for p in self.path if ".." in p.parts[len(root.parts) :] or root not in p.parents]
         if bad:

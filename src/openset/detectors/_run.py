@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from openset.detectors._found import Found, tabled
 from openset.detectors._images import ImageFiles, batches
-from openset.detectors._spec import Evidence, Model
-from openset.findings import Finding, InputError, UsageError
+from openset.detectors._processes import processes
+from openset.detectors._spec import Evidence, Model, own_version
+from openset.findings import InputError, UsageError, refuse
 from openset.plugins import lookup
 from openset.tables import Detections
 
@@ -29,6 +31,8 @@ def run(
 ) -> Detections:
     """Detections of a model on images, with the evidence asked for.
 
+    Under ``torchrun`` every process runs over its part of the images, and gets the whole table.
+
     Args:
         model: A model that `Detector.build` or `load` has made.
         images: Which images.
@@ -36,30 +40,60 @@ def run(
         batch: Images at a time. Where images differ in size, padding makes scores depend on it in
             the last digits.
         threads: Threads that decode images.
-        unreadable: Whether an image that cannot be decoded stops the run, or is left out; the
-            provenance then counts and names it.
+        unreadable: Whether images that cannot be decoded are refused, or left out; the provenance
+            then names them.
         split: What the images are called, such as ``digits test``, for the ledger of scorers.
-        progress: Called with the number of images done and of all images.
+        progress: Called with the number of images done and of all images of this process.
 
     Raises:
-        InputError: An image cannot be decoded, or memory is too small for the batch.
+        InputError: Images cannot be decoded, or memory is too small for the batch.
     """
     wanted = _checked(model, keep, batch)
-    found: list[Found] = []
-    ids: list[Any] = []
-    skipped: list[str] = []
-    for part in batches(images, batch, threads):
-        good = [(id_, pixels) for id_, pixels in part if not isinstance(pixels, InputError)]
-        bad = [error for _, error in part if isinstance(error, InputError)]
-        if bad and unreadable == "refuse":
-            raise bad[0]
-        skipped += [_example(error.findings[0]) for error in bad]
-        found += model.found([pixels for _, pixels in good], wanted) if good else []
-        ids += [id_ for id_, _ in good]
-        if progress is not None:
-            progress(len(ids) + len(skipped), len(images))
-    provenance = _provenance(model, len(ids), skipped, split)
+    with processes() as among:
+        mine = images.select(among.part(len(images)))
+        part = _over(model, mine, wanted, batch, threads, unreadable == "skip", progress)
+        parts = among.gathered(part)
+    bad = [example for part in parts for example in part.bad]
+    if bad and unreadable == "refuse":
+        message = f"{len(bad)} of {len(images)} images cannot be decoded"
+        raise refuse("OS603", message, count=len(bad), example=bad[0])
+    found = [item for part in parts for item in part.found]
+    ids = [id_ for part in parts for id_ in part.ids]
+    provenance = _provenance(model, len(ids), bad, split)
     return tabled(found, ids, model.labels, model.layout, provenance)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one process has: what was found on which images, and the files it could not read."""
+
+    found: list[Found] = field(default_factory=list)
+    ids: list[Any] = field(default_factory=list)
+    bad: list[str] = field(default_factory=list)
+
+
+def _over(
+    model: Model,
+    images: ImageFiles,
+    keep: frozenset[Evidence],
+    batch: int,
+    threads: int,
+    skip: bool,
+    progress: Progress | None,
+) -> _Part:
+    """Run over some images; once one is bad and none may be, the others are only decoded."""
+    part, done = _Part(), 0
+    for some in batches(images, batch, threads):
+        good = [(id_, pixels) for id_, pixels in some if not isinstance(pixels, InputError)]
+        errors = [error for _, error in some if isinstance(error, InputError)]
+        part.bad.extend(_example(error) for error in errors)
+        if good and (skip or not part.bad):
+            part.found.extend(model.found([pixels for _, pixels in good], keep))
+            part.ids.extend(id_ for id_, _ in good)
+        done += len(some)
+        if progress is not None:
+            progress(done, len(images))
+    return part
 
 
 def _checked(model: Model, keep: tuple[Evidence, ...], batch: int) -> frozenset[Evidence]:
@@ -74,14 +108,12 @@ def _checked(model: Model, keep: tuple[Evidence, ...], batch: int) -> frozenset[
     return frozenset(keep)
 
 
-def _example(finding: Finding) -> str:
-    return finding.example or finding.message
+def _example(error: InputError) -> str:
+    return error.findings[0].example or error.findings[0].message
 
 
 def _provenance(model: Model, images: int, skipped: list[str], split: str | None) -> dict[str, Any]:
-    from importlib.metadata import version
-
-    held = {"model": dict(model.about), "images": images, "openset": version("openset")}
+    held = {"model": dict(model.about), "images": images, "openset": own_version()}
     held |= {"split": split} if split is not None else {}
     held |= {"skipped_images": skipped} if skipped else {}
     return held

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
 
@@ -130,7 +131,7 @@ class Detector:
             lookup(self.options, name, f"option of detector {self.name!r}:")
         if not labels or len(set(labels)) != len(labels):
             raise UsageError(f"a detector needs distinct labels, not {list(labels)!r}")
-        self._check_installed()
+        check_installed(f"detector {self.name!r}", self.requires)
         model = self.make(tuple(labels), device=device, **options)
         model.about = {"detector": self.name, "options": {**self.options, **options}}
         if weights is not None:
@@ -139,11 +140,21 @@ class Detector:
             model.load_state(read_state(weights), weights)
         return model
 
-    def _check_installed(self) -> None:
-        absent = [package for package in self.requires if find_spec(package) is None]
-        if absent:
-            message = f"detector {self.name!r} needs {', '.join(absent)}"
-            raise refuse("OS601", message, count=len(absent), example=absent[0])
+
+def check_installed(what: str, packages: Sequence[str]) -> None:
+    """Refuse what needs packages that are not there."""
+    absent = [package for package in packages if find_spec(package) is None]
+    if absent:
+        message = f"{what} needs {', '.join(absent)}"
+        raise refuse("OS601", message, count=len(absent), example=absent[0])
+
+
+def own_version() -> str:
+    """The version of this package, whether it is installed or only found on the path.
+
+    By name: the package offers every layer, and this one must not depend on those above it.
+    """
+    return str(import_module("openset").__version__)
 
 
 def detector(

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torchvision.ops import roi_align
 
 from openset.detectors._found import Found
 from openset.detectors._spec import Evidence
@@ -122,7 +121,7 @@ def _is_out_of_memory(error: Exception) -> bool:
 
 
 def _too_large(batch: int, error: Exception) -> InputError:
-    fix = f"try batch={batch // 2}" if batch > 1 else "use smaller images, or a larger device"
+    fix = f"use a batch of {batch // 2}" if batch > 1 else "use smaller images, or a larger device"
     message = f"out of memory with {batch} images at a time"
     return refuse("OS607", message, example=str(error).partition("\n")[0], fix=fix)
 
@@ -147,6 +146,8 @@ def averaged(maps: Sequence[Tensor], boxes: Sequence[Tensor], width: int) -> Ten
         boxes: Boxes of each image of the batch, in pixels of the network's input.
         width: Width of the network's input.
     """
+    from torchvision.ops import roi_align
+
     pooled = [
         roi_align(m, list(boxes), 16, m.shape[-1] / width, aligned=True).mean(dim=(2, 3))
         for m in maps
@@ -156,6 +157,8 @@ def averaged(maps: Sequence[Tensor], boxes: Sequence[Tensor], width: int) -> Ten
 
 def pooled(maps: Sequence[Tensor], boxes: Sequence[Tensor], height: int) -> Tensor:
     """Each map pooled to one cell per box, all maps side by side (SAFE)."""
+    from torchvision.ops import roi_align
+
     cells = [roi_align(m, list(boxes), 1, m.shape[-2] / height).flatten(1) for m in maps]
     return torch.cat(cells, dim=1)
 

@@ -54,8 +54,8 @@ def faster_rcnn(
     Args:
         labels: The classes.
         device: Where to run.
-        backbone: ``resnet50``, ``resnet50-c4`` or ``small``.
-        pretrained: A local file with the weights of a ResNet-50 classifier.
+        backbone: ``resnet50``, ``resnet50-c4``, ``efficientnet-lite0`` or ``small``.
+        pretrained: A local file with the weights of a classifier of that backbone.
         frozen: How many of the five stages of a ResNet stay as they are.
         norm: Whether its batch norms keep the statistics of that file (``frozen``, as in the
             papers) or learn their own.
@@ -283,7 +283,7 @@ def fcos(
 def _dense_trunk(backbone: BackboneName, start: Start) -> Any:
     from openset.detectors import _backbones
 
-    if backbone == "resnet50-c4":
+    if backbone in ("resnet50-c4", "efficientnet-lite0"):
         raise UsageError("one-stage detectors have backbones 'resnet50' and 'small'")
     return _backbones.pyramid(backbone, start, dense=True)
 

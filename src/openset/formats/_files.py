@@ -139,10 +139,16 @@ def replacing(path: Path, *, folder: bool) -> Iterator[Path]:
         yield workshop / path.name
         os.replace(workshop / path.name, path)  # noqa: PTH105 - replaces an empty folder too
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error) from error
     finally:
         shutil.rmtree(workshop, ignore_errors=True)
 
 
-def _unwritable(path: Path, error: OSError) -> InputError:
-    return refuse("OS102", f"cannot write {path}: {error}")
+def unwritable(path: Path, error: OSError) -> InputError:
+    """OS102 for a file or folder that could not be written."""
+    return refuse(
+        "OS102",
+        f"cannot write {path}: {error}",
+        cause="a full disk, or a folder that may not be written to",
+        fix="make room, or write elsewhere",
+    )

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from openset.detectors import _weights
+from openset.detectors._spec import own_version
 from openset.findings import refuse
 from openset.formats._files import load_text, replacing
-from openset.training.data import TrainingData
-from openset.training.recipe import Recipe
 
 
 class RunFolder:
@@ -34,11 +32,10 @@ class RunFolder:
         self.log = self.path / "log.jsonl"
         self.about = self.path / "run.json"
 
-    def claim(self, recipe: Recipe, data: TrainingData) -> None:
-        """Make the folder that of a training; refused if it is another's."""
+    def claim(self, wanted: Mapping[str, Any]) -> None:
+        """Make the folder that of a training (`about_run`); refused if it is another's."""
         for stale in self.path.glob(".openset-*"):  # a write that was killed
             shutil.rmtree(stale, ignore_errors=True)
-        wanted = _about(recipe, data)
         if self.about.exists():
             held = _parsed(self.about)
             differs = [key for key in ("recipe", "labels", "data") if held.get(key) != wanted[key]]
@@ -81,20 +78,14 @@ def _row(line: str) -> dict[str, Any] | None:
     return row
 
 
-def _about(recipe: Recipe, data: TrainingData) -> dict[str, Any]:
-    from importlib.metadata import version
-
+def about_run(
+    recipe: Mapping[str, Any], labels: Sequence[str], data: Any, **more: Any
+) -> dict[str, Any]:
+    """What ``run.json`` says: recipe, labels and a fingerprint of the data are the training."""
     import torch
 
-    held = {
-        "recipe": asdict(recipe),
-        "labels": list(data.labels),
-        "data": data.fingerprint(),
-        "images": len(data),
-        "objects": sum(map(len, data.boxes)),
-        "left_out": data.left_out,
-        "versions": {"openset": version("openset"), "torch": str(torch.__version__)},
-    }
+    versions = {"openset": own_version(), "torch": str(torch.__version__)}
+    held = {"recipe": recipe, "labels": list(labels), "data": data, **more, "versions": versions}
     plain: dict[str, Any] = json.loads(json.dumps(held))
     return plain
 

@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.detectors._images import ImageFiles, Pixels, decode
+from openset.detectors._images import ImageFiles, decode
 from openset.findings import Finding, InputError, UsageError, refuse
 from openset.formats import read_annotations
 from openset.plugins import lookup
 from openset.tables import Annotations
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
+    from openset.training._augment import View
     from openset.training.recipe import Recipe
 
 Boxes = NDArray[np.float32]
 Seen = tuple[int, int]
 """Epoch and index of an image."""
-View = tuple["Tensor", dict[str, "Tensor"]]
-"""An image, and ``boxes`` and ``labels`` of its objects."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,19 +81,18 @@ class TrainingData:
             raise UsageError("folder= says where the images of the annotations are")
         table = truth if isinstance(truth, Annotations) else _read(Path(truth))
         root = Path(folder) if folder is not None else Path(str(truth)).parent
-        taught = _taught(table, labels)
-        rows, left_out = _rows(table, taught)
+        names = taught(table, labels)
+        rows, left_out = _rows(table, names)
         images = np.arange(len(table.images)) if empty else np.unique(table.image[rows])
         if len(rows) == 0:
-            raise refuse("OS610", "no object is of a known class", example=", ".join(taught))
+            raise refuse("OS610", "no object is of a known class", example=", ".join(names))
         files = ImageFiles.of_annotations(table, root)
-        names = [table.labels.index(name) for name in taught]
         column = np.full(len(table.labels), -1)
-        column[names] = np.arange(len(names))
+        column[[table.labels.index(name) for name in names]] = np.arange(len(names))
         parts = _by_image(table.image, rows, images)
         return cls(
             ImageFiles(files.id[images], tuple(files.path[i] for i in images)),
-            taught,
+            names,
             tuple(_corners(table.box[part]) for part in parts),
             tuple(column[table.label[part]].astype(np.int64) for part in parts),
             left_out,
@@ -123,7 +122,8 @@ def _read(path: Path) -> Annotations:
     return annotations_of(json.loads(load_text(path)), str(path))
 
 
-def _taught(table: Annotations, labels: Sequence[str] | None) -> tuple[str, ...]:
+def taught(table: Annotations, labels: Sequence[str] | None = None) -> tuple[str, ...]:
+    """The labels given; by default those that a ground truth calls known, or all."""
     if labels is None:
         known = tuple(n for n, r in zip(table.labels, table.role, strict=True) if r == "known")
         return known or table.labels
@@ -209,10 +209,12 @@ class Views:
     Attributes:
         data: The images.
         recipe: How to augment.
+        held: The pixels of every image (`resident`); None decodes a file each time it is seen.
     """
 
     data: TrainingData
     recipe: Recipe
+    held: Sequence[Tensor] | None = None
 
     def __len__(self) -> int:
         return len(self.data)
@@ -230,25 +232,25 @@ class Views:
     def _view(self, epoch: int, index: int) -> View:
         import torch
 
+        from openset.training._augment import augmented
+
         chance = np.random.default_rng((self.recipe.seed, epoch, index, 1))
-        pixels, boxes = decode(self.data.files.path[index]), self.data.boxes[index]
-        if chance.random() < self.recipe.flip:
-            pixels, boxes = _flipped(pixels, boxes)
-        image = torch.from_numpy(_jittered(pixels, self.recipe.jitter, chance))
-        target = {"boxes": torch.tensor(boxes), "labels": torch.tensor(self.data.classes[index])}
-        return image.permute(2, 0, 1).contiguous(), target
+        image = _pixels(self.data.files.path[index]) if self.held is None else self.held[index]
+        boxes = torch.tensor(self.data.boxes[index])
+        labels = torch.tensor(self.data.classes[index])
+        return augmented(image, boxes, labels, self.recipe, chance)
 
 
-def _flipped(pixels: Pixels, boxes: Boxes) -> tuple[Pixels, Boxes]:
-    flipped = boxes.copy()
-    flipped[:, [0, 2]] = pixels.shape[1] - boxes[:, [2, 0]]
-    return pixels[:, ::-1], flipped
+def resident(data: TrainingData, device: torch.device) -> tuple[Tensor, ...]:
+    """The pixels of all images, decoded once and held on a device as bytes."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor() as pool:
+        return tuple(image.to(device) for image in pool.map(_pixels, data.files.path))
 
 
-def _jittered(pixels: Pixels, strength: float, chance: np.random.Generator) -> NDArray[np.float32]:
-    values = pixels.astype(np.float32) / np.float32(255)
-    if strength == 0:
-        return values
-    gain, shift = chance.uniform(-strength, strength, 2).astype(np.float32)
-    mean = values.mean()
-    return np.clip((values - mean) * (1 + gain) + mean + shift / 2, 0, 1, dtype=np.float32)
+def _pixels(path: Path) -> Tensor:
+    """An image as bytes, channels first."""
+    import torch
+
+    return torch.tensor(decode(path)).permute(2, 0, 1)

@@ -49,6 +49,7 @@ class Recipe:
         precision: Of the forward pass; ``float16`` scales the loss.
         ema: Decay of the running mean of weights that is saved in the end; 0 is off.
         flip: Chance of a horizontal flip. None for digits and text.
+        zoom: Images are zoomed by a random factor of up to this, in or out; 1 is not at all.
         jitter: Strength of random brightness and contrast, 0 to 1.
         seed: Decides initial weights, order, augmentation and sampling.
     """
@@ -73,6 +74,7 @@ class Recipe:
     precision: Precision = "float32"
     ema: float = 0.0
     flip: float = 0.0
+    zoom: float = 1.0
     jitter: float = 0.0
     seed: int = 0
 
@@ -178,6 +180,7 @@ def _is(value: Any, hint: Any) -> bool:
 def _wrong_values(recipe: Recipe) -> list[str]:
     least = {"steps": 1, "batch": 1, "lr": 0, "backbone_lr": 0, "momentum": 0, "warmup": 0}
     least |= {"weight_decay": 0, "clip": 0, "gamma": 0, "ema": 0, "flip": 0, "jitter": 0, "seed": 0}
+    least |= {"zoom": 1}
     most = {"ema": 1, "flip": 1, "jitter": 1, "momentum": 1}
     found = []
     for name, low in least.items():

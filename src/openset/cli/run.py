@@ -1,0 +1,244 @@
+"""run: a detector over images, its boxes with what they were made from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from openset.cli._app import verb
+from openset.cli._console import Answer, Output
+from openset.findings import Finding, Level, UsageError, refuse
+
+if TYPE_CHECKING:
+    from openset.detectors import ImageFiles, Model
+    from openset.scorers import Head
+    from openset.tables import Annotations, Detections
+
+app = verb("run", panel="Models")
+ALL = "all"
+
+
+@app.default
+def run(
+    model: str,
+    source: Path,
+    /,
+    *,
+    out: Annotated[Path, Parameter(name=("--out", "-o"))],
+    images: Path | None = None,
+    weights: Path | None = None,
+    known: list[str] | None = None,
+    keep: list[str] | None = None,
+    score: float | None = None,
+    option: list[str] | None = None,
+    split: str | None = None,
+    head: Path | None = None,
+    batch: int = 8,
+    device: str | None = None,
+    unreadable: Literal["refuse", "skip"] = "refuse",
+    output: Output = Output(),  # noqa: B008 - frozen
+) -> Answer:
+    """Run a detector over images and keep logits and embeddings of every box.
+
+    Under torchrun the images are shared: torchrun --nproc-per-node 8 -m openset run ...
+
+    Args:
+        model: A folder or model.pt that `openset train` has made, an .onnx file, or a name that
+            `openset list detectors` shows, with --weights.
+        source: A folder of images, an image, or a ground truth, whose image ids are then used.
+        out: File to write; Parquet keeps everything.
+        images: What the names of images in the ground truth are relative to; by default its folder.
+        weights: A local file of weights, or a folder of transformers, for a detector by name.
+        known: Labels of the detector, in its order, if it does not say so itself: voc20 ..., a
+            file, or a,b,c. By default those that the ground truth calls known, or all.
+        keep: Evidence to keep, a,b,c, or "all"; by default logits and embeddings.
+        score: Boxes with a lower score are dropped; most unknown objects score low.
+        option: An option of the detector, as name=value.
+        split: What the images are called, for the ledger of scorers; by default folder and file.
+        head: Also write the last layer to this .npz file, for `openset score --head`.
+        batch: Images at a time.
+        device: Such as cpu or cuda:1; by default a GPU where there is one.
+        unreadable: Refuse images that cannot be decoded, or skip and count them.
+        output: How to speak.
+    """
+    from openset.cli._inputs import listed
+    from openset.detectors import run as run_model
+    from openset.detectors._processes import is_first
+    from openset.formats import write
+
+    _refuse_place(out)
+    truth = None if _is_images(source) else _truth(source)
+    files = _files(source, truth, images)
+    loaded = _model(model, weights, _labels(known, truth), device, _options(option, score))
+    last = None if head is None else _last_layer(loaded)
+    with output.track(len(files)) as at:
+        found = run_model(
+            loaded,
+            files,
+            keep=_kept(loaded, listed(keep)),
+            batch=batch,
+            unreadable=unreadable,
+            split=split or _split(source),
+            progress=lambda done, of: at(done, "images"),
+        )
+    if not is_first():
+        return Answer("")
+    write(found, out, format="parquet")
+    _report_skipped(found, output)
+    written = [out]
+    if head is not None and last is not None:
+        last.save(head)
+        written.append(head)
+    return Answer(_text(found, written), lambda: _document(found, written))
+
+
+def _refuse_place(out: Path) -> None:
+    """Refuse early what could not be written after a long run."""
+    if out.suffix != ".parquet":
+        raise UsageError(
+            f"detections are written with their evidence, as Parquet: {out.name} should end in "
+            ".parquet (openset convert makes other formats of it)"
+        )
+
+
+def _is_images(source: Path) -> bool:
+    from openset.detectors._images import SUFFIXES
+
+    return source.is_dir() or source.suffix.lower() in SUFFIXES
+
+
+def _truth(source: Path) -> Annotations:
+    from openset.formats import read_annotations
+
+    return read_annotations(source)
+
+
+def _files(source: Path, truth: Annotations | None, images: Path | None) -> ImageFiles:
+    from openset.detectors import ImageFiles
+
+    if truth is not None:
+        return ImageFiles.of_annotations(truth, images or source.parent)
+    if images is not None:
+        raise UsageError("--images belongs to a ground truth; the images were given themselves")
+    return ImageFiles.of(source)
+
+
+def _options(pairs: list[str] | None, score: float | None) -> dict[str, Any]:
+    from openset.cli._inputs import option_pairs
+
+    return option_pairs(pairs) | ({} if score is None else {"score": score})
+
+
+def _labels(known: list[str] | None, truth: Annotations | None) -> tuple[str, ...] | None:
+    """Labels for a detector that does not say them itself."""
+    from openset.cli._inputs import known_labels
+    from openset.tables import Vocabulary
+    from openset.training.data import taught
+
+    if known is not None:
+        return Vocabulary.of(known_labels(known)).known
+    return None if truth is None else taught(truth)
+
+
+def _model(
+    model: str,
+    weights: Path | None,
+    labels: tuple[str, ...] | None,
+    device: str | None,
+    options: dict[str, Any],
+) -> Model:
+    from openset.detectors import find, load
+    from openset.detectors._processes import own_device
+
+    path, place = Path(model), own_device(device)
+    if path.suffix == ".onnx":
+        record, options = find("yolo_onnx"), {**options, "file": model}
+    elif path.is_dir() or path.suffix:
+        if weights is not None:
+            raise UsageError(f"--weights belongs to a detector by name; {model} has its own")
+        return load(str(_trained(path)), device=place, **options)
+    else:
+        record = find(model)
+        options = _weighted(model, "folder" in record.options, weights, options)
+    if labels is None:
+        raise UsageError(f"--known says what {model} calls its classes, in its order")
+    file = str(weights) if weights is not None and "folder" not in options else None
+    return record.build(labels, weights=file, device=place, **options)
+
+
+def _trained(path: Path) -> Path:
+    """The model in a folder of `openset train`, or the file itself."""
+    if not path.is_dir() or (path / "model.pt").is_file():
+        return path / "model.pt" if path.is_dir() else path
+    if (path / "checkpoint.pt").is_file():
+        cause, fix = "it was stopped", "give the openset train command again: it goes on"
+        raise refuse("OS101", f"the training in {path} is not finished", cause=cause, fix=fix)
+    raise refuse("OS101", f"{path} has no model.pt", fix="name a folder that openset train made")
+
+
+def _weighted(
+    name: str, has_folder: bool, weights: Path | None, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Options with the folder of a model of transformers; without weights they would be random."""
+    if weights is None and not options.get("folder"):
+        raise UsageError(f"--weights gives {name} its weights; without them it would guess")
+    return {**options, "folder": str(weights)} if weights and has_folder else options
+
+
+def _kept(model: Model, names: list[str]) -> tuple[Any, ...]:
+    """The evidence asked for; what the detector does not have is only refused if it was named."""
+    from openset.detectors import find
+    from openset.detectors._run import DEFAULT
+
+    there = find(model.about["detector"]).keeps
+    if names == [ALL]:
+        return there
+    return tuple(names) or tuple(column for column in DEFAULT if column in there)
+
+
+def _split(source: Path) -> str:
+    where = source.resolve()
+    return where.name if where.is_dir() else f"{where.parent.name} {where.stem}"
+
+
+def _report_skipped(found: Detections, output: Output) -> None:
+    skipped = found.provenance.get("skipped_images", ())
+    if skipped:
+        message = f"{len(skipped)} images cannot be decoded and were left out"
+        output.report(Finding("OS603", Level.WARNING, message, len(skipped), skipped[0]))
+
+
+def _last_layer(model: Model) -> Head:
+    last = model.head()
+    if last is None:
+        name = model.about["detector"]
+        raise UsageError(f"the last layer of {name} is no affine map: it has no --head")
+    return last
+
+
+def _text(found: Detections, written: list[Path]) -> str:
+    about = found.provenance
+    kept = ", ".join(_evidence(found)) or "no evidence"
+    lines = [
+        f"{about['model']['detector']} found {len(found)} boxes on {about['images']} images, "
+        f"kept {kept}",
+        *(f"wrote {path}" for path in written),
+    ]
+    return "\n".join([*lines, f"next: openset score {written[0]} --with energy -o FILE.parquet"])
+
+
+def _evidence(found: Detections) -> list[str]:
+    held = {"logits": found.logits, "embedding": found.embedding, **found.attributes}
+    return [name for name, column in held.items() if column is not None]
+
+
+def _document(found: Detections, written: list[Path]) -> dict[str, Any]:
+    return {
+        "out": [str(path) for path in written],
+        "detections": len(found),
+        "labels": found.labels,
+        "evidence": _evidence(found),
+        "provenance": dict(found.provenance),
+    }

@@ -1,0 +1,189 @@
+"""train: a detector by a recipe, on the known objects of a ground truth."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from openset.cli._app import verb
+from openset.cli._console import Answer, Flag, Output
+from openset.findings import UsageError, refuse
+
+if TYPE_CHECKING:
+    from openset.training import Progress, Recipe, Trained, TrainingData
+
+app = verb("train", panel="Models")
+STOPPED = 130
+
+
+@app.default
+def train(
+    recipe: str,
+    data: Path,
+    /,
+    *,
+    out: Annotated[Path, Parameter(name=("--out", "-o"))],
+    images: Path | None = None,
+    known: list[str] | None = None,
+    steps: int | None = None,
+    batch: int | None = None,
+    seed: int | None = None,
+    device: str | None = None,
+    weights: Path | None = None,
+    option: list[str] | None = None,
+    workers: int = 0,
+    hold: Flag = False,
+    checkpoint_every: int = 500,
+    tensorboard: Flag = False,
+    output: Output = Output(),  # noqa: B008 - frozen
+) -> Answer:
+    """Train a detector on known objects; the same command goes on with a training that was stopped.
+
+    Stop it with Ctrl-C, or kill it: it goes on to the same weights. Under torchrun it trains on
+    many GPUs: torchrun --nproc-per-node 8 -m openset train ...
+
+    Args:
+        recipe: A name that `openset list recipes` shows, or a TOML file.
+        data: Ground truth, or a folder with train.json in it, such as `openset build digits` makes.
+        out: Folder to keep the training in.
+        images: What the names of images are relative to; by default the ground truth's folder.
+        known: Labels to teach: voc20 ..., a file, or a,b,c. By default those that the ground truth
+            calls known, or all.
+        steps: Another number of batches; the schedule is scaled to it.
+        batch: Images of a batch, over all processes.
+        seed: Decides initial weights, order, augmentation and sampling.
+        device: Such as cpu or cuda:1; by default a GPU where there is one.
+        weights: A local file of weights to start from.
+        option: An option of the detector, as name=value, such as pretrained=resnet50.pth.
+        workers: Processes that decode images; 0 is this one.
+        hold: Decode every image once and hold it on the device, for data that fits.
+        checkpoint_every: Steps between checkpoints.
+        tensorboard: Also write TensorBoard's files.
+        output: How to speak.
+    """
+    from openset.cli._inputs import option_pairs
+    from openset.detectors import find
+    from openset.detectors._processes import is_first
+    from openset.detectors._spec import check_installed
+
+    chosen = _recipe(recipe, steps, option_pairs(option), batch=batch, seed=seed)
+    check_installed(f"recipe {recipe!r}", find(chosen.detector).requires)
+    from openset.training import train as train_detector
+
+    taught = _data(data, images, known)
+    with _stoppable() as stop, output.track(chosen.steps) as at:
+        done = train_detector(
+            chosen,
+            taught,
+            out,
+            device=device,
+            weights=None if weights is None else str(weights),
+            workers=workers,
+            hold=hold,
+            checkpoint_every=_positive(checkpoint_every),
+            tensorboard=tensorboard,
+            progress=lambda progress: at(progress.step, _words(progress)),
+            stop=stop,
+        )
+    if not is_first():
+        return Answer("")
+    text = _text(chosen, taught, data, done)
+    code = 0 if done.step == chosen.steps else STOPPED
+    return Answer(text, lambda: _document(chosen, taught, done), code)
+
+
+def _recipe(
+    source: str, steps: int | None, options: dict[str, Any], **changes: int | None
+) -> Recipe:
+    from openset.training import Recipe
+
+    given: dict[str, Any] = {key: value for key, value in changes.items() if value is not None}
+    recipe = Recipe.of(source, options=options, **given)
+    return recipe if steps is None else recipe.shortened(steps)
+
+
+def _data(data: Path, images: Path | None, known: list[str] | None) -> TrainingData:
+    from openset.cli._inputs import known_labels
+    from openset.tables import Vocabulary
+    from openset.training import TrainingData
+
+    truth = data / "train.json" if data.is_dir() else data
+    if data.is_dir() and not truth.is_file():
+        fix = "name the file with the annotations of the training images"
+        raise refuse("OS101", f"{data} has no train.json", fix=fix)
+    labels = None if known is None else Vocabulary.of(known_labels(known)).known
+    return TrainingData.of(truth, images, labels=labels)
+
+
+def _positive(steps: int) -> int:
+    if steps < 1:
+        raise UsageError(f"--checkpoint-every must be at least 1, not {steps}")
+    return steps
+
+
+@contextmanager
+def _stoppable() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C or a kill has asked for the end; the second time it comes at once.
+
+    Several processes cannot end at the same step: they end at once, and go on from a checkpoint.
+    """
+    from openset.detectors._processes import number
+
+    asked: list[int] = []
+
+    def ask(received: int, frame: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(received)
+
+    signals = (signal.SIGINT, signal.SIGTERM) if number() == 1 else ()
+    before = {one: signal.signal(one, ask) for one in signals}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _words(progress: Progress) -> str:
+    return f"loss {progress.loss:.3f}, {progress.images_per_second:.0f} images/s"
+
+
+def _text(recipe: Recipe, taught: TrainingData, data: Path, done: Trained) -> str:
+    went_on = f", from step {done.resumed} on" if done.resumed else ""
+    objects = sum(map(len, taught.boxes))
+    lines = [
+        f"trained {recipe.detector} on {len(taught)} images, {objects} objects of "
+        f"{len(taught.labels)} classes",
+        f"{done.step} of {recipe.steps} steps in {done.seconds:.1f} s{went_on}",
+    ]
+    if taught.left_out:
+        counts = ", ".join(f"{count} {reason}" for reason, count in taught.left_out.items())
+        lines.append(f"not taught: {counts}")
+    if done.step < recipe.steps:
+        return "\n".join([*lines, "stopped: the same command goes on from here"])
+    test = data / "test.json" if data.is_dir() else "IMAGES"
+    lines.append(f"wrote {done.model}")
+    return "\n".join([*lines, f"next: openset run {done.folder} {test} -o test.parquet"])
+
+
+def _document(recipe: Recipe, taught: TrainingData, done: Trained) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "out": str(done.folder),
+        "model": str(done.model) if done.step == recipe.steps else None,
+        "recipe": asdict(recipe),
+        "step": done.step,
+        "resumed": done.resumed,
+        "seconds": done.seconds,
+        "labels": taught.labels,
+        "images": len(taught),
+        "objects": sum(map(len, taught.boxes)),
+        "left_out": taught.left_out,
+    }

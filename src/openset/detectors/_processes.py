@@ -1,0 +1,109 @@
+"""Processes: one, or those that ``torchrun`` has started, with no other code for either."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from openset.findings import UsageError
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """This process among all.
+
+    Attributes:
+        rank: Number of this process.
+        count: How many there are.
+    """
+
+    rank: int = 0
+    count: int = 1
+
+    @property
+    def first(self) -> bool:
+        """Whether this process writes files."""
+        return self.rank == 0
+
+    def wrapped(self, model: nn.Module, device: torch.device) -> nn.Module:
+        """A model whose gradients are averaged over all processes."""
+        if self.count == 1:
+            return model
+        from torch.nn.parallel import DistributedDataParallel
+
+        ids = [device] if device.type == "cuda" else None
+        return DistributedDataParallel(model, device_ids=ids)
+
+    def share(self, batch: int) -> int:
+        """Images per process."""
+        if batch % self.count:
+            raise UsageError(f"a batch of {batch} cannot be shared by {self.count} processes")
+        return batch // self.count
+
+    def part(self, count: int) -> slice:
+        """Which of `count` things are this process's; those of all processes are all, in order."""
+        return slice(self.rank * count // self.count, (self.rank + 1) * count // self.count)
+
+    def gathered(self, mine: T) -> list[T]:
+        """What every process has, in order."""
+        if self.count == 1:
+            return [mine]
+        from torch import distributed
+
+        parts: list[T] = [mine] * self.count
+        distributed.all_gather_object(parts, mine)
+        return parts
+
+    def wait(self) -> None:
+        """Until every process is here."""
+        if self.count > 1:
+            from torch import distributed
+
+            distributed.barrier()
+
+
+def number() -> int:
+    """How many processes there are."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def is_first() -> bool:
+    """Whether this process is the one that speaks and writes."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def own_device(asked: str | None) -> str | None:
+    """The GPU of this process among several, unless a device was asked for."""
+    if asked is not None or number() == 1:
+        return asked
+    import torch
+
+    return f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else None
+
+
+@contextmanager
+def processes() -> Iterator[Processes]:
+    """The processes of this program: many where ``WORLD_SIZE`` says so."""
+    if number() == 1:
+        yield Processes()
+        return
+    import torch
+    from torch import distributed
+
+    mine = own_device(None)
+    if mine is not None:
+        torch.cuda.set_device(mine)  # what is gathered travels by this process's own GPU
+    distributed.init_process_group("gloo" if mine is None else "nccl")
+    try:
+        yield Processes(distributed.get_rank(), number())
+    finally:
+        distributed.destroy_process_group()

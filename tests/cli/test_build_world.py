@@ -1,0 +1,51 @@
+"""build digits: images and ground truth from a seed, with no files to start from."""
+
+from __future__ import annotations
+
+import pytest
+
+import openset as package
+
+BUILD = ("build", "digits", "-o", "world", "--option", "images=20")
+
+
+def test_a_world_is_built_and_says_what_is_next(openset, here, snapshot):
+    snapshot("worlds/digits", openset(*BUILD))
+    truth = package.read(here / "world" / "test.json")
+    assert all((here / "world" / name).is_file() for name in truth.images.file_name)
+
+
+def test_the_same_seed_gives_the_same_files(openset, here):
+    for folder in ("one", "two"):
+        assert openset("build", "digits", "-o", folder, *BUILD[4:]).code == 0
+    for one in (here / "one").rglob("*.*"):
+        assert one.read_bytes() == (here / "two" / one.relative_to(here / "one")).read_bytes()
+    assert openset("build", "digits", "-o", "three", *BUILD[4:], "--option", "seed=1").code == 0
+    assert (here / "three" / "train.json").read_bytes() != (here / "one/train.json").read_bytes()
+
+
+def test_for_programs(openset):
+    done = openset(*BUILD, "--option", "known=[3, 5]", "--option", "unknown=[7]", "--json").json
+    assert done["world"] == "digits" and done["parameters"]["known"] == [3, 5]
+    assert done["splits"]["train"]["images"] == 12
+    assert done["splits"]["train"]["unknown"] == 0 < done["splits"]["test"]["unknown"]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ((*BUILD, "--option", "imges=4"), "Did you mean 'images'"),
+        ((*BUILD, "--option", "hidden=3"), "OS701"),
+        ((*BUILD, "--option", "hidden"), "name=value"),
+        (("build", "digits", "-o", "taken", *BUILD[4:]), "OS702"),
+        (("build", "owod", "-o", "world", "--option", "images=4"), "belongs to a world"),
+        (("build", "digts", "-o", "world"), "Did you mean 'digits'"),
+    ],
+)
+def test_mistakes(openset, here, command, words):
+    (here / "taken").mkdir()
+    (here / "taken" / "mine.txt").write_text("mine")
+    done = openset(*command)
+    assert done.code == 2
+    assert words in " ".join(done.err.split())
+    assert not (here / "world").exists()

@@ -1,0 +1,273 @@
+"""run: a detector over images, and every everyday mistake as a finding."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torchvision")
+sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "detectors"))  # for test_onnx
+
+import torch
+from tiny import LABELS, make_data
+
+from openset.detectors import find, save
+from openset.formats import read_detections
+from openset.scorers import Head, ledger
+
+SMALL = {"backbone": "small", "shortest": 64, "longest": 64}
+OPTIONS = ("--option", "backbone=small", "--option", "shortest=64", "--option", "longest=64")
+RUN = ("run", "model", "data/train.json", "-o", "found.parquet", "--device", "cpu")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with images, an untrained model that finds something, and its bare weights."""
+    folder = tmp_path_factory.mktemp("trained")
+    (folder / "data").mkdir()
+    (folder / "model").mkdir()
+    make_data(folder / "data")
+    torch.manual_seed(0)
+    model = find("faster_rcnn").build(LABELS, device="cpu", **SMALL)
+    save(model, folder / "model" / "model.pt")
+    torch.save(model.network.state_dict(), folder / "weights.pt")
+    return folder
+
+
+@pytest.fixture
+def data(here, trained):
+    import shutil
+
+    shutil.copytree(trained, here, dirs_exist_ok=True)
+    return here
+
+
+def counts(done):
+    """Numbers of boxes are torch's business, and differ between machines."""
+    return type(done)(
+        done.command, done.code, re.sub(r"found \d+ boxes", "found N boxes", done.out), done.err
+    )
+
+
+def test_a_trained_model_on_a_ground_truth(openset, data, snapshot):
+    snapshot("run/done", counts(openset(*RUN)))
+    found = read_detections(data / "found.parquet")
+    assert found.labels == LABELS and set(found.image.tolist()) <= set(range(8))
+    assert found.logits.shape[1] == 3 and found.embedding.shape[1] == 128
+    assert ledger.split_of(found) == "data train"
+    assert np.bincount(found.image).max() > 2
+
+
+def test_score_and_options_change_a_trained_model(openset, data):
+    command = (*RUN, "--score", "0.33", "--option", "most=2", "--split", "squares test")
+    assert openset(*command).code == 0
+    found = read_detections(data / "found.parquet")
+    assert len(found) and (found.score >= 0.33).all() and np.bincount(found.image).max() <= 2
+    assert found.provenance["split"] == "squares test"
+    assert found.provenance["model"]["options"]["score"] == 0.33
+
+
+def test_all_evidence_and_the_last_layer(openset, data):
+    done = openset(*RUN, "--keep", "all", "--head", "head.npz", "--json").json
+    assert done["evidence"] == [
+        "logits", "embedding", "region", "objectness", "latent", "shortcut", "logit_samples",
+    ]  # fmt: skip
+    found = read_detections(data / "found.parquet")
+    Head.load(data / "head.npz").check(found)
+
+
+def test_only_some_evidence(openset, data):
+    assert openset(*RUN, "--keep", "logits").code == 0
+    assert read_detections(data / "found.parquet").embedding is None
+
+
+def test_a_folder_of_images_and_a_single_one(openset, data):
+    assert openset("run", "model/model.pt", "data", *RUN[3:]).code == 0
+    assert len(set(read_detections(data / "found.parquet").image.tolist())) == 8
+    assert openset("run", "model", "data/3.png", *RUN[3:]).code == 0
+    assert set(read_detections(data / "found.parquet").image.tolist()) == {"3"}
+
+
+def test_a_detector_by_name_with_weights(openset, data):
+    by_name = ("faster_rcnn", "data/train.json", "--weights", "weights.pt", *OPTIONS)
+    assert openset("run", *by_name, "-o", "named.parquet", "--device", "cpu").code == 0
+    assert openset(*RUN).code == 0
+    named, loaded = (read_detections(data / name) for name in ("named.parquet", "found.parquet"))
+    assert np.array_equal(named.logits, loaded.logits)
+
+
+def test_an_exported_model(openset, data, monkeypatch):
+    from test_onnx import Session, yolox_output
+
+    from openset.detectors import _spec, onnx
+
+    monkeypatch.setattr(_spec, "find_spec", lambda name: name)  # onnxruntime is an extra
+    monkeypatch.setattr(onnx, "_session", lambda path, device: Session(yolox_output()))
+    done = openset("run", "yolo.onnx", "data", "--known", "red,green", "--score", "0.3", *RUN[3:])
+    assert done.code == 0, done.err
+    found = read_detections(data / "found.parquet")
+    assert found.labels == LABELS and len(found) == 8
+    assert found.logits.shape == (8, 2) and found.embedding is None
+
+
+def test_a_folder_of_transformers(openset, data):
+    pytest.importorskip("transformers")
+    model = find("rt_detr").build(LABELS, device="cpu", size="small")
+    model.network.save_pretrained(data / "stored")
+    by_name = ("rt_detr", "data/train.json", "--weights", "stored", "--option", "side=64")
+    done = openset("run", *by_name, "--score", "0.001", "-o", "found.parquet", "--device", "cpu")
+    assert done.code == 0, done.err
+    found = read_detections(data / "found.parquet")
+    assert found.labels == LABELS and len(found) > 0
+    assert found.provenance["model"]["options"]["folder"] == "stored"
+
+
+def spoiled(*names, content=b"no image"):
+    def spoil(here):
+        for name in names:
+            (here / "data" / name).write_bytes(content)
+
+    return spoil
+
+
+def missing(here):
+    (here / "data" / "5.png").unlink()
+    (here / "data" / "6.png").unlink()
+
+
+def nothing(here):
+    pass
+
+
+def unfinished(here):
+    (here / "model" / "model.pt").rename(here / "model" / "checkpoint.pt")
+
+
+def pickled(here):
+    torch.save({"model": Path("x")}, here / "model" / "model.pt")
+
+
+def truncated(here):
+    path = here / "model" / "model.pt"
+    path.write_bytes(path.read_bytes()[:20_000])
+
+
+def escaping(here):
+    path = here / "data" / "train.json"
+    document = json.loads(path.read_text())
+    document["images"][0]["file_name"] = "../../etc/passwd.png"
+    path.write_text(json.dumps(document))
+
+
+NAMED = ("run", "faster_rcnn", "data", "-o", "found.parquet", "--device", "cpu", *OPTIONS)
+MISTAKES = {
+    "unknown-detector": (nothing, ("run", "faster_rnn", *RUN[2:])),
+    "no-model": (nothing, ("run", "models/model.pt", *RUN[2:])),
+    "empty-folder": (nothing, ("run", "data", *RUN[2:])),
+    "unfinished-training": (unfinished, RUN),
+    "pickled-model": (pickled, RUN),
+    "truncated-model": (truncated, RUN),
+    "bare-weights": (nothing, ("run", "weights.pt", *RUN[2:])),
+    "no-weights": (nothing, NAMED),
+    "no-labels": (nothing, (*NAMED, "--weights", "weights.pt")),
+    "other-labels": (nothing, (*NAMED, "--weights", "weights.pt", "--known", "a,b,c")),
+    "weights-of-a-model": (nothing, (*RUN, "--weights", "weights.pt")),
+    "unknown-option": (nothing, (*RUN, "--option", "scor=0.1")),
+    "unknown-evidence": (nothing, (*RUN, "--keep", "logit")),
+    "missing-images": (missing, RUN),
+    "unreadable-images": (spoiled("3.png", "5.png"), RUN),
+    "no-images": (nothing, ("run", "model", "model", *RUN[3:])),
+    "no-truth": (nothing, ("run", "model", "data/tran.json", *RUN[3:])),
+    "escaping-name": (escaping, RUN),
+    "images-twice": (nothing, ("run", "model", "data", *RUN[3:], "--images", "data")),
+    "no-gpu": (nothing, (*RUN[:-1], "cuda:7")),
+    "no-batch": (nothing, (*RUN, "--batch", "0")),
+    "not-parquet": (nothing, (*RUN[:4], "found.json")),
+}
+# What torch says of its devices and of broken bytes is its own business.
+_TORCH = re.compile(r"(?<=\n    first )(.|\n)*?(?=\n    (cause|fix) )")
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_said(name, openset, data, snapshot):
+    spoil, command = MISTAKES[name]
+    spoil(data)
+    done = openset(*command)
+    assert done.code == 2 and done.out == ""
+    assert not (data / "found.parquet").exists()
+    torchs = name in {"no-gpu", "pickled-model", "truncated-model"}
+    err = _TORCH.sub("...", done.err) if torchs else done.err
+    snapshot(f"run/{name}", type(done)(done.command, done.code, done.out, err))
+
+
+def test_bad_images_may_be_left_out_and_are_counted(openset, data, snapshot):
+    spoiled("3.png", "5.png")(data)
+    snapshot("run/skipped", counts(openset(*RUN, "--unreadable", "skip")))
+    found = read_detections(data / "found.parquet")
+    assert not {3, 5} & set(found.image.tolist())
+    assert len(found.provenance["skipped_images"]) == 2
+
+
+def test_a_detector_without_an_affine_last_layer(openset, data):
+    model = find("fcos").build(LABELS, device="cpu", **SMALL)
+    save(model, data / "model" / "model.pt")
+    done = openset(*RUN, "--head", "head.npz")
+    assert done.code == 2 and "no affine map" in " ".join(done.err.split())
+    assert not (data / "found.parquet").exists()
+
+
+def test_memory_that_runs_out_advises_a_batch(openset, data, monkeypatch):
+    from openset.detectors._rcnn import RegionModel
+
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(RegionModel, "record", full)
+    done = openset(*RUN, "--batch", "4")
+    assert done.code == 2
+    assert "OS607" in done.err and "batch of 2" in done.err
+
+
+def test_without_torch_it_says_what_to_install(openset, data, monkeypatch):
+    from openset.detectors import _spec
+
+    monkeypatch.setattr(_spec, "find_spec", lambda name: None)
+    done = openset(*RUN)
+    assert done.code == 2
+    assert "OS601" in done.err and "openset[torch]" in done.err
+
+
+def test_several_processes_share_the_images(openset, data):
+    assert openset(*RUN, "--batch", "1").code == 0
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
+    shared = ("-m", "openset", *RUN[:3], "-o", "shared.parquet", *RUN[5:], "--batch", "1")
+    done = subprocess.run(
+        [*command, *shared],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=data,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("wrote shared.parquet") == 1
+    alone, shared = (read_detections(data / f"{n}.parquet") for n in ("found", "shared"))
+    assert np.array_equal(alone.image, shared.image)
+    assert np.array_equal(alone.logits, shared.logits)
+    assert alone.provenance == shared.provenance

@@ -1,0 +1,209 @@
+"""train: a recipe on data, stopped and gone on with, and every everyday mistake as a finding."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torchvision")
+sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
+
+import torch
+from tiny import make_data
+
+from openset.detectors._rcnn import RegionModel
+from openset.detectors._weights import read
+from openset.training import Recipe, TrainingData, train
+
+RECIPE = """
+detector = "faster_rcnn"
+steps = 6
+batch = 2
+optimizer = "adamw"
+lr = 1e-3
+[options]
+backbone = "small"
+shortest = 64
+longest = 64
+"""
+TRAIN = ("train", "tiny.toml", "data", "-o", "model", "--device", "cpu")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def data(here):
+    (here / "data").mkdir()
+    make_data(here / "data")
+    (here / "tiny.toml").write_text(RECIPE)
+    return here
+
+
+def weights(path):
+    return read(path)["model"]
+
+
+def same(first, second):
+    return all(torch.equal(value, second[name]) for name, value in first.items())
+
+
+def test_it_trains_and_says_what_is_next(openset, data, snapshot):
+    snapshot("train/done", openset(*TRAIN))
+    assert (data / "model" / "model.pt").is_file()
+
+
+def test_for_programs(openset, data):
+    done = openset(*TRAIN, "--steps", "2", "--batch", "4", "--seed", "7", "--json").json
+    assert done["step"] == 2 and done["resumed"] == 0
+    assert done["recipe"]["batch"] == 4 and done["recipe"]["seed"] == 7
+    assert done["labels"] == ["red", "green"] and done["images"] == 8 and done["objects"] == 16
+    assert Path(done["model"]).is_file()
+
+
+def test_known_chooses_what_is_taught(openset, data):
+    done = openset(*TRAIN, "--steps", "1", "--known", "green,", "--json").json
+    assert done["labels"] == ["green"]
+    assert done["left_out"]["of other classes"] > 0
+
+
+def interrupt_at(step, monkeypatch, number):
+    plain, calls = RegionModel.forward, []
+
+    def counted(*arguments):
+        calls.append(1)
+        if len(calls) == step:
+            os.kill(os.getpid(), number)
+        return plain(*arguments)
+
+    monkeypatch.setattr(RegionModel, "forward", counted)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_it_goes_on_to_the_same_weights(number, openset, data, snapshot, monkeypatch):
+    assert openset(*TRAIN[:4], "whole", *TRAIN[5:]).code == 0
+    handlers = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+    with monkeypatch.context() as patched:
+        interrupt_at(3, patched, number)
+        snapshot("train/stopped", openset(*TRAIN))
+    assert handlers == [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
+    assert read(data / "model" / "checkpoint.pt")["step"] == 3
+    assert not (data / "model" / "model.pt").exists()
+    snapshot("train/gone-on", openset(*TRAIN))
+    assert same(weights(data / "model" / "model.pt"), weights(data / "whole" / "model.pt"))
+
+
+def test_the_second_interruption_ends_at_once(openset, data, monkeypatch):
+    def twice(*_):
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(RegionModel, "forward", twice)
+    done = openset(*TRAIN)
+    assert done.code == 130
+    assert done.err == "interrupted\n"
+
+
+def unreadable(here):
+    (here / "data" / "5.png").write_bytes(b"no image")
+
+
+def missing(here):
+    (here / "data" / "5.png").unlink()
+
+
+def nothing(here):
+    pass
+
+
+def begun(here):
+    recipe = Recipe.of(here / "tiny.toml", lr=0.01).shortened(1)
+    train(recipe, TrainingData.of(here / "data" / "train.json"), here / "model", device="cpu")
+
+
+def pickled(here):
+    torch.save({"model": Path("x")}, here / "start.pt")
+
+
+def truncated(here):
+    (here / "start.pt").write_bytes(b"PK\x03\x04 cut off")
+
+
+def misspelt(here):
+    (here / "tiny.toml").write_text(RECIPE.replace("optimizer", "optimiser"))
+
+
+MISTAKES = {
+    "unknown-recipe": (nothing, ("train", "digits-smal", "data", "-o", "model")),
+    "unknown-key": (misspelt, TRAIN),
+    "unknown-option": (nothing, (*TRAIN, "--option", "backbon=small")),
+    "no-steps": (nothing, (*TRAIN, "--steps", "0")),
+    "no-checkpoints": (nothing, (*TRAIN, "--checkpoint-every", "0")),
+    "no-train-json": (nothing, ("train", "tiny.toml", ".", "-o", "model")),
+    "no-data": (nothing, ("train", "tiny.toml", "dta/train.json", "-o", "model")),
+    "unknown-label": (nothing, (*TRAIN, "--known", "red,gren")),
+    "missing-image": (missing, TRAIN),
+    "unreadable-image": (unreadable, TRAIN),
+    "no-gpu": (nothing, (*TRAIN[:-1], "cuda:7")),
+    "another-training": (begun, TRAIN),
+    "pickled-weights": (pickled, (*TRAIN, "--weights", "start.pt")),
+    "truncated-weights": (truncated, (*TRAIN, "--weights", "start.pt")),
+    "nothing-learned-before": (nothing, ("train", "vos-voc", "data", "-o", "model")),
+}
+# What torch says of its devices and of broken bytes is its own business.
+_TORCH = re.compile(r"(?<=\n    first )(.|\n)*?(?=\n    (cause|fix) )")
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_said(name, openset, data, snapshot):
+    spoil, command = MISTAKES[name]
+    spoil(data)
+    done = openset(*command)
+    assert done.code == 2 and done.out == ""
+    torchs = name in {"no-gpu", "pickled-weights", "truncated-weights"}
+    err = _TORCH.sub("...", done.err) if torchs else done.err
+    snapshot(f"train/{name}", type(done)(done.command, done.code, done.out, err))
+
+
+def test_memory_that_runs_out_advises_a_batch(openset, data, monkeypatch):
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(RegionModel, "forward", full)
+    done = openset(*TRAIN, "--batch", "4")
+    assert done.code == 2
+    assert "OS607" in done.err and "batch of 2" in done.err
+
+
+def test_without_torch_it_says_what_to_install(openset, data, monkeypatch):
+    from openset.detectors import _spec
+
+    monkeypatch.setattr(_spec, "find_spec", lambda name: None)
+    done = openset(*TRAIN)
+    assert done.code == 2
+    assert "OS601" in done.err and "openset[torch]" in done.err
+
+
+def test_several_processes_speak_with_one_voice(data):
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
+    done = subprocess.run(
+        [*command, "-m", "openset", *TRAIN, "--steps", "2"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=data,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("wrote model/model.pt") == 1
