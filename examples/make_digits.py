@@ -8,7 +8,8 @@ The work folder gets images, trainings, and lossless detections (logits and embe
 train, val and test images: what scorers are fitted on. A command that was stopped goes on where it
 was. The target folder gets what is small enough to be shipped: the ground truth of the first test
 images, and for each detector its detections there with logits and one column per scorer. What
-exceeds the 95 % quantile of the chosen scorer on the val images is called unknown.
+exceeds the 95 % quantile of the chosen scorer on the val images is called unknown. Both splits
+lend only detections that found their object.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from numpy.typing import NDArray
 from openset import scorers
 from openset.detectors import ImageFiles, find, load, run
 from openset.formats import read_annotations, read_detections, write
-from openset.tables import Annotations, Detections
+from openset.matching import match
+from openset.tables import Annotations, Detections, Vocabulary
 from openset.training import Recipe, TrainingData, train
-from openset.worlds.digits import DigitsWorld
+from openset.worlds.digits import SPLITS, DigitsWorld
 
 RECIPES = ("digits-small", "digits-retinanet", "digits-fcos", "digits-rtdetr")
 SCORERS = ("msp", "max_logit", "energy", "knn", "mahalanobis")
-EVIDENCE = ("logits", "embedding", "latent", "logit_samples")  # what scorers read
+EVIDENCE = ("logits", "embedding", "latent", "latent_samples", "logit_samples")  # scorers read it
 CHOSEN = "knn"  # whose tail is called unknown
-SURE = 0.3  # score of the training detections that scorers are fitted on
 SHIPPED_SCORE, SHIPPED_MOST, SHIPPED_IMAGES = 0.1, 20, 300
 
 
@@ -50,8 +51,12 @@ def main() -> None:
     for name in RECIPES:
         recipe = Recipe.of(name) if given.steps is None else Recipe.of(name).shortened(given.steps)
         model = trained(recipe, world, given.work / name)
-        found = {split: detected(model, world, split) for split in ("train", "val", "test")}
-        shipped = scored(load(str(model), device="cpu").head(), found, truth)
+        found = {split: detected(model, world, split) for split in SPLITS}
+        fit, held_out = (
+            correct(read_annotations(world / f"{split}.json"), found[split])
+            for split in ("train", "val")
+        )
+        shipped = scored(load(str(model), device="cpu").head(), fit, held_out, found["test"], truth)
         write(shipped, given.target / f"{recipe.detector}.parquet")
         print(f"{recipe.detector}: {len(shipped):,} detections")
 
@@ -81,11 +86,13 @@ def detected(model: Path, world: Path, split: str) -> Detections:
 
 
 def scored(
-    head: scorers.Head | None, found: dict[str, Detections], truth: Annotations
+    head: scorers.Head | None,
+    fit: Detections,
+    held_out: Detections,
+    test: Detections,
+    truth: Annotations,
 ) -> Detections:
     """Test detections with a column per scorer, the tail of one called unknown, no embeddings."""
-    fit, held_out = (sure(found[split]) for split in ("train", "val"))
-    test = found["test"]
     test = test.select(np.isin(test.image, truth.images.id) & best(test))
     options = scorers.suited(test, head)
     fitted = {
@@ -99,13 +106,10 @@ def scored(
     return replace(named, embedding=None, box=test.box.round(2), attributes=columns)
 
 
-def sure(found: Detections) -> Detections:
-    """The boxes that a detector would act upon; those below are mostly background.
-
-    After a few steps, to try the script out, no box may be that sure: then its best tenth.
-    """
-    least = min(SURE, float(np.quantile(found.score, 0.9))) if len(found) else SURE
-    return found.select(found.score >= least)
+def correct(truth: Annotations, found: Detections) -> Detections:
+    """The boxes that found their object: what a scorer of known objects is fitted on."""
+    matches = match(truth, found, Vocabulary.of(list(found.labels)))
+    return found.select(np.sort(matches.row[matches.outcome().correct]))
 
 
 def best(found: Detections) -> NDArray[np.bool_]:

@@ -86,7 +86,8 @@ def test_score_and_options_change_a_trained_model(openset, data):
 def test_all_evidence_and_the_last_layer(openset, data):
     done = openset(*RUN, "--keep", "all", "--head", "head.npz", "--json").json
     assert done["evidence"] == [
-        "logits", "embedding", "region", "objectness", "latent", "shortcut", "logit_samples",
+        "logits", "embedding", "region", "objectness",
+        "latent", "latent_samples", "shortcut", "logit_samples",
     ]  # fmt: skip
     found = read_detections(data / "found.parquet")
     Head.load(data / "head.npz").check(found)

@@ -143,6 +143,17 @@ def test_dropout_passes_differ_and_repeat():
     assert (first.std(axis=1) > 0).any()
 
 
+def test_blocks_dropped_from_the_map_are_a_sample_of_its_mean():
+    model, keep = built("faster_rcnn"), frozenset({"latent", "latent_samples"})
+    first, again = (model.found(images(), keep)[0].attributes for _ in range(2))
+    samples = first["latent_samples"]
+    assert samples.shape == (len(first["latent"]), 30, first["latent"].shape[1])
+    assert np.array_equal(samples, again["latent_samples"])
+    assert (samples.std(axis=1) > 0).any()
+    seen = first["latent"].mean()
+    assert abs(samples.mean() - seen) < 0.2 * abs(seen)  # what is left is scaled up
+
+
 def test_a_latent_is_the_mean_of_a_map_over_the_box():
     from openset.detectors._torch import averaged
 

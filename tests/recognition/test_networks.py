@@ -77,3 +77,14 @@ def test_a_model_of_timm_is_a_network(monkeypatch):
     assert body(torch.zeros(2, 3, 8, 8)).shape == (2, body.width) == (2, 7)
     with pytest.raises(UsageError, match="Did you mean 'flat'"):
         build_network("timm:flut", 3)
+
+
+def test_dropout_never_blanks_a_grey_picture_alone():
+    torch.manual_seed(0)
+    network = build_network("classifier32", 1).train()
+    seen = []
+    network.layers[1].register_forward_hook(lambda _module, given, _out: seen.append(given[0]))
+    network(torch.ones(400, 1, 8, 8))
+    blank = (seen[0] == 0).flatten(1).all(dim=1).float().mean()
+    assert seen[0].shape[1] == 3  # as published: dropout of whole channels needs several
+    assert blank < 0.05  # 0.2 ** 3, where a single channel would have 0.2

@@ -23,13 +23,14 @@ def evidence(run: Run) -> dict[str, ObjectEvidence]:
 
 
 def sentences(run: Run) -> list[str]:
-    """How often background is the likelier, for correct detections and on unknown objects."""
-    return [
+    """How often background is the likelier on known and on unknown objects: of the first model."""
+    said = [
         f"{name}: background is likelier than the class in {_part(one.correct)} correct detections"
         f" and in {_part(one.on_unknown)} on unknown objects."
         for name, one in evidence(run).items()
         if one.correct.count and one.on_unknown.count
     ]
+    return said[:1]
 
 
 def document(run: Run) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from openset.detectors._torch import (
     Target,
     TorchModel,
     averaged,
+    averaged_samples,
     linear_head,
     pooled,
     tapped,
@@ -79,6 +80,8 @@ class RegionModel(TorchModel):
         columns["objectness"] = torch.cat(objectness)[rows]
         if "latent" in keep:
             columns["latent"] = averaged(maps, boxes, width)
+        if "latent_samples" in keep:
+            columns["latent_samples"] = averaged_samples(maps, boxes, width, self.passes)
         if "shortcut" in keep:
             columns["shortcut"] = pooled(stages, boxes, height)
         if "logit_samples" in keep:

@@ -31,6 +31,7 @@ Evidence = Literal[
     "centerness",
     "region",
     "latent",
+    "latent_samples",
     "shortcut",
     "logit_samples",
 ]
@@ -41,6 +42,7 @@ EVIDENCE: Mapping[Evidence, str] = {
     "centerness": "how central the location is in its object",
     "region": "number of the proposal, location or query in its image",
     "latent": "an inner map, averaged over the box on every level",
+    "latent_samples": "the same in passes with blocks of the map dropped",
     "shortcut": "the backbone's shortcut convolutions, pooled over the box",
     "logit_samples": "logits of passes with dropout before the last layers",
 }

@@ -155,6 +155,36 @@ def averaged(maps: Sequence[Tensor], boxes: Sequence[Tensor], width: int) -> Ten
     return torch.cat(pooled, dim=1)
 
 
+def averaged_samples(
+    maps: Sequence[Tensor], boxes: Sequence[Tensor], width: int, passes: int
+) -> Tensor:
+    """`averaged` over passes that drop blocks of the maps (DropBlock): boxes, passes, channels.
+
+    What the entropy variant of LaRD reads, with the rate and block size of its original (Arnez et
+    al., UAI 2024); masks come from a fixed seed.
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        dropped = ([_without_blocks(m, 0.5, 8) for m in maps] for _ in range(passes))
+        samples = [averaged(one, boxes, width) for one in dropped]
+    return torch.stack(samples, dim=1)
+
+
+def _without_blocks(values: Tensor, share: float, side: int) -> Tensor:
+    """A map with squares of about this share set to 0 and the rest scaled up (DropBlock).
+
+    torchvision's own takes odd sides only, and coarse maps are 4 or 8 cells wide.
+    """
+    height, width = values.shape[-2:]
+    side = min(side, height, width)
+    places = (*values.shape[:2], height - side + 1, width - side + 1)
+    rate = share * height * width / (side * side * places[2] * places[3])
+    corners = torch.rand(places, device=values.device) < rate
+    padded = nn.functional.pad(corners.to(values), (side - 1,) * 4)
+    kept = 1 - nn.functional.max_pool2d(padded, side, stride=1)
+    return values * kept * (kept.numel() / kept.sum().clamp(min=1))
+
+
 def pooled(maps: Sequence[Tensor], boxes: Sequence[Tensor], height: int) -> Tensor:
     """Each map pooled to one cell per box, all maps side by side (SAFE)."""
     from torchvision.ops import roi_align

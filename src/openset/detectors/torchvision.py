@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 _NEEDS = ("torch", "torchvision")
 _REGION: tuple[Evidence, ...] = (
-    "logits", "embedding", "objectness", "region", "latent", "shortcut", "logit_samples",
+    "logits", "embedding", "objectness", "region",
+    "latent", "latent_samples", "shortcut", "logit_samples",
 )  # fmt: skip
 _DENSE: tuple[Evidence, ...] = ("logits", "embedding", "region", "latent")
 _SMALL_HEAD, _SMALL_CHANNELS = 128, 32

@@ -145,7 +145,7 @@ class LaRDEntropy:
         cls,
         evidence: Evidence,
         *,
-        density: Density = "gaussian",
+        density: Density = "kde",
         variance: float = 0.95,
         k: int = 10,
     ) -> LaRDEntropy:
