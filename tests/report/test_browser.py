@@ -76,9 +76,18 @@ class Page:
         return dict(self.page.eval_on_selector_all("#flow-table [data-cell]", read))
 
     def state(self) -> dict[str, str]:
-        self.page.wait_for_timeout(200)
+        self.page.wait_for_timeout(400)
         text = self.page.evaluate("location.hash.slice(1)")
         return {key: values[0] for key, values in parse_qs(text).items()}
+
+
+def settled(page, read, expected):
+    """What is read once it is as expected, or after ten seconds: a page draws when it has time."""
+    for _ in range(200):
+        if (found := read()) == expected:
+            break
+        page.page.wait_for_timeout(50)
+    return found
 
 
 @pytest.fixture
@@ -215,9 +224,14 @@ def test_a_number_of_where_unknowns_go_opens_its_examples(opened):
 def _absorbed(opened, model: int) -> list[tuple[str, ...]]:
     """A table of where unknowns go, as texts: header first, a dot for zero."""
     read = """table => [...table.rows].map(row => [...row.cells].map(cell => cell.textContent))"""
-    opened.page.wait_for_timeout(150)
     rows = opened.page.eval_on_selector(f"[data-absorption='{model}'] table", read)
     return [tuple(row) for row in rows]
+
+
+def _assert_absorbed(opened, at, model) -> list[tuple[str, ...]]:
+    expected = _expected(absorption(model))
+    assert settled(opened, lambda: _absorbed(opened, at), expected) == expected
+    return expected
 
 
 def _expected(table) -> list[tuple[str, ...]]:
@@ -236,16 +250,14 @@ def test_where_unknowns_go_follows_the_sliders(opened, made):
     first, second = models_of(made)
     opened.page.locator("#absorption").scroll_into_view_if_needed()
     opened.page.wait_for_selector("[data-absorption='1'] tbody tr")
-    assert _absorbed(opened, 0) == _expected(absorption(first))
-    assert _absorbed(opened, 1) == _expected(absorption(second))
+    _assert_absorbed(opened, 0, first)
+    _assert_absorbed(opened, 1, second)
     seen = set()
     for i, j in ((10, 7), (110, 4), (60, 1)):
         opened.move("score", i)
         opened.move("second", j)
         for at, model in enumerate((first, second)):
-            found = _absorbed(opened, at)
-            assert found == _expected(absorption(replace(model, place=(i, j))))
-            seen.add(tuple(found))
+            seen.add(tuple(_assert_absorbed(opened, at, replace(model, place=(i, j)))))
         where = opened.page.text_content("[data-absorption='0'] [data-where]")
         assert where.startswith(f"score ≥ {first.sliders.score[i]:.3g}, unknown: unknownness >")
     assert len(seen) > 3
@@ -255,12 +267,11 @@ def test_where_unknowns_go_by_unknown_scores(browser, tmp_path):
     made = run(4, unknownness=False, models=1)
     page = Page(browser, write(made, tmp_path / "report.html"))
     page.page.locator("#absorption").scroll_into_view_if_needed()
+    page.page.wait_for_selector("[data-absorption='0'] tbody tr")
     for i, j in ((0, 0), (90, 40)):
         page.move("score", i)
         page.move("second", j)
-        assert _absorbed(page, 0) == _expected(
-            absorption(replace(models_of(made)[0], place=(i, j)))
-        )
+        _assert_absorbed(page, 0, replace(models_of(made)[0], place=(i, j)))
     page.context.close()
 
 
@@ -270,7 +281,6 @@ def _strata(opened) -> dict[tuple[str, str, str], list[str]]:
         [...table.tBodies[0].rows].map(row => [box.querySelector('h3').textContent.slice(3),
         table.tHead.rows[0].cells[0].textContent.split(' ')[0], row.cells[0].title,
         [...row.cells].slice(1).map(cell => cell.title)])))"""
-    opened.page.wait_for_timeout(150)
     return {tuple(row[:3]): row[3] for row in opened.page.eval_on_selector_all(".stratum", read)}
 
 
@@ -286,12 +296,33 @@ def _sliced(made, models) -> dict[tuple[str, str, str], list[str]]:
 def test_strata_follow_the_sliders(opened, made):
     models = models_of(made)
     opened.page.locator("#slices").scroll_into_view_if_needed()
-    assert _strata(opened) == _sliced(made, models)
+    at_first = _sliced(made, models)
+    assert settled(opened, lambda: _strata(opened), at_first) == at_first
     for i, j in ((10, 7), (110, 3)):
         opened.move("score", i)
         opened.move("second", j)
-        moved = tuple(replace(model, place=(i, j)) for model in models)
-        assert _strata(opened) == _sliced(made, moved) != _sliced(made, models)
+        moved = _sliced(made, tuple(replace(model, place=(i, j)) for model in models))
+        assert settled(opened, lambda: _strata(opened), moved) == moved != at_first
+
+
+def _sliders(opened) -> list[str]:
+    return opened.page.evaluate(
+        "() => ['s', 'u'].map(key => new URLSearchParams(location.hash.slice(1)).get(key))"
+    )
+
+
+def _cards(opened, kind: str, gone: int) -> tuple[int, bool]:
+    """The cards of a kind, and whether so many are said to be left out.
+
+    The page writes its state to the hash a little later, and may write over what is asked here.
+    """
+    opened.page.evaluate(
+        """kind => { const asked = new URLSearchParams(location.hash.slice(1)).getAll('kind');
+        if (!asked.includes(kind)) location.hash += `&kind=${kind}`; }""",
+        kind,
+    )
+    said = opened.page.text_content("#gallery-count")
+    return opened.page.locator("#cards .card").count(), f"{gone} more do" in said
 
 
 def test_gallery_shows_what_occurs_at_the_thresholds(opened, made):
@@ -302,7 +333,8 @@ def test_gallery_shows_what_occurs_at_the_thresholds(opened, made):
     for i, j in ((0, 8), (110, 4)):
         opened.move("score", i)
         opened.move("second", j)
-        opened.page.wait_for_timeout(150)
+        # A hash that does not hold them yet would move the sliders back.
+        assert settled(opened, lambda: _sliders(opened), [str(i), str(j)]) == [str(i), str(j)]
         for kind in KINDS:
             occurring = set()
             for at, model in enumerate(models):
@@ -310,12 +342,9 @@ def test_gallery_shows_what_occurs_at_the_thresholds(opened, made):
                 occurring |= {(at, b, o) for b, o in zip(boxes, objects, strict=True)}
             mine = [item for item in items if item.kind == kind.name]
             left = [item for item in mine if (item.model, item.box, item.object) in occurring]
-            opened.page.evaluate("kind => location.hash += `&kind=${kind}`", kind.name)
-            opened.page.wait_for_timeout(60)
-            assert opened.page.locator("#cards .card").count() == min(len(left), 48), kind.name
             gone = len(mine) - len(left)
-            said = opened.page.text_content("#gallery-count")
-            assert (f"{gone} more do" in said) == bool(gone)
+            expected = (min(len(left), 48), bool(gone))
+            assert settled(opened, lambda: _cards(opened, kind.name, gone), expected) == expected  # noqa: B023
     assert gone or len(left)
 
 
@@ -371,6 +400,11 @@ def test_sorting_and_hiding(opened):
     assert [row[0] for row in _board(opened)] == given
 
 
+def _points(opened, mark: str) -> list[list[float]]:
+    said = opened.page.eval_on_selector_all(mark, "es => es.map(e => e.ariaLabel)")
+    return [[float(part.split(": ")[1]) for part in text.split("; ")[:2]] for text in said]
+
+
 def test_the_oscr_marks_stand_where_python_counts(opened, made):
     opened.page.locator("[data-figure=oscr]").scroll_into_view_if_needed()
     mark = "[data-figure=oscr] path[aria-label*='at: ']"
@@ -378,15 +412,14 @@ def test_the_oscr_marks_stand_where_python_counts(opened, made):
     for i, j in ((20, 7), (120, 4)):
         opened.move("score", i)
         opened.move("second", j)
-        opened.page.wait_for_timeout(250)
-        said = opened.page.eval_on_selector_all(mark, "es => es.map(e => e.ariaLabel)")
-        found = [[float(part.split(": ")[1]) for part in text.split("; ")[:2]] for text in said]
         flows = [
             operating_flow(model.matches, model.sliders.score[i], model.sliders.second[j])
             for model in models_of(made)
         ]
-        expected = [[flow.unknown_as_known, flow.known_recall] for flow in flows]
-        assert found == [pytest.approx(point, abs=1e-9) for point in expected]
+        expected = [
+            pytest.approx([flow.unknown_as_known, flow.known_recall], abs=1e-9) for flow in flows
+        ]
+        assert settled(opened, lambda: _points(opened, mark), expected) == expected
 
 
 def test_cursors_of_the_charts_follow_the_sliders(opened):
@@ -394,14 +427,19 @@ def test_cursors_of_the_charts_follow_the_sliders(opened):
     mark = "[data-figure=a-ose-score] .mark-rule.role-mark line"
     opened.page.wait_for_selector(mark, state="attached")
 
-    def where() -> float:
-        opened.page.wait_for_timeout(200)
-        return opened.page.locator(mark).first.bounding_box()["x"]
+    def where(below: float) -> float:
+        for _ in range(200):
+            box = opened.page.locator(mark).first.bounding_box()  # None while it is drawn anew
+            if box and box["x"] < below:
+                return box["x"]
+            opened.page.wait_for_timeout(50)
+        return pytest.fail(f"no cursor left of {below}")
 
-    opened.move("score", 20)
-    left = where()
     opened.move("score", 180)
-    assert where() > left + 50
+    opened.state()
+    right = where(below=np.inf)
+    opened.move("score", 20)
+    assert where(below=right - 50) > 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
