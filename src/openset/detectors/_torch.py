@@ -181,7 +181,8 @@ def _without_blocks(values: Tensor, share: float, side: int) -> Tensor:
     rate = share * height * width / (side * side * places[2] * places[3])
     corners = torch.rand(places, device=values.device) < rate
     padded = nn.functional.pad(corners.to(values), (side - 1,) * 4)
-    kept = 1 - nn.functional.max_pool2d(padded, side, stride=1)
+    rows = nn.functional.max_pool2d(padded, (side, 1), stride=1)  # a square is rows of columns
+    kept = 1 - nn.functional.max_pool2d(rows, (1, side), stride=1)
     return values * kept * (kept.numel() / kept.sum().clamp(min=1))
 
 
