@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from make_digits import RECIPES, correct, detected, trained
+from make_digits import RECIPES, detected, trained
 from numpy.typing import NDArray
 
 from openset import __version__, scorers
@@ -28,7 +28,7 @@ from openset.evaluation.result import number
 from openset.evaluation.run import evaluate_all
 from openset.formats import read_annotations
 from openset.formats._files import replacing
-from openset.matching import match
+from openset.matching import match, right_detections
 from openset.metrics import table as metrics
 from openset.metrics.load import best_threshold
 from openset.render import Table
@@ -109,7 +109,7 @@ def rows_of(
     truths: Mapping[str, Annotations], found: Mapping[str, Detections], head: scorers.Head | None
 ) -> list[Row]:
     """Every scorer that the evidence allows, best first."""
-    fit, held_out = (correct(truths[split], found[split]) for split in ("train", "val"))
+    fit, held_out = (right_detections(truths[split], found[split]) for split in ("train", "val"))
     truth, test = truths["test"], found["test"]
     known, unknown, image, images = groups(truth, test)
     used = test.score >= operating_score(truths["val"], found["val"])

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from openset import scorers
 from openset.detectors import ImageFiles, find, load, run
 from openset.formats import read_annotations, read_detections, write
-from openset.matching import match
-from openset.tables import Annotations, Detections, Vocabulary
+from openset.matching import right_detections
+from openset.tables import Annotations, Detections
 from openset.training import Recipe, TrainingData, train
 from openset.worlds.digits import SPLITS, DigitsWorld
 
@@ -53,7 +53,7 @@ def main() -> None:
         model = trained(recipe, world, given.work / name)
         found = {split: detected(model, world, split) for split in SPLITS}
         fit, held_out = (
-            correct(read_annotations(world / f"{split}.json"), found[split])
+            right_detections(read_annotations(world / f"{split}.json"), found[split])
             for split in ("train", "val")
         )
         shipped = scored(load(str(model), device="cpu").head(), fit, held_out, found["test"], truth)
@@ -104,12 +104,6 @@ def scored(
     threshold = scorers.calibrate(fitted[CHOSEN].scored(held_out))
     named = threshold.relabel(fitted[CHOSEN].scored(test))
     return replace(named, embedding=None, box=test.box.round(2), attributes=columns)
-
-
-def correct(truth: Annotations, found: Detections) -> Detections:
-    """The boxes that found their object: what a scorer of known objects is fitted on."""
-    matches = match(truth, found, Vocabulary.of(list(found.labels)))
-    return found.select(np.sort(matches.row[matches.outcome().correct]))
 
 
 def best(found: Detections) -> NDArray[np.bool_]:

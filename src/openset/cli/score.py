@@ -87,12 +87,8 @@ def score(
 
 def _of_knowns(path: Path | None, truth: Path | None, sure: float) -> Detections | None:
     """Detections of known objects: those that found theirs, or without ground truth sure ones."""
-    import numpy as np
-
     from openset.formats import read_annotations, read_detections
-    from openset.matching import match
-    from openset.tables import Vocabulary
-    from openset.tables.vocabulary import is_unknown_spelling
+    from openset.matching import right_detections
 
     if path is None:
         if truth is not None:
@@ -101,11 +97,7 @@ def _of_knowns(path: Path | None, truth: Path | None, sure: float) -> Detections
     found = read_detections(path)
     if truth is None:
         return found.select(found.score >= sure)
-    objects = read_annotations(truth)
-    names = [n for n in found.labels or objects.labels if not is_unknown_spelling(n)]
-    matches = match(objects, found, Vocabulary.of(names))
-    correct = matches.outcome().correct & ~matches.labelled_unknown
-    return found.select(np.sort(matches.row[correct]))
+    return right_detections(read_annotations(truth), found)
 
 
 def _head(path: Path) -> Head:
