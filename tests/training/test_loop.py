@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -120,9 +121,18 @@ def test_a_folder_of_another_training_is_refused(truth, whole):
         train(recipe(), TrainingData.of(table.select(table.image < 4), truth.parent), whole.folder)
 
 
-def test_a_damaged_checkpoint_is_refused(truth, whole, tmp_path):
-    import shutil
+def test_a_folder_of_an_older_version_that_knew_fewer_keys_is_gone_on_with(truth, whole, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(whole.folder, folder)
+    about = json.loads((folder / "run.json").read_text())
+    assert about["recipe"].pop("restarts") == 0
+    (folder / "run.json").write_text(json.dumps(about))
+    assert trained(truth, folder).resumed == whole.step
+    with pytest.raises(InputError, match="restarts was 0, now 1"):
+        trained(truth, folder, restarts=1)
 
+
+def test_a_damaged_checkpoint_is_refused(truth, whole, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(whole.folder, folder)
     (folder / "checkpoint.pt").write_bytes(b"PK\x03\x04 cut off")

@@ -56,6 +56,10 @@ def test_rates_warm_up_and_fall():
     assert [steps.factor(s) for s in (0, 9, 49, 50, 80)] == pytest.approx([0.1, 1, 1, 0.1, 0.01])
     cosine = Recipe(steps=100, schedule="cosine")
     assert [cosine.factor(s) for s in (0, 50, 100)] == pytest.approx([1, 0.5, 0])
+    again = Recipe(steps=90, schedule="cosine", restarts=2)
+    wanted = [1, 0.5, 1, 0.5, 1, 0]
+    assert [again.factor(s) for s in (0, 15, 30, 45, 60, 90)] == pytest.approx(wanted)
+    assert again.factor(29) < 0.003
     assert Recipe(schedule="constant").factor(999) == 1
 
 

@@ -32,15 +32,21 @@ class RunFolder:
         self.log = self.path / "log.jsonl"
         self.about = self.path / "run.json"
 
-    def claim(self, wanted: Mapping[str, Any]) -> None:
-        """Make the folder that of a training (`about_run`); refused if it is another's."""
+    def claim(self, wanted: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+        """Make the folder that of a training; refused if it is another's.
+
+        Args:
+            wanted: From `about_run`.
+            defaults: Keys of a recipe that an older version did not know, and so did not write.
+        """
         for stale in self.path.glob(".openset-*"):  # a write that was killed
             shutil.rmtree(stale, ignore_errors=True)
         if self.about.exists():
             held = _parsed(self.about)
+            held["recipe"] = {**_plain(defaults), **held.get("recipe", {})}
             differs = [key for key in ("recipe", "labels", "data") if held.get(key) != wanted[key]]
             if differs:
-                what = _difference(held.get("recipe", {}), wanted["recipe"]) or ", ".join(differs)
+                what = _difference(held["recipe"], wanted["recipe"]) or ", ".join(differs)
                 message = f"{self.path} holds the training of another {', '.join(differs)}"
                 raise refuse("OS609", message, count=len(differs), example=what)
             return
@@ -86,6 +92,11 @@ def about_run(
 
     versions = {"openset": own_version(), "torch": str(torch.__version__)}
     held = {"recipe": recipe, "labels": list(labels), "data": data, **more, "versions": versions}
+    return _plain(held)
+
+
+def _plain(held: Mapping[str, Any]) -> dict[str, Any]:
+    """As JSON gives it back."""
     plain: dict[str, Any] = json.loads(json.dumps(held))
     return plain
 

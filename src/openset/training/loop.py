@@ -89,7 +89,7 @@ def train(
     place = RunFolder(folder)
     with processes() as among:
         if among.first:
-            place.claim(_about(recipe, data))
+            place.claim(_about(recipe, data), asdict(Recipe()))
         state = _prepared(recipe, data, own_device(device), weights)
         held = place.resume(cut_log=among.first)
         if held is not None:

@@ -43,6 +43,7 @@ class Recipe:
         warmup: Steps over which the rate grows linearly.
         schedule: ``steps`` multiplies the rate by `gamma` at each of `milestones`; ``cosine`` lets
             it fall to 0.
+        restarts: How often ``cosine`` starts again, after equal numbers of steps.
         milestones: Steps.
         gamma: Factor at each milestone.
         clip: Largest norm of the gradient; 0 is no limit.
@@ -70,6 +71,7 @@ class Recipe:
     schedule: Schedule = "steps"
     milestones: tuple[int, ...] = ()
     gamma: float = 0.1
+    restarts: int = 0
     clip: float = 0.0
     precision: Precision = "float32"
     ema: float = 0.0
@@ -114,6 +116,8 @@ class Recipe:
 
         >>> Recipe(warmup=10, milestones=[50], steps=100).factor(4)
         0.5
+        >>> Recipe(schedule="cosine", restarts=2, steps=300).factor(150)
+        0.5
         """
         import math
 
@@ -122,7 +126,9 @@ class Recipe:
             passed = sum(step >= milestone for milestone in self.milestones)
             return warm * self.gamma**passed
         if self.schedule == "cosine":
-            return warm * 0.5 * (1 + math.cos(math.pi * step / self.steps))
+            cycle = self.steps / (self.restarts + 1)
+            gone = step % cycle if step < self.steps else cycle
+            return warm * 0.5 * (1 + math.cos(math.pi * gone / cycle))
         return warm
 
 
@@ -180,7 +186,7 @@ def _is(value: Any, hint: Any) -> bool:
 def _wrong_values(recipe: Recipe) -> list[str]:
     least = {"steps": 1, "batch": 1, "lr": 0, "backbone_lr": 0, "momentum": 0, "warmup": 0}
     least |= {"weight_decay": 0, "clip": 0, "gamma": 0, "ema": 0, "flip": 0, "jitter": 0, "seed": 0}
-    least |= {"zoom": 1}
+    least |= {"zoom": 1, "restarts": 0}
     most = {"ema": 1, "flip": 1, "jitter": 1, "momentum": 1}
     found = []
     for name, low in least.items():
