@@ -234,7 +234,8 @@ def log(folder):
 
 
 def test_a_classifier_is_written_and_read(split, tmp_path):
-    made = train(split, Recipe.of(QUICK, method="arpl_cs", epochs=1, size=12))
+    changes = {"method": "arpl_cs", "epochs": 1, "size": 12, "mean": [0.0], "std": [1.0]}
+    made = train(split, Recipe.of(QUICK, **changes))
     made.save(tmp_path / "model.pt")
     read = Classifier.load(tmp_path / "model.pt")
     assert np.array_equal(made.scores(split).openness, read.scores(split).openness)

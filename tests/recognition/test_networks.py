@@ -9,8 +9,15 @@ torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 from torch import nn  # noqa: E402
 
 from openset.findings import InputError, UsageError  # noqa: E402
-from openset.recognition.networks import NETWORKS, build_network, timm_models  # noqa: E402
+from openset.recognition.networks import (  # noqa: E402
+    NETWORKS,
+    build_network,
+    standardised,
+    timm_models,
+)
 from openset.recognition.networks.auxiliary import doubled, false_pictures  # noqa: E402
+from openset.recognition.recipe import Recipe  # noqa: E402
+from openset.recognition.training import Learner  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -38,6 +45,36 @@ def test_resnets_have_their_depth(network, layers):
     found = [m for m in body.modules() if isinstance(m, nn.Conv2d)]
     aside = [m for name, m in body.named_modules() if "shortcut.0" in name]
     assert len(found) - len(aside) + 1 == layers  # and the last layer, which methods bring
+
+
+def test_a_network_sees_pixels_on_the_scale_that_is_asked_for():
+    body = build_network("classifier32", 3).eval()
+    pictures = torch.rand(2, 3, 8, 8)  # from 0 to 1
+    scale = ([0.4, 0.5, 0.6], [0.1, 0.2, 0.3])
+    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in scale)
+    wanted = body((pictures - mean) / std)
+    assert torch.allclose(standardised(body, *scale)(pictures * 2 - 1), wanted, atol=1e-5)
+    assert torch.allclose(standardised(body, [0], [1])(pictures * 2 - 1), body(pictures), atol=1e-5)
+    assert standardised(body, (0.5,), (0.5,)) is body
+
+
+def test_a_blank_channel_of_a_digit_is_black_where_pixels_go_from_0_to_1():
+    seen = []
+    body = build_network("classifier32", 1).train()
+    body.layers[0].register_forward_hook(lambda *given: seen.append(given[2]))
+    black = torch.full((64, 1, 8, 8), -1.0)
+    standardised(body, [0], [1])(black)
+    body(black)
+    on_a_unit_scale, from_minus_one = seen
+    assert not on_a_unit_scale.any()
+    assert from_minus_one.unique().tolist() == [-1.25, 0]  # dropped: grey
+
+
+def test_grey_pictures_become_as_many_channels_as_there_are_means():
+    for name in ("resnet18", "classifier32"):
+        recipe = {"network": name, "mean": [0.4, 0.5, 0.6], "std": [0.2, 0.2, 0.2], "size": 8}
+        learner = Learner(Recipe.of(recipe), ("a", "b"), (1, 8, 8), "cpu").eval()
+        assert learner.body(torch.zeros(2, 1, 8, 8)).shape == (2, learner.body.width)
 
 
 def test_a_misspelt_network_is_refused():

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from openset.recognition.randaugment import randaugment
+from openset.recognition.recipe import Operations
+
 
 @dataclass(frozen=True, slots=True)
 class Augment:
@@ -19,18 +22,21 @@ class Augment:
     Attributes:
         shift: Largest shift in pixels, in each direction; the border is repeated.
         flip: Chance of a horizontal flip. None for digits and text.
-        randaugment: How many of RandAugment's operations, and their strength from 0 to 30; needs
-            torchvision. Nothing means none.
+        randaugment: How many of RandAugment's operations, and their strength from 0 to 30. Nothing
+            means none.
+        operations: Which of them: those for ``objects``, or those for ``digits``.
     """
 
     shift: int = 0
     flip: float = 0.0
     randaugment: tuple[int, ...] = ()
+    operations: Operations = "objects"
 
     def __call__(self, images: Tensor) -> Tensor:
         """Pictures as bytes, channels first, to numbers from -1 to 1."""
         if self.randaugment:
-            images = _randaugmented(images, *self.randaugment)
+            count, strength = self.randaugment
+            images = randaugment(images, count, strength, self.operations)
         pixels = scaled(images)
         if self.flip:
             turned = torch.rand(len(pixels), device=pixels.device) < self.flip
@@ -52,10 +58,3 @@ def _shifted(pixels: Tensor, by: int) -> Tensor:
     picture = torch.arange(n, device=pixels.device)[:, None, None, None]
     plane = torch.arange(channels, device=pixels.device)[None, :, None, None]
     return padded[picture, plane, rows[:, None, :, None], columns[:, None, None, :]]
-
-
-def _randaugmented(images: Tensor, operations: int, strength: int) -> Tensor:
-    from torchvision.transforms.v2 import RandAugment
-
-    change = RandAugment(operations, strength)
-    return torch.stack([change(image) for image in images])

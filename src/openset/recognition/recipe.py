@@ -25,12 +25,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal, get_args
 
 from openset.findings import UsageError
 from openset.plugins import lookup
 from openset.training.recipe import Recipe as Plan
 
+Operations = Literal["objects", "digits"]
 _IN_EPOCHS = ("warmup", "milestones")
 
 
@@ -51,6 +52,9 @@ class Recipe:
         shift: Largest shift of a picture in pixels, in each direction.
         flip: Chance of a horizontal flip.
         randaugment: Number and strength of RandAugment's operations, or nothing.
+        operations: Which operations: those for ``objects``, or those for ``digits``.
+        mean: What is subtracted from pixels, which go from 0 to 1, of each channel or of all.
+        std: What they are divided by then.
         training: Keys of `openset.training.Recipe`; ``warmup`` and ``milestones`` in epochs.
         seed: Of weights, order, augmentation and mixtures.
     """
@@ -67,15 +71,22 @@ class Recipe:
     shift: int = 0
     flip: float = 0.0
     randaugment: tuple[int, ...] = ()
+    operations: Operations = "objects"
+    mean: tuple[float, ...] = (0.5,)
+    std: tuple[float, ...] = (0.5,)
     training: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "randaugment", tuple(self.randaugment))
+        for key in ("randaugment", "mean", "std"):
+            object.__setattr__(self, key, tuple(getattr(self, key)))
         if self.epochs < 1 or self.batch < 2:
             raise UsageError("a recipe needs at least one epoch, and two samples per batch")
         if len(self.randaugment) not in (0, 2):
             raise UsageError("randaugment is a number of operations and their strength")
+        if len(self.mean) not in (1, 3) or len(self.mean) != len(self.std) or min(self.std) <= 0:
+            raise UsageError("mean and std are one number each, or three; std is above 0")
+        lookup(dict.fromkeys(get_args(Operations)), self.operations, "list of operations:")
         for key in self.training:
             lookup(dict.fromkeys(item.name for item in fields(Plan)), key, "key of training:")
 

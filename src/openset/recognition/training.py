@@ -25,7 +25,7 @@ from openset.plugins import lookup
 from openset.recognition.augment import Augment, scaled
 from openset.recognition.data import OpenSplit
 from openset.recognition.methods import Objective, table
-from openset.recognition.networks import build_network
+from openset.recognition.networks import build_network, standardised
 from openset.recognition.recipe import Recipe
 from openset.recognition.scores import Scores
 from openset.training._folder import RunFolder, about_run
@@ -48,12 +48,13 @@ class Learner(nn.Module):
         self.about: Mapping[str, Any] = {"recipe": asdict(recipe), "shape": list(shape)}
         self.labels = labels
         chosen = lookup(table(), recipe.method, "recognition method")
-        body = build_network(recipe.network, shape[0])
+        body = build_network(recipe.network, max(shape[0], len(recipe.mean)))
+        body = standardised(body, recipe.mean, recipe.std)
         head = chosen.build(len(labels), int(body.width), **recipe.options)  # type: ignore[arg-type]
         body = head.adapted(body, shape)
         both = nn.ModuleDict({"body": body, "head": head})
         self.network: nn.Module = both.to(device_of(device))
-        self.augment = Augment(recipe.shift, recipe.flip, recipe.randaugment)
+        self.augment = Augment(recipe.shift, recipe.flip, recipe.randaugment, recipe.operations)
         if self.device.type == "cuda":
             self.network.to(memory_format=torch.channels_last)
 
@@ -179,7 +180,7 @@ def _claimed(
         return None, None
     place = RunFolder(folder)
     data = digest([split.train.images, split.train.label])
-    place.claim(about_run(asdict(recipe), state.model.labels, data))
+    place.claim(about_run(asdict(recipe), state.model.labels, data), asdict(Recipe()))
     held = place.resume(cut_log=True)
     if held is not None:
         state.restore(held, place.checkpoint)

@@ -14,9 +14,10 @@ from openset.plugins import lookup
 from openset.recognition.networks.classifier8 import Classifier8
 from openset.recognition.networks.classifier32 import Classifier32
 from openset.recognition.networks.resnet import ResNet18, ResNet50
+from openset.recognition.networks.standardised import standardised
 from openset.recognition.networks.timm_models import TimmModel
 
-__all__ = ["NETWORKS", "build_network"]
+__all__ = ["NETWORKS", "build_network", "standardised"]
 NETWORKS: Mapping[str, Callable[[int], nn.Module]] = {
     "classifier8": Classifier8,
     "classifier32": Classifier32,

@@ -53,5 +53,5 @@ def _initialise(module: nn.Module) -> None:
     if isinstance(module, nn.Conv2d):
         nn.init.normal_(module.weight, 0.0, 0.05)
     elif isinstance(module, nn.BatchNorm2d):
-        nn.init.normal_(module.weight, 1.0, 0.05)
+        nn.init.normal_(module.weight, 1.0, 0.02)
         nn.init.zeros_(module.bias)
