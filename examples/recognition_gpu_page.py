@@ -19,7 +19,10 @@ from openset.recognition.methods import table
 from openset.render import Table
 
 WITHIN = 1.0  # points of the paper's mean
-HINGE = "openauc_hinge"
+VARIANTS = {
+    "openauc_paper": "OpenAUC, weight 0.1",
+    "openauc_hinge": "OpenAUC, weight 0.1, squared hinge",
+}
 
 
 def main() -> None:
@@ -43,24 +46,36 @@ Six digits known, four unknown: the five published trials, one training each, wi
 {__version__}. Mean and standard deviation of OpenAUC over trials, in per cent, beside the paper's
 (Wang et al., NeurIPS 2022, Table 2), whose trainings have 100 to 600 epochs.
 
-{Table(HEADER, tuple(row for run in runs for row in rows(run))).markdown()}
+{Table(HEADER, tuple(rows(runs))).markdown()}
 
-- `openauc` is the published loss: its square surrogate wants the largest logits of a known sample
-  and of a mixture exactly one apart, and trained this short it ends below cross-entropy.
-  `openauc_hinge` is the same with the squared hinge, which stops at one. The paper's number is
-  that of the published loss; which of the two a reader wants must be said.
-- Grey pictures are seen as three equal channels, as published. With one channel the first dropout
-  of `classifier32` blanks one picture in five, and accuracy falls to 97 to 99 %.
-- Recipes are the package's over fewer epochs, with shifts of two pixels in place of RandAugment.
-  Test samples decided nothing but that the surrogate is named here twice.
+- The recipes are the package's, with fewer epochs. OpenAUC was trained in two commands, to the
+  same five numbers: seeds decide everything.
+- The weight of OpenAUC's ranking is 0.0005, as in the script that its authors published for SVHN,
+  the only one for small pictures; there is none for MNIST. With it, OpenAUC and CE+ are equal here.
+  The paper finds 0.1 to 0.2 best, and 0.1 is the default of the published command line. With 0.1,
+  OpenAUC falls, and further the longer it is trained: trials 2 and 4 had 98.5 and 99.1 after 24
+  epochs, 97.2 and 98.8 after 60. The square loss then holds the largest logits of known samples and
+  of mixtures one apart, against cross-entropy; the squared hinge, which stops at one, falls too.
+- Pixels go from 0 to 1, as in ARPL's code. On a scale where black is not 0, the dropout of whole
+  channels at the entrance of `classifier32` paints the background of a digit grey, and batch norm
+  learns statistics that no test picture has. From -1 to 1, OpenAUC (weight 0.0005, 34 epochs of
+  shifts alone, trial 4) named 97.7 % of the known test pictures; with weight 0.1, after ten epochs,
+  99.5 % of those that it was trained on, and 99.8 % from 0 to 1. The code of CE+ and OpenAUC
+  standardises pixels as CIFAR's, where black is -2.4.
+- Pictures are not mirrored, as the code of CE+ and OpenAUC mirrors digits too. Mirrored, OpenAUC
+  (weight 0.1, 24 epochs, trials 2 and 4) named 98.9 and 99.3 % of the pictures that it was trained
+  on; else 99.85 % of both.
+- Pixels and mirrors were decided by known pictures, the weight by published code; but numbers of
+  test pictures were seen on the way.
 
 ## Time
 
 {Table(TIME, tuple(timing(run) for run in runs)).markdown()}
 
-Five processes a command, one for each trial; pictures rest on the card, bfloat16, channels last.
-Commands of the same seconds ran side by side. The network is small: a step waits for Python, not
-for the card. Compiled by torch, one process alone was no faster.
+One process a training, up to twenty on the card through NVIDIA's multi-process service; pictures
+rest on the card, bfloat16, channels last. The last two commands ran side by side. The network is
+small: a step waits for Python, not for the card. What the GAN of ARPL+CS computes is not counted.
+Compiled by torch, one process alone was no faster.
 
 {commands(runs)}
 """
@@ -70,26 +85,28 @@ HEADER = ("method", "epochs", "OpenAUC", "paper", "difference", f"within {WITHIN
 TIME = ("methods", "card", "seconds", "pictures/s", "TFLOP/s", "of the card's bfloat16 limit")
 
 
-def rows(run: dict[str, Any]) -> list[tuple[str, ...]]:
-    """A row per method."""
-    found = []
-    for name, one in run["methods"].items():
-        mean, paper = one["openauc_mean"], one["paper"]
-        held = f"{mean:.2f} ± {one['openauc_sd']:.2f}"
-        within = "yes" if abs(mean - paper) <= WITHIN or mean > paper else "no"
+def rows(runs: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """A row per method; one that two commands trained alike has one."""
+    found = {}
+    for run in runs:
         epochs = str(run["settings"]["epochs"])
-        found.append((title(name), epochs, held, f"{paper:.1f}", f"{mean - paper:+.2f}", within))
-    return found
+        for name, one in run["methods"].items():
+            mean, paper = one["openauc_mean"], one["paper"]
+            held = f"{mean:.2f} ± {one['openauc_sd']:.2f}"
+            within = "yes" if abs(mean - paper) <= WITHIN else "no"
+            row = (title(name), epochs, held, f"{paper:.1f}", f"{mean - paper:+.2f}", within)
+            found[row] = None
+    return list(found)
 
 
 def title(name: str) -> str:
     """How a method is shown."""
-    return "OpenAUC, squared hinge" if name == HINGE else table()[name].title
+    return VARIANTS.get(name) or table()[name].title
 
 
 def timing(run: dict[str, Any]) -> tuple[str, ...]:
     """How long all trainings of a command took, and what the card did meanwhile."""
-    names = ", ".join(title(name) for name in run["methods"])
+    names = "; ".join(title(name) for name in run["methods"])
     numbers = (f"{run['seconds']:.0f}", f"{run['pictures_per_second']:,}", f"{run['tflops']:.1f}")
     return names, run["device"], *numbers, f"{100 * run['share_of_peak']:.1f} %"
 
@@ -98,7 +115,8 @@ def commands(runs: list[dict[str, Any]]) -> str:
     """What was typed."""
     lines = [
         f"python examples/recognition_gpu.py {run['data']} --folder DATA "
-        f"--epochs {run['settings']['epochs']} --methods {run['settings']['methods']}"
+        f"--epochs {run['settings']['epochs']} --methods {run['settings']['methods']} "
+        f"--processes {run['settings']['processes']}"
         for run in runs
     ]
     return "\n".join(["```", *lines, "```"])
