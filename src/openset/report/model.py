@@ -1,8 +1,8 @@
 """Model: one detector of a run at its operating point, as all sections of the report see it.
 
-The operating point is where the known classes have their best F1 over all boxes; what is unknown is
-taken as the detector labels it, or, if it labels nothing so, as the unknownness that keeps 95 % of
-the known objects. Chosen on the data that it is shown on, so it flatters every detector alike.
+The operating point has the best F1 over all boxes (`presets`); what is unknown is taken as the
+detector labels it, or, if it labels nothing so, as the unknownness that keeps 95 % of the known
+objects. Chosen on the data that it is shown on, so it flatters every detector alike.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 """Presets: positions of the sliders that are worth a name.
 
+The best F1 is that of the known classes. Where boxes are labelled unknown and one score decides on
+all of them, it is the mean of that F1 and of the unknown's: the score that is best for known
+classes alone may drop every box that is called unknown.
+
 All are chosen on the data that they are shown on, which flatters every detector alike.
 """
 
@@ -9,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from openset.report.flow import Flow
 from openset.report.sliders import Sliders
 
 TPR = 0.95
@@ -27,7 +32,8 @@ class Preset:
 def presets(table: Sliders) -> tuple[Preset, ...]:
     """Where to start looking: best F1, 95 % of knowns kept, one false alarm per image."""
     flows = table.along_score
-    best = int(np.argmax([_f1(f.known_precision, f.known_recall) for f in flows]))
+    shared = not table.by_score and table.labels_unknown
+    best = int(np.argmax([_known_f1(f) + shared * _unknown_f1(f) for f in flows]))
     start = best_second(table, best)
     found = [Preset("max-f1", "max F1", best, start)]
     if not table.by_score:
@@ -43,11 +49,18 @@ def best_second(table: Sliders, i: int) -> int:
 
     Boxes that are labelled unknown already are taken as given.
     """
-    said = bool((table.boxes[:, 2] & 1).any())
     if not table.by_score:
-        return table.rest if said else _keeping(table, i)
+        return table.rest if table.labels_unknown else _keeping(table, i)
     flows = [table.count(i, j) for j in range(len(table.second))]
-    return int(np.argmax([_f1(f.unknown_precision, f.unknown_recall) for f in flows]))
+    return int(np.argmax([_unknown_f1(f) for f in flows]))
+
+
+def _known_f1(flow: Flow) -> float:
+    return _f1(flow.known_precision, flow.known_recall)
+
+
+def _unknown_f1(flow: Flow) -> float:
+    return _f1(flow.unknown_precision, flow.unknown_recall)
 
 
 def _f1(precision: float | None, recall: float | None) -> float:

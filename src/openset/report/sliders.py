@@ -105,9 +105,14 @@ class Sliders:
         return 0 if self.by_score else len(self.second) - 1
 
     @property
+    def labels_unknown(self) -> bool:
+        """Whether some box is labelled unknown."""
+        return bool((self.boxes[:, 2] & 1).any())
+
+    @property
     def says_unknown(self) -> bool:
         """Whether the second slider does anything: some box is, or can be, called unknown."""
-        return not self.by_score or bool((self.boxes[:, 2] & 1).any())
+        return not self.by_score or self.labels_unknown
 
     @cached_property
     def along_score(self) -> tuple[Flow, ...]:
