@@ -87,7 +87,8 @@ _ENTRIES = (
          "an absolute path or '..' in a file name", "use names relative to the image folder"),
     Code("OS114", "not a result", "The file is not a result of openset, or of another schema.",
          "another JSON file, or a result of another version",
-         "write results with Evaluation.to_json, and read them with the same version"),
+         "write results with `openset evaluate -o` or Evaluation.to_json, and read them with the "
+         "same version"),
     Code("OS201", "box is not finite", "A coordinate is NaN or infinite, so no overlap exists.",
          "a division by zero, or an overflow in half precision",
          "remove the records or repair the export"),

@@ -44,3 +44,11 @@ def test_for_programs(openset, topic):
 def test_no_line_is_wider_than_the_terminal(openset):
     for topic in ("detectors", "recipes", "scorers"):
         assert max(map(len, openset("list", topic).out.splitlines())) <= 80
+
+
+def test_recognition_names_metrics_methods_and_the_recipes_of_each_data_set(openset):
+    pytest.importorskip("torch", reason="the torch extra is not installed")
+    entries = openset("list", "recognition", "--json").json["entries"]
+    assert {"openauc", "oscr", "method openauc", "recipes mnist-*"} <= entries.keys()
+    assert entries["recipes cub-*"]["methods"] == ["acc_auc", "ce_plus", "openauc"]
+    assert len(entries["recipes digits-*"]["methods"]) == 8

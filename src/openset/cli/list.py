@@ -91,14 +91,27 @@ def _plugins(package: str) -> Rows:
 
 
 def _recognition() -> Rows:
-    """Metrics, and methods, some of which have the name of a metric."""
+    """Metrics; methods, some of which have the name of a metric; recipes by data set."""
     from importlib.util import find_spec
 
     rows = dict(_plugins("recognition"))
     if find_spec("torch") is None:
         return rows | {"methods": {"summary": "need torch: pip install 'openset[torch]'"}}
     methods = _plugins("recognition.methods")
-    return rows | {f"method {name}": row for name, row in methods.items()}
+    return {**rows, **{f"method {name}": row for name, row in methods.items()}, **_by_data_set()}
+
+
+def _by_data_set() -> Rows:
+    """Which methods have a recipe; its name is that of the data set and of the method."""
+    from openset.recognition.recipe import presets
+
+    methods: dict[str, list[str]] = {}
+    for name, recipe in presets().items():
+        methods.setdefault(name.removesuffix(f"-{recipe.method}"), []).append(recipe.method)
+    return {
+        f"recipes {data}-*": {"summary": ", ".join(sorted(names)), "methods": sorted(names)}
+        for data, names in sorted(methods.items())
+    }
 
 
 def _formats() -> Rows:
