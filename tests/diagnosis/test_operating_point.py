@@ -65,6 +65,18 @@ def test_ties_go_to_the_highest_threshold():
     assert "threshold" in str(operating_points(match(*scene, PAPER)))
 
 
+def test_ties_in_counts_are_ties_in_f():
+    """3 of 4 right and 4 of 7 right, of 5 objects: both F are 2/3, but not by floating point."""
+    right = [(1, "dog", 20 * at, 0, 10, 10) for at in range(5)]
+    wrong = [(2, "dog", 20 * at, 0, 10, 10) for at in range(3)]
+    scores = (0.9, 0.9, 0.9, 0.5)
+    found = [(*box, score) for box, score in zip(right, scores, strict=False)]
+    found += [(*box, score) for box, score in zip(wrong, (0.9, 0.5, 0.5), strict=True)]
+    (point,) = operating_points(match(*tables(right, found), PAPER), betas=(1.0,)).points
+    assert (point.threshold, point.precision, point.recall) == (0.9, 0.75, 0.6)
+    assert point.f == pytest.approx(2 / 3)
+
+
 def test_equal_scores_are_kept_together():
     scene = tables(
         [(1, "dog", 0, 0, 10, 10)],

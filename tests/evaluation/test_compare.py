@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 import openset
@@ -67,6 +70,50 @@ def test_a_number_that_is_missing_has_no_difference(results):
     assert difference.first is not None
     assert difference.second is None
     assert (difference.difference, difference.interval, difference.better) == (None, None, None)
+
+
+def test_the_order_of_images_does_not_unpair(results):
+    first, _ = results
+    shown = scene(1, images=24)
+    backwards = openset.evaluate(*shown.part(shown.images[::-1]).tables(), known=KNOWN)
+    parts = openset.Evaluator(known=KNOWN)
+    for some in (shown.images[12:], shown.images[:12]):
+        parts.update(*shown.part(some).tables())
+    for other in (backwards, parts.compute()):
+        found = openset.compare(first, other).differences
+        compared = {name for name, difference in found.items() if difference.interval}
+        # The wilderness ratios of AWI take wild images in the order of the file.
+        for name in compared - {"average_wilderness_impact"}:
+            assert (found[name].difference, found[name].interval) == (0, (0, 0)), name
+
+
+def test_rounding_is_no_difference(results):
+    first, _ = results
+    value, drawn = first.values["ap_known"], first.replicates["ap_known"]
+
+    def shifted(by):
+        changed = {"ap_known": replace(value, value=value.value + by)}
+        return replace(first, values=changed, replicates={"ap_known": drawn + by})
+
+    off = openset.compare(first, shifted(1e-15))["ap_known"]
+    assert (off.interval, off.p, off.better, off.significant) == ((0, 0), 1, None, False)
+    single = openset.compare(first, shifted(1e-8))["ap_known"]  # as float32 rounds
+    assert (single.interval, single.p, single.significant) == ((0, 0), 1, False)
+    # Replicates that agree with the difference but for rounding do not pull the interval away.
+    for noise in (1e-15, -1e-15):
+        noisy = replace(shifted(0.1), replicates={"ap_known": drawn + 0.1 + noise})
+        ends = openset.compare(first, noisy)["ap_known"].interval
+        assert ends == pytest.approx((0.1, 0.1))
+        some = np.where(np.arange(len(drawn)) % 4, 0.1 + noise, 0.2)
+        noisy = replace(shifted(0.1), replicates={"ap_known": drawn + some})
+        assert openset.compare(first, noisy)["ap_known"].interval == pytest.approx((0.1, 0.2))
+
+
+def test_objects_that_are_ignored_make_another_truth():
+    one, flagged = scene(1, flags=False), scene(1, flags=False)
+    flagged.truth["annotations"][0]["iscrowd"] = 1
+    with pytest.raises(UsageError, match="different ground truths"):
+        openset.compare(evaluated(one), evaluated(flagged))
 
 
 def test_only_common_metrics(results):

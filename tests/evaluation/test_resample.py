@@ -118,11 +118,17 @@ def test_weights_are_copies_of_images(name, protocol):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("keep", ["wild", "closed"])
+@pytest.mark.parametrize("keep", ["wild", "closed", "no unknown object", "no unknown label"])
 def test_a_resample_may_lack_half_of_the_data(keep, protocol):
     shown = scene(2, images=12)
     found = matches(shown, protocol)
-    kept = found.wild if keep == "wild" else ~found.wild
+    kept = found.wild.copy() if keep == "wild" else ~found.wild
+    if keep.startswith("no"):
+        kept[:] = True
+        unknown = found.objects.klass == found.n_known
+        objects, labels = found.objects.image[unknown], found.image[found.known_end :]
+        kept[objects if keep == "no unknown object" else labels] = False
+        assert 0 < kept.sum() < 12
     alone = matches(shown.part([i for i, k in zip(shown.images, kept, strict=True) if k]), protocol)
     differing = {}
     for name in sorted({name for name, p in SUBSETS if p == protocol}):
@@ -213,6 +219,38 @@ def test_an_interval_of_a_constant():
     assert interval(np.full(100, 0.5), 0.5) == (0.5, 0.5)
 
 
+def test_resamples_that_equal_the_value_but_for_rounding_are_ties():
+    exact = np.repeat([0.2, 0.3, 0.4], [200, 500, 300])
+    for off in (1e-16, -1e-16, 3e-8, -3e-8):  # the last two as float32 rounds
+        assert interval(exact + off, 0.3) == pytest.approx(interval(exact, 0.3), abs=1e-7)
+    # A small difference of large numbers is rounded as these are.
+    small = np.repeat([-0.01, 0.0, 0.01], [200, 500, 300])
+    off = interval(small + 3e-8, 0.01, scale=0.9)
+    assert off == pytest.approx(interval(small, 0.01), abs=1e-7)
+
+
+@pytest.mark.parametrize(("objects", "hits"), [(3, 2), (5, 4), (10, 5), (10, 9), (20, 19)])
+def test_average_precision_of_right_detections_is_their_recall_intervals_too(objects, hits):
+    truth = {
+        "images": [{"id": i} for i in range(objects)],
+        "categories": [{"id": 3, "name": "dog"}],
+        "annotations": [
+            {"id": i + 1, "image_id": i, "category_id": 3, "bbox": [0, 0, 9, 9]}
+            for i in range(objects)
+        ],
+    }
+    found = [
+        {"image_id": i, "category_id": 3, "bbox": [0, 0, 9, 9], "score": 0.9 - i / 1000}
+        for i in range(hits)
+    ]
+    names = ["ap_known", "recall_known"]
+    options = {"known": ["dog"], "metrics": names, "force": True}
+    area, recall = openset.evaluate(truth, found, protocol="owod", **options).values.values()
+    assert area.interval == pytest.approx(recall.interval)
+    grid, recall = openset.evaluate(truth, found, **options).values.values()
+    assert grid.interval == pytest.approx(recall.interval, abs=0.01)  # one of 101 points
+
+
 def test_an_interval_needs_half_of_the_resamples():
     numbers = np.array([0.1, 0.2, np.nan, np.nan, np.nan])
     assert interval(numbers, 0.15) is None
@@ -240,3 +278,16 @@ def test_metrics_that_cannot_be_resampled_are_left_out():
     found = matches(scene(0), "default")
     chosen = [table()["unknown_recall"], table()["best_threshold"]]
     assert set(replicates(found, chosen, seed=0, resamples=4)) == {"unknown_recall"}
+
+
+def test_draws_belong_to_image_ids():
+    shown = scene(1, images=12)
+    orders = (sorted(shown.images), shown.images, sorted(shown.images, reverse=True))
+    chosen = [table()[name] for name in ("detections_per_image", "a_ose", "ap_known")]
+    each = [replicates(matches(shown.part(o), "default"), chosen, 0, 50) for o in orders]
+    for metric in chosen:
+        for numbers in each:
+            assert numbers[metric.name] == pytest.approx(each[0][metric.name])
+    # In sorted order, the first id has the first draws.
+    sizes = np.array([sum(d["image_id"] == i for d in shown.found) for i in orders[0]])
+    assert each[0]["detections_per_image"] == pytest.approx(sizes @ draw(12, 0, 50) / 12)

@@ -88,3 +88,9 @@ def test_the_thresholds_of_coco_are_the_bits_that_pycocotools_has():
     assert COCO_IOU[0] == 0.5
     assert COCO_IOU[-1] == 0.95
     assert Protocol.of("coco").iou == COCO_IOU
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_that_leaves_no_detection_is_refused(limit):
+    with pytest.raises(UsageError, match=f"max_detections must be at least 1, not {limit}"):
+        Protocol.of("coco").but(max_detections=limit)

@@ -6,11 +6,12 @@ cat: .85 wrong, .8 right, .35 wrong, 1 object: 1/2.  unknown: .4 right, .2 wrong
 
 import numpy as np
 import pytest
-from metric_scenes import hand
+from metric_scenes import Scene, hand
 
 from openset.findings import UsageError
 from openset.matching import Protocol
-from openset.metrics.average_precision import ar_known
+from openset.metrics.average_precision import ap_known, ar_known
+from openset.tables import Annotations, Detections, Images, Vocabulary
 
 NEAR = {"abs": 1e-6}
 
@@ -84,3 +85,36 @@ def test_class_without_objects():
     assert alone.value("ap_known", "fmiyc").value == pytest.approx(1 / 3)  # counts 0
     rules = Protocol.of("owod").but(drop_nan=True)
     assert alone.value("ap_known", rules).value == pytest.approx(2 / 3)
+
+
+def many(n_objects, n_found=None, *, together=False):
+    """Objects of one class, on one image or on one each; the first are found."""
+    boxes = [[20 * at, 0, 10, 10] for at in range(n_objects)]
+    image = np.zeros(n_objects, int) if together else np.arange(n_objects)
+    truth = Annotations(Images(np.arange(image.max() + 1)), ("dog",), image, image * 0, boxes)
+    n = n_objects if n_found is None else n_found
+    score = 0.9 - np.arange(n) / 1000
+    found = Detections(image[:n], image[:n] * 0, boxes[:n], score, ("dog",))
+    return Scene(truth, found, Vocabulary.of(["dog"]))
+
+
+@pytest.mark.parametrize("protocol", ["coco", "tide"])
+@pytest.mark.parametrize("cut", [1, 5, 10, 50, 100, 300, None])
+@pytest.mark.parametrize("limit", [1, 10, 100])
+def test_recall_at_a_limit_is_that_of_the_lower_limit(protocol, cut, limit):
+    rules = Protocol.of(protocol).but(max_detections=cut)
+    matches = many(150, together=True).match(rules)
+    kept = min(limit, cut or 150)
+    assert ar_known(matches, limit=limit).value == pytest.approx(kept / 150)
+    once = matches.resampled(np.ones((1, 1), np.uint8))
+    assert ar_known(once, limit=limit).value.tolist() == [pytest.approx(kept / 150)]
+    assert ap_known(matches).value == pytest.approx(min(cut or 150, 150) / 150, abs=0.01)
+
+
+@pytest.mark.parametrize("hits", range(11))
+def test_float32_points_have_the_same_resamples(hits):
+    """In float32 a recall of 9/10 misses the .9 point, and no other tenth misses its own."""
+    matches = many(10, hits).match("elephant")
+    itself = ap_known(matches).value or 0
+    once = ap_known(matches.resampled(np.ones((10, 1), np.uint8))).value
+    assert np.nan_to_num(once).tolist() == [pytest.approx(itself, abs=3e-7)]

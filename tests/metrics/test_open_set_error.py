@@ -2,8 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from metric_scenes import hand
+from metric_scenes import LEFT, Scene, hand
+
+from openset.matching import Protocol
+from openset.tables import Annotations, Detections, Images, Vocabulary
 
 
 def test_detections():
@@ -42,3 +46,40 @@ def test_ignored_unknown_objects():
     assert flagged.value("a_ose", "owod").value == 3  # published code counts them
     assert flagged.value("a_ose", "paper").value == 0
     assert flagged.value("a_ose_objects", "owod").value is None
+
+
+def test_every_positive_score_falls_into_one_bin():
+    scene = hand()
+    score = np.concatenate([np.arange(1, 21) / 20, np.arange(1, 21) * 0.05, [1e-9, 1.0, 7.5]])
+    n = len(score)
+    boxes = np.tile(np.array(LEFT, float), (n, 1))
+    found = Detections(np.full(n, 3), np.zeros(n, int), boxes, score, scene.found.labels)
+    value = scene.but(found=found).value("a_ose_profile")
+    assert sum(value.parts.values()) == value.count == n
+    alone = scene.but(found=found.select(np.array([7]))).value("a_ose_profile")  # a score of .4
+    assert {level for level, count in alone.parts.items() if count} == {"0.35"}
+    silent = scene.but(found=replace(found, score=np.zeros(n)))
+    assert sum(silent.value("a_ose_profile").parts.values()) == 0
+
+
+@pytest.mark.parametrize("name", ["a_ose_at_recall", "unknown_precision_at_recall"])
+def test_levels_that_print_alike_are_kept_apart(name):
+    value = hand().value(name, recall=0.7951)
+    assert {"0.80", "0.7951"} <= set(value.parts)
+    alone = hand().value(name, Protocol.of("default").but(recalls=()), recall=0.7951)
+    assert value.value == alone.value == value.parts["0.7951"]
+
+
+def test_a_level_between_two_hits_is_not_that_of_its_rounding():
+    """22 dogs, 17 found above an error and one below: 17 / 22 is nearest up to .7954."""
+    boxes = [[20 * at, 0, 10, 10] for at in range(22)]
+    labels = ("dog", "unknown")
+    truth = Annotations(
+        Images([1, 2]), labels, [0] * 22 + [1], [0] * 22 + [1], [*boxes, [0, 0, 10, 10]]
+    )
+    score = [*(0.99 - 0.01 * np.arange(17)), 0.7, 0.6]
+    image = [1] * 17 + [2, 1]
+    found = Detections(image, [0] * 19, [*boxes[:17], boxes[0], boxes[17]], score, labels)
+    scene = Scene(truth, found, Vocabulary.of(["dog"]))
+    assert scene.value("a_ose_at_recall", recall=0.8).value == 1
+    assert scene.value("a_ose_at_recall", recall=0.7951).value == 0

@@ -1,8 +1,12 @@
 """Unknown detection by hand: one of three unknown objects is called unknown, one more is found."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from metric_scenes import hand
+
+from openset.metrics import table
 
 
 def test_recall_and_precision():
@@ -40,3 +44,29 @@ def test_no_unknown_object():
     for name in ("unknown_recall", "udr", "a_ose", "nose", "ap_unknown"):
         assert closed.value(name, "owod").reason
         assert closed.value(name, "fmiyc").value == 0  # its code prints 0
+
+
+def test_resamples_without_unknown_follow_the_protocol_as_the_value_does():
+    scene = hand()
+    weights = np.array([[1, 1], [1, 0], [1, 0]], np.uint8)  # the second has image 1 only
+    expected = {
+        "unknown_recall": (np.nan, np.nan, 0),
+        "udr": (np.nan, np.nan, 0),
+        "nose": (np.nan, np.nan, 0),
+        "unknown_precision": (np.nan, 0, 0),
+        "unknown_precision_at_recall": (np.nan, np.nan, np.nan),
+    }
+    for name, numbers in expected.items():
+        for protocol, number in zip(("default", "owod", "fmiyc"), numbers, strict=True):
+            itself = scene.value(name, protocol).value
+            drawn = table()[name].compute(scene.match(protocol).resampled(weights)).value
+            assert drawn.tolist() == pytest.approx([itself, number], nan_ok=True), (name, protocol)
+
+
+def test_only_ignored_detections_labelled_unknown():
+    scene = hand()
+    flagged = replace(scene.truth, difficult=scene.truth.label == 2)
+    ignored = scene.but(truth=flagged, found=scene.found.select(np.array([6])))
+    value = ignored.value("unknown_precision_at_recall")
+    assert value.value is None and "ignored" in value.reason
+    assert ignored.value("unknown_precision_at_recall", "owod").value == 0  # as its code prints

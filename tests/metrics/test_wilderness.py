@@ -6,10 +6,13 @@ The wild image adds one wrong dog (.95).
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from metric_scenes import hand
+from metric_scenes import LEFT, NOWHERE, RIGHT, Scene, hand
 
-from openset.tables import Images
+from openset.diagnosis._points import chosen_images
+from openset.findings import UsageError
+from openset.tables import Annotations, Detections, Images, Vocabulary
 
 
 @pytest.mark.parametrize(
@@ -67,6 +70,62 @@ def test_profile():
     # At score 0 all count: 1 of 4 dogs and 2 of 3 cats lie on unknown objects.
     value = hand().value("wilderness_profile", threshold=0.0)
     assert value.value == pytest.approx((1 / 4 + 2 / 3) / 2)
+
+
+def ignored_dog(flag, *found):
+    """A dog, and an ignored dog in the place of an unknown object; dogs found: box and score."""
+    labels = ("dog", "unknown")
+    flags = {flag: [False, True, False]}
+    truth = Annotations(Images([1]), labels, [0, 0, 0], [0, 0, 1], [LEFT, RIGHT, RIGHT], **flags)
+    box, score = zip(*found, strict=True)
+    n = len(found)
+    return Scene(truth, Detections([1] * n, [0] * n, box, score, labels), Vocabulary.of(["dog"]))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("protocol", "flag"), [("default", "difficult"), ("paper", "crowd"), ("coco", "crowd")]
+)
+def test_profile_leaves_ignored_detections_out(protocol, flag):
+    only = ignored_dog(flag, (RIGHT, 0.9)).value("wilderness_profile", protocol)
+    assert only.value is None and "ignored" in only.reason
+    assert set(only.parts.values()) == {None}
+    beside = ignored_dog(flag, (RIGHT, 0.9), (LEFT, 0.8))
+    assert beside.value("wilderness_profile", protocol).value == 0
+
+
+@pytest.mark.filterwarnings("error")
+def test_profile_of_published_code_counts_ignored_errors():
+    scene = ignored_dog("difficult", (RIGHT, 0.9), (LEFT, 0.8), (NOWHERE, 0.7))
+    levels = scene.value("wilderness_profile", "owod").parts
+    assert (levels["0.70"], levels["0.80"], levels["0.90"]) == (1 / 2, 1, None)
+
+
+def test_profile_at_a_threshold_that_it_does_not_have():
+    with pytest.raises(UsageError, match="threshold"):
+        hand().value("wilderness_profile", threshold=0.501)
+
+
+def test_ratio_takes_the_images_that_it_says():
+    n = 108  # 45 closed-set images, 63 wild ones: 1.4 each, but int(1.4 * 45) is 62
+    labels = ("dog", "unknown")
+    boxes = np.tile(np.array(LEFT, float), (n, 1))
+    wild = np.arange(n) >= 45
+    truth = Annotations(Images(np.arange(n)), labels, np.arange(n), wild.astype(int), boxes)
+    found = Detections(np.arange(n), np.zeros(n, int), boxes, np.full(n, 0.9), labels)
+    scene = Scene(truth, found, Vocabulary.of(["dog"]))
+    assert scene.value("wilderness_impact").value == pytest.approx(1.4)
+    assert scene.value("wilderness_impact", ratio=1.4).value == pytest.approx(1.4)
+    assert scene.value("wilderness_curve").parts["1.4"] == pytest.approx(1.4)
+    assert chosen_images(scene.match(), 1.4).all()
+    assert chosen_images(scene.match(), 1.39).sum() == 45 + 62
+
+
+def test_reason_without_known_detections():
+    scene = hand()
+    silent = scene.but(found=scene.found.select(scene.found.label == 2))
+    for protocol in ("default", "owod", "elephant"):
+        assert "known label" in silent.value("wilderness_impact", protocol).reason
 
 
 def test_ratio():

@@ -214,6 +214,16 @@ def test_hash_takes_synonyms_for_one():
     assert Vocabulary.of(["sofa"]).hash == Vocabulary.of(["Couch"]).hash
 
 
+def test_hash_follows_synonyms_that_are_not_the_usual_ones():
+    usual = Vocabulary.of(["aeroplane"])
+    assert usual.hash == "dabebda5df3c"  # results of earlier versions have it
+    assert replace(usual, synonyms=()).hash != usual.hash
+    assert replace(usual, synonyms=usual.synonyms[::-1]).hash == usual.hash
+    more = replace(usual, synonyms=(*usual.synonyms, ("jet", "airplane"), ("jet", "plane")))
+    other = replace(usual, synonyms=(*usual.synonyms, ("Plane", "jet", "airplane")))
+    assert more.hash == other.hash != usual.hash
+
+
 LABELS = ("person", "dog", "zebra", "unknown")
 
 

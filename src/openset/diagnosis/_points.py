@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from openset.findings import UsageError
 from openset.matching import Matches
 from openset.metrics._curves import hits_needed
+from openset.metrics._wilderness import wild_wanted
 
 Mask = NDArray[np.bool_]
 
@@ -22,7 +23,7 @@ def chosen_images(matches: Matches, ratio: float | None) -> Mask:
     if ratio is None:
         return np.ones(matches.n_images, np.bool_)
     wild = np.flatnonzero(matches.wild)
-    wanted = int(ratio * (matches.n_images - len(wild)))
+    wanted = wild_wanted(ratio, matches.n_images - len(wild))
     if not 0 <= wanted <= len(wild):
         most = len(wild) / max(matches.n_images - len(wild), 1)
         raise UsageError(f"the data allow wilderness ratios from 0 to {most:.3g}, not {ratio}")

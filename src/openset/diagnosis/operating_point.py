@@ -111,12 +111,13 @@ def _distinct_ends(matches: Matches) -> NDArray[np.intp]:
 
 @dataclass(frozen=True, slots=True)
 class _RawCurves:
-    """Raw precision and recall at the distinct scores of all known classes."""
+    """Counts at the distinct scores of all known classes: hits, detections and objects."""
 
     ends: NDArray[np.intp]
     start: NDArray[np.intp]
-    precision: NDArray[np.float64]
-    recall: NDArray[np.float64]
+    hits: NDArray[np.int64]
+    counted: NDArray[np.int64]
+    positives: NDArray[np.int64]
 
     @classmethod
     def of(cls, matches: Matches, ends: NDArray[np.intp], images: NDArray[np.bool_]) -> _RawCurves:
@@ -124,29 +125,30 @@ class _RawCurves:
         taking = images[matches.image] & ~outcome.ignored
         begin = matches.class_start[matches.klass[ends]]
         hits, counted = (
-            (total[ends + 1] - total[begin]).astype(np.float64)
+            total[ends + 1] - total[begin]
             for total in map(_running, (outcome.correct & taking, taking))
         )
         positives = objects_per_class(matches, images)[matches.klass[ends]]
-        # 0 / 0 is no point of the curve: nothing has been detected yet, or there is no object.
-        with np.errstate(invalid="ignore", divide="ignore"):
-            precision, recall = hits / counted, np.where(positives > 0, hits / positives, np.nan)
-        return cls(ends, np.searchsorted(ends, matches.class_start[:-1]), precision, recall)
+        start = np.searchsorted(ends, matches.class_start[:-1])
+        return cls(ends, start, hits, counted, positives)
 
     def best(self, matches: Matches, beta: float, ratio: float | None) -> list[OperatingPoint]:
         """The point of largest F of every class that has one; the first, so the highest score."""
-        p, r, weight = self.precision, self.recall, beta**2
-        with np.errstate(invalid="ignore", divide="ignore"):
-            f = (1 + weight) * p * r / (r + weight * p)
-        f = np.where((p == 0) & (r == 0), 0.0, np.where(np.isnan(f), -1.0, f))
+        hits, n, positives, weight = self.hits, self.counted, self.positives, beta**2
+        # Where nothing has been detected yet, or there is no object, is no point of the curve.
+        exists = (n > 0) & (positives > 0)
+        # F as one division of counts, so that equal F are equal numbers.
+        f = (1 + weight) * hits / np.where(exists, n + weight * positives, 1)
+        f = np.where(exists, f, -1.0)
         points = []
         for klass, label in enumerate(matches.vocabulary.known):
             low, high = int(self.start[klass]), int(self.start[klass + 1])
             at = low + int(f[low:high].argmax()) if high > low else -1
             if at >= 0 and f[at] >= 0:
                 score = float(matches.score[self.ends[at]])
-                numbers = (float(f[at]), float(p[at]), float(r[at]), score)
-                points.append(OperatingPoint(label, beta, ratio, *numbers))
+                p, r = float(hits[at] / n[at]), float(hits[at] / positives[at])
+                best = (1 + weight) * p * r / (r + weight * p) if hits[at] else 0.0
+                points.append(OperatingPoint(label, beta, ratio, best, p, r, score))
         return points
 
 

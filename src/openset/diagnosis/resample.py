@@ -21,9 +21,12 @@ from numpy.typing import NDArray
 
 from openset.matching import Matches
 from openset.metrics import Metric
+from openset.tables.columns import ranks
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95
+# Values and resamples are summed in another order, and some presets sum values in float32.
+ROUNDING = 1e-6
 
 
 def draw(n_images: int, seed: int, resamples: int = RESAMPLES) -> NDArray[np.uint8]:
@@ -43,8 +46,15 @@ def draw(n_images: int, seed: int, resamples: int = RESAMPLES) -> NDArray[np.uin
 def replicates(
     matches: Matches, metrics: Iterable[Metric], seed: int, resamples: int = RESAMPLES
 ) -> dict[str, NDArray[np.float64]]:
-    """Every metric that can be resampled, in every resample; NaN where it does not exist."""
-    drawn = matches.resampled(draw(matches.n_images, seed, resamples))
+    """Every metric that can be resampled, in every resample; NaN where it does not exist.
+
+    Draws belong to image ids, not to places in the file, so that results on one ground truth are
+    paired in whatever order its images are listed.
+    """
+    weights, place = draw(matches.n_images, seed, resamples), ranks(matches.image_ids)
+    if (np.diff(place) < 0).any():  # else they are in order, and need no copy
+        weights = weights[place]
+    drawn = matches.resampled(weights)
     found = {}
     for metric in metrics:
         if metric.resampled:
@@ -55,11 +65,23 @@ def replicates(
 
 
 def interval(
-    numbers: NDArray[np.float64], value: float, confidence: float = CONFIDENCE
+    numbers: NDArray[np.float64],
+    value: float,
+    confidence: float = CONFIDENCE,
+    *,
+    scale: float | None = None,
 ) -> tuple[float, float] | None:
     """The bias-corrected percentile interval of a value, from its resamples.
 
-    None if the metric exists in fewer than half of the resamples.
+    None if the metric exists in fewer than half of the resamples. Resamples that equal the value
+    within rounding count as equal: half below it, half above.
+
+    Args:
+        numbers: The resamples, NaN where the metric does not exist.
+        value: The value on the data itself.
+        confidence: Share of resamples within the interval.
+        scale: Size of the numbers that were rounded, if they are larger than the value (which may
+            be a small difference of large ones).
 
     >>> low, high = interval(np.arange(1001.0), 500)
     >>> round(low), round(high)
@@ -71,12 +93,24 @@ def interval(
     from statistics import NormalDist  # its own imports would show in every start-up
 
     normal = NormalDist()
+    kept = np.where(equal(kept, value, abs(value) if scale is None else scale), value, kept)
     below = float(np.mean(kept < value) + np.mean(kept == value) / 2)
     bias = normal.inv_cdf(min(max(below, 1 / len(kept)), 1 - 1 / len(kept)))
     tail = normal.inv_cdf((1 - confidence) / 2)
     levels = [normal.cdf(2 * bias + tail), normal.cdf(2 * bias - tail)]
     low, high = np.quantile(kept, levels)
     return float(low), float(high)
+
+
+def equal(
+    numbers: NDArray[np.float64] | float, others: NDArray[np.float64] | float, scale: float
+) -> NDArray[np.bool_]:
+    """Whether numbers are equal but for the rounding of numbers of a size.
+
+    >>> equal(np.array([0.3, 0.31]), 0.1 + 0.2, scale=0.3).tolist()
+    [True, False]
+    """
+    return np.asarray(np.isclose(numbers, others, rtol=0, atol=ROUNDING * scale + 1e-12))
 
 
 def p_value(difference: NDArray[np.float64]) -> float | None:

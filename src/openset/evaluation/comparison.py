@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isclose
 
-from openset.diagnosis.resample import interval, p_value
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.diagnosis.resample import equal, interval, p_value
 from openset.evaluation.result import Evaluation, number
 from openset.findings import UsageError
 from openset.metrics import Metric, table
 from openset.render import Table
+
+Numbers = NDArray[np.float64] | float
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +93,10 @@ def compare(first: Evaluation, second: Evaluation, *, force: bool = False) -> Co
 def _refuse_unlike(first: Evaluation, second: Evaluation) -> None:
     a, b = first.provenance, second.provenance
     pairs = {
+        # First, since a protocol also decides which synonyms join and which objects are ignored.
+        "protocols": ((a.protocol, a.deviations), (b.protocol, b.deviations)),
         "vocabularies": (a.vocabulary_hash, b.vocabulary_hash),
         "ground truths": (a.truth_hash, b.truth_hash),
-        "protocols": ((a.protocol, a.deviations), (b.protocol, b.deviations)),
     }
     for what, (x, y) in pairs.items():
         if x != y:
@@ -104,9 +111,15 @@ def _difference(first: Evaluation, second: Evaluation, name: str, paired: bool) 
         return Difference(a, b, None, None, None, None)
     ends, p = None, None
     if paired and name in first.replicates and name in second.replicates:
-        drawn = second.replicates[name] - first.replicates[name]
-        ends, p = interval(drawn, b - a), p_value(drawn)
+        scale = max(abs(a), abs(b))
+        drawn = _apart(first.replicates[name], second.replicates[name], scale)
+        ends, p = interval(drawn, float(_apart(a, b, scale)), scale=scale), p_value(drawn)
     metric = first.metrics.get(name)
     sign = {"higher": 1, "lower": -1}.get(str(metric.better) if metric else "", 0)
-    better = None if not sign or a == b else (b - a) * sign > 0
+    better = None if not sign or isclose(a, b) else (b - a) * sign > 0
     return Difference(a, b, b - a, ends, p, better)
+
+
+def _apart(first: Numbers, second: Numbers, scale: float) -> NDArray[np.float64]:
+    """Second minus first, 0 where they differ by rounding only."""
+    return np.where(equal(first, second, scale), 0.0, second - first)

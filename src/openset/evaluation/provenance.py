@@ -30,7 +30,8 @@ class Provenance:
         deviations: Fields in which it departs from the preset of that name: preset, used.
         vocabulary: Name of the vocabulary, if it has one.
         vocabulary_hash: Changes when any role changes.
-        truth_hash: Changes when the images, or the labels or boxes of objects, change.
+        truth_hash: Changes when the images, or the labels or boxes of objects, change, or which
+            objects are ignored.
         detections_hash: Changes when the number, labels, scores or sizes of detections change.
         counts: Images, objects and detections by role.
         seed: Seed of the resamples.
@@ -107,6 +108,8 @@ def _truth_hash(matches: Matches) -> str:
     used, label = np.unique(objects.label, return_inverse=True)
     names = np.array([matches.labels[at] for at in used.tolist()] or [""])
     columns = [place[objects.image], ranks(names)[label], *objects.box.T]
+    if objects.ignored.any():  # a plain truth keeps the hash that it always had
+        columns.append(objects.ignored)
     order = np.lexsort(columns[::-1])
     return digest([np.sort(matches.image_ids), np.sort(names), *(c[order] for c in columns)])
 

@@ -346,12 +346,17 @@ class Matches:
         return self.object_weights.astype(np.float32)
 
     @cached_property
+    def detection_limits(self) -> tuple[int, ...]:
+        """Limits for which there is a recall: COCO's up to the protocol's, and the protocol's."""
+        limit = self.protocol.max_detections
+        last = max(len(self), DETECTION_LIMITS[-1]) if limit is None else limit
+        return tuple(sorted({min(each, last) for each in (*DETECTION_LIMITS, last)}))
+
+    @cached_property
     def precision_recall(self) -> PrecisionRecall:
         """The COCO arrays: 101-point precision and recall, all thresholds and size ranges."""
         if self.protocol.rule != "coco":
             raise UsageError("101-point precision needs a protocol with COCO matching")
-        limit = self.protocol.max_detections
-        limits = (*DETECTION_LIMITS[:2], limit if limit is not None else max(len(self), 100))
         return accumulate(
             self.score,
             self.area,
@@ -363,7 +368,7 @@ class Matches:
             np.stack([self.positives_of_size(size) for size in SIZE_RANGES], axis=1),
             size_ranges=np.array(list(SIZE_RANGES.values())),
             recall_grid=RECALL_GRID,
-            max_detections=limits,
+            max_detections=self.detection_limits,
             n_thresholds=len(self.protocol.iou),
         )
 

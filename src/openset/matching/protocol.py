@@ -86,7 +86,7 @@ class Protocol:
         ignore: Which flags of an object take it out of the evaluation.
         regions: Ignored crowds are regions: overlap is the covered share of the detection, and any
             number of detections may fall on one.
-        max_detections: Cut per image and class, or None.
+        max_detections: Cut per image and class, at least 1, or None.
         empty_images: Detections on images without objects: ``count`` as wrong, or ``skip``: neither
             right nor wrong.
         synonyms: Whether labels join by synonym as well as by name.
@@ -147,6 +147,8 @@ class Protocol:
     decimals: int | None = None
 
     def __post_init__(self) -> None:
+        if self.max_detections is not None and self.max_detections < 1:
+            raise UsageError(f"max_detections must be at least 1, not {self.max_detections}")
         for name, choices in _CHOICES.items():
             lookup(dict.fromkeys(choices), getattr(self, name), f"value of {name}")
         for flag in self.ignore:

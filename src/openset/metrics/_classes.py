@@ -50,6 +50,13 @@ def where_unknown(matches: Matches, numbers: NDArray[Any], present: NDArray[Any]
     return Value(np.where(present > 0, numbers, absent))
 
 
+def share_of_unknown(matches: Matches, part: Any, total: Any, **more: Any) -> Value:
+    """A part of the unknown objects over all of them, on the data or per resample."""
+    if np.ndim(total):
+        return where_unknown(matches, Value.ratio(part, total).value, total)
+    return Value.ratio(part, total, **more) if total else without_unknown(matches)
+
+
 def class_mean(
     values: NDArray[np.float64], matches: Matches, classes: Sequence[int], what: str
 ) -> Value:

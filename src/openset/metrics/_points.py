@@ -32,6 +32,16 @@ class Points(NamedTuple):
     reached: Mask
 
 
+def level_name(level: float) -> str:
+    """The name of a level among the parts of a value: two decimals, or all if it has more.
+
+    >>> level_name(0.8), level_name(0.7951)
+    ('0.80', '0.7951')
+    """
+    short = f"{level:.2f}"
+    return short if float(short) == level else repr(float(level))
+
+
 def weights_of(matches: Matches) -> NDArray[np.uint8]:
     """Image weights: those of the resamples, or a single column of ones for the data itself."""
     if matches.weights is not None:

@@ -7,6 +7,7 @@ column of weights, NaN where it does not exist.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,7 @@ LEVELS = 0.1  # step of the wilderness ratio in curves, as in the authors' code
 WITHOUT_SPLIT = ("ratio-of-sums", "nearest-recall")
 
 
-def ratio(above: Any, below: Any) -> Numbers:
+def divided(above: Any, below: Any) -> Numbers:
     """Divide, NaN where there is nothing to divide by."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(below > 0, above / below, np.nan)
@@ -45,7 +46,7 @@ def _at_nearest(
     """Ratio of two counts of detections, each known class cut at its nearest recall."""
     points = nearest_to(matches, recall, matches.outcome().correct, part, whole)
     above, below = (counts[:-1].sum(axis=0) for counts in points.counts)
-    return ratio(above, below)
+    return divided(above, below)
 
 
 def at_thresholds(matches: Matches, recall: float, *more: NDArray[np.bool_]) -> tuple[Numbers, ...]:
@@ -70,20 +71,21 @@ def _on_wild(matches: Matches) -> NDArray[np.bool_]:
 
 def _pooled(matches: Matches, recall: float) -> Numbers:
     total, _hits, wrong = at_thresholds(matches, recall, _on_wild(matches))
-    return ratio(np.nansum(wrong, axis=0), np.nansum(total, axis=0))
+    return divided(np.nansum(wrong, axis=0), np.nansum(total, axis=0))
 
 
 def _mean_precision(matches: Matches, recall: float) -> Numbers:
     total, right, wrong = at_thresholds(matches, recall, _on_wild(matches))
-    return ratio(_nanmean(right / total), _nanmean(right / (total + wrong))) - 1
+    return divided(nanmean(right / total), nanmean(right / (total + wrong))) - 1
 
 
 def _mean_ratio(matches: Matches, recall: float) -> Numbers:
     total, _hits, wrong = at_thresholds(matches, recall, _on_wild(matches))
-    return _nanmean(wrong / total)
+    return nanmean(wrong / total)
 
 
-def _nanmean(values: NDArray[Any]) -> NDArray[Any]:
+def nanmean(values: NDArray[Any]) -> NDArray[Any]:
+    """Mean over classes without NaN; NaN where nothing else is left."""
     present = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
         return np.where(present, values, 0).sum(axis=0, dtype=values.dtype) / present.sum(
@@ -109,7 +111,7 @@ def _interpolated(matches: Matches, recall: float) -> NDArray[np.float32]:
     """
     precision = resampled_precision(matches, None, grid=np.array([recall]))[:-1]
     present = matches.detected_by_class[:-1] > 0
-    return _nanmean(np.where(present, np.nan_to_num(precision), np.nan).astype(np.float32))
+    return nanmean(np.where(present, np.nan_to_num(precision), np.nan).astype(np.float32))
 
 
 VARIANTS: dict[str, Variant] = {
@@ -120,6 +122,15 @@ VARIANTS: dict[str, Variant] = {
     "ratio-of-sums": _ratio_of_sums,
     "nearest-recall": _nearest_recall,
 }
+
+
+def wild_wanted(ratio: float, closed: int) -> int:
+    """How many wild images a wilderness ratio takes beside closed-set ones, rounded down.
+
+    >>> int(1.4 * 45), wild_wanted(1.4, 45)
+    (62, 63)
+    """
+    return math.floor(ratio * closed + 1e-9)
 
 
 def first_wild(matches: Matches, wanted: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -159,4 +170,4 @@ def resampled_average(matches: Matches, recall: float) -> Numbers:
     bits = [(times >> bit & 1).astype(np.bool_) for bit in range(6)]
     total, _hits, *wrong = at_thresholds(matches, recall, *bits)
     above = sum(2**bit * np.nansum(counts, axis=0) for bit, counts in enumerate(wrong))
-    return ratio(above, np.nansum(total, axis=0) * max(len(wanted) - 1, 1))
+    return divided(above, np.nansum(total, axis=0) * max(len(wanted) - 1, 1))

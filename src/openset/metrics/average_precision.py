@@ -84,7 +84,8 @@ def ap_current(matches: Matches, **options: Any) -> Value:
 def ar_known(matches: Matches, *, limit: int = 100, size: str = "all") -> Value:
     """Average recall over known classes and IoU thresholds, with at most `limit` detections.
 
-    The limit is per image and class; sizes as in COCO. Needs a protocol with COCO matching.
+    The limit is per image and class, and never above the protocol's; sizes as in COCO. Needs a
+    protocol with COCO matching.
     """
     return _mean_recall(matches, range(matches.n_known), "known classes", limit, size)
 
@@ -105,7 +106,8 @@ def _mean_recall(
     if matches.weights is not None:
         recall = _resampled_recall(matches, classes, limit, size)
         return class_mean(recall, matches, classes, what)
-    column = DETECTION_LIMITS.index(limit)
+    limits = matches.detection_limits
+    column = limits.index(min(limit, limits[-1]))
     recall = matches.precision_recall.recall[:, :, _size_index(size), column].mean(axis=0)
     return class_mean(recall, matches, classes, what).with_params(limit=limit, size=size)
 
@@ -196,7 +198,9 @@ def _resampled(matches: Matches, iou: float | None, how: str) -> NDArray[np.floa
         return np.asarray(matches.resampled_precision.mean(axis=1))
     grid = None if how == "area" else _POINTS[how].astype(np.float64)
     if how == "11-point-float32":
-        grid = np.arange(11) / 10  # a recall of 3/10 meets the .3 point, as it does in float32
+        # In float32 a recall of 3/10 meets the .3 point; of all tenths only 9/10 misses its own.
+        tenths = np.arange(11) / 10
+        grid = np.where(tenths.astype(np.float32) >= _POINTS[how], tenths, _POINTS[how])
     return resampled_precision(matches, iou, grid=grid)
 
 

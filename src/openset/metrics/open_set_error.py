@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from openset.matching import Matches
-from openset.metrics._classes import where_unknown, without_unknown
-from openset.metrics._points import nearest_to, nearest_to_each
+from openset.metrics._classes import share_of_unknown, where_unknown, without_unknown
+from openset.metrics._points import level_name, nearest_to, nearest_to_each
 from openset.metrics._spec import Value, metric
 
 MILLER = "Miller et al., Dropout Sampling for Robust Object Detection, ICRA 2018"
@@ -84,9 +84,7 @@ def nose(matches: Matches) -> Value:
         wrong = matches.count(matches.open_set_errors)
     else:
         wrong = matches.count_objects(countable & _hit_by_known(matches))
-    if np.ndim(total) == 0 and total == 0:
-        return without_unknown(matches)
-    return Value.ratio(wrong, total, params={"counts": matches.protocol.nose})
+    return share_of_unknown(matches, wrong, total, params={"counts": matches.protocol.nose})
 
 
 @metric(
@@ -101,7 +99,7 @@ def a_ose_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     """Open-set errors by confidence: `parts` counts them in bins (t, t + .05], t = 0, .05, ....
 
     The value is the number above `threshold`. A score of exactly 0 falls in no bin, as in the
-    published histogram.
+    published histogram; scores above 1 fall in the last.
     """
     error = matches.open_set_errors
     number = matches.count(error & (matches.score > threshold))
@@ -109,8 +107,9 @@ def a_ose_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
         return Value(number.astype(float))
     score = matches.score[error]
     levels = np.round(np.arange(0, 1, 0.05), 2)
-    inside = (score[:, None] > levels) & (score[:, None] <= levels + 0.05)
-    parts = {f"{t:.2f}": int(n) for t, n in zip(levels, inside.sum(axis=0), strict=True)}
+    below = np.searchsorted(levels, score)  # how many levels lie below each score
+    numbers = np.bincount(below, minlength=len(levels) + 1)[1:].tolist()
+    parts = dict(zip(map(level_name, levels.tolist()), numbers, strict=True))
     return Value(float(number), count=len(score), params={"threshold": threshold}, parts=parts)
 
 
@@ -135,8 +134,8 @@ def a_ose_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
         return Value(point.counts[0][:-1].sum(axis=0).astype(np.float64))
     levels = sorted({*matches.protocol.recalls, level})
     numbers = nearest_to_each(matches, levels, hit, error).counts[0][:-1].sum(axis=0).tolist()
-    parts = {f"{value:.2f}": number for value, number in zip(levels, numbers, strict=True)}
-    return Value(float(parts[f"{level:.2f}"]), params={"recall": level}, parts=parts)
+    parts = dict(zip(map(level_name, levels), numbers, strict=True))
+    return Value(float(parts[level_name(level)]), params={"recall": level}, parts=parts)
 
 
 def _countable_unknown(matches: Matches) -> np.ndarray:

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.matching import Matches
-from openset.metrics._classes import without_unknown
-from openset.metrics._points import Points, nearest_to, nearest_to_each
+from openset.metrics._classes import share_of_unknown
+from openset.metrics._points import Points, level_name, nearest_to, nearest_to_each
 from openset.metrics._spec import Value, metric
 from openset.metrics.open_set_error import _countable_unknown, _hit_by_known
 
+NO_LABEL = "no detection is labelled unknown"
 ZHAO = "Zhao et al., Revisiting Open World Object Detection, TCSVT 2023"
 
 
@@ -26,9 +27,8 @@ def unknown_recall(matches: Matches) -> Value:
     threshold but the detector's own.
     """
     total = matches.count_objects(_countable_unknown(matches))
-    if np.ndim(total) == 0 and total == 0:
-        return without_unknown(matches)
-    return Value.ratio(_found(matches), total, params={"iou": matches.protocol.iou[0]})
+    shown = {"iou": matches.protocol.iou[0]}
+    return share_of_unknown(matches, _found(matches), total, params=shown)
 
 
 @metric(
@@ -43,9 +43,10 @@ def unknown_precision(matches: Matches) -> Value:
     """
     outcome = matches.outcome()
     total = matches.count(matches.labelled_unknown & ~outcome.ignored)
-    if np.ndim(total) == 0 and total == 0 and matches.protocol.empty_class in ("nan", "zero"):
-        return Value(0.0)
-    return Value.ratio(_true_unknown(matches), total, why="no detection is labelled unknown")
+    value = Value.ratio(_true_unknown(matches), total, why=NO_LABEL)
+    if np.ndim(total):
+        return Value(np.where(total > 0, value.value, _of_nothing(matches)))
+    return Value(0.0) if value.value is None and _of_nothing(matches) == 0 else value
 
 
 @metric("udr", title="UDR", paper=ZHAO, headline=True)
@@ -56,9 +57,7 @@ def udr(matches: Matches) -> Value:
     object of a known-labelled detection. The authors released no code; this follows OSOD-III's.
     """
     total = matches.count_objects(_countable_unknown(matches))
-    if np.ndim(total) == 0 and total == 0:
-        return without_unknown(matches)
-    return Value.ratio(_found(matches) + _misnamed(matches), total)
+    return share_of_unknown(matches, _found(matches) + _misnamed(matches), total)
 
 
 @metric("udp", title="UDP", paper=ZHAO, headline=True)
@@ -85,20 +84,31 @@ def unknown_precision_at_recall(matches: Matches, *, recall: float | None = None
     """
     level = matches.protocol.recall if recall is None else recall
     if len(matches) == matches.known_end:
-        return Value.missing("no detection is labelled unknown")
+        return Value.missing(NO_LABEL)
     outcome = matches.outcome()
     # Known labels are masked out, so that only the class "unknown" is walked.
     hit, counted = (x & matches.labelled_unknown for x in (outcome.correct, ~outcome.ignored))
     if matches.weights is not None:
-        return Value(_precision(nearest_to(matches, level, hit, counted)))
+        return Value(_precision(matches, nearest_to(matches, level, hit, counted)))
     levels = sorted({*matches.protocol.recalls, level})
-    numbers = _precision(nearest_to_each(matches, levels, hit, counted)).tolist()
-    parts = {f"{value:.2f}": number for value, number in zip(levels, numbers, strict=True)}
-    return Value(parts[f"{level:.2f}"], params={"recall": level}, parts=parts)
+    numbers = _precision(matches, nearest_to_each(matches, levels, hit, counted)).tolist()
+    names = map(level_name, levels)
+    parts = {k: None if np.isnan(v) else v for k, v in zip(names, numbers, strict=True)}
+    found = parts[level_name(level)]
+    why = "" if found is not None else "only ignored detections are labelled unknown there"
+    return Value(found, why, params={"recall": level}, parts=parts)
 
 
-def _precision(points: Points) -> NDArray[np.float64]:
-    return points.hits[-1] / np.maximum(points.counts[0][-1], 1)
+def _precision(matches: Matches, points: Points) -> NDArray[np.float64]:
+    """Precision of the class "unknown" at its points; NaN where it has no detection at all."""
+    counted, drawn = points.counts[0][-1], points.reached[-1]
+    nothing = np.where(drawn, _of_nothing(matches), np.nan)
+    return np.where(counted > 0, points.hits[-1] / np.maximum(counted, 1), nothing)
+
+
+def _of_nothing(matches: Matches) -> float:
+    """Precision where no detection counts: none, or the 0 that the VOC family prints."""
+    return 0.0 if matches.protocol.empty_class in ("nan", "zero") else np.nan
 
 
 def _true_unknown(matches: Matches) -> np.ndarray:

@@ -27,15 +27,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.matching import Matches
-from openset.metrics._points import weights_of
+from openset.metrics._points import level_name, weights_of
 from openset.metrics._spec import Value, metric
 from openset.metrics._wilderness import (
     VARIANTS,
     WITHOUT_SPLIT,
     at_thresholds,
     curve_levels,
+    divided,
     first_wild,
+    nanmean,
     resampled_average,
+    wild_wanted,
 )
 from openset.metrics.average_precision import ap_known
 from openset.plugins import lookup
@@ -83,7 +86,7 @@ def wilderness_impact(
             return Value.missing(missing, params=shown)
         wild, closed = int(matches.wild.sum()), int((~matches.wild).sum())
         shown["ratio"] = wild / closed if ratio is None else ratio
-        wanted = wild if ratio is None else int(ratio * closed)
+        wanted = wild if ratio is None else wild_wanted(ratio, closed)
         if wanted > wild:
             why = f"there are too few wild images for a ratio of {ratio}"
             return Value.missing(why, params=shown)
@@ -95,8 +98,17 @@ def wilderness_impact(
         drawn = np.logical_and(*both) | (name in WITHOUT_SPLIT)
         return Value(np.where(drawn, numbers, np.nan))
     if not np.isfinite(numbers[0]):
-        return Value.missing(f"no known class reaches recall {level}", params=shown)
+        return Value.missing(_no_point(matches, name, level), params=shown)
     return Value(float(numbers[0]), params=shown)
+
+
+def _no_point(matches: Matches, variant: str, level: float) -> str:
+    """Why there is no number at a recall."""
+    if not matches.known_end:
+        return "no detection has a known label"
+    if variant in WITHOUT_SPLIT:  # each class stands at its nearest recall, however far
+        return "every detection of a known class is ignored up to its nearest recall"
+    return f"no known class reaches recall {level}"
 
 
 def _no_split(matches: Matches) -> str:
@@ -277,25 +289,27 @@ def wilderness_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     At each threshold 0, .05, ..., .95 a class stands at its detection of nearest confidence; the
     share of its detections so far that overlap an unknown object is averaged over classes with
     detections. A mean of ratios, unlike `wilderness_impact` in the variant ``ratio-of-sums``.
+    Ignored detections take no part; the protocols of OWOD and its descendants count their errors
+    all the same, so that a share may exceed 1, and have no mean where a class has no share.
     """
     levels = np.round(np.arange(0, 1, 0.05), 2)
-    wrong = np.concatenate([[0], np.cumsum(matches.open_set_errors)])
-    counted = np.concatenate([[0], np.cumsum(~matches.outcome().ignored)])
+    published = matches.protocol.wilderness == "ratio-of-sums"
+    counts = ~matches.outcome().ignored
+    errors = matches.open_set_errors & (counts | published)
+    wrong, counted = (np.concatenate([[0], np.cumsum(mask)]) for mask in (errors, counts))
     rows = []
     for low, high in zip(matches.class_start[:-2], matches.class_start[1:-1], strict=True):
         if low == high:
             continue
         at = low + _nearest_score(matches.score[low:high], levels) + 1
-        with np.errstate(invalid="ignore"):
-            rows.append((wrong[at] - wrong[low]) / (counted[at] - counted[low]))
+        rows.append(divided(wrong[at] - wrong[low], counted[at] - counted[low]))
     if not rows:
         return Value.missing("no known class has detections")
-    values = np.mean(rows, axis=0)
-    parts = {
-        f"{t:.2f}": None if np.isnan(v) else float(v) for t, v in zip(levels, values, strict=True)
-    }
-    chosen = lookup(parts, f"{threshold:.2f}", "threshold")
-    why = "" if chosen is not None else "a class has only ignored detections there"
+    means = np.mean(rows, axis=0) if published else nanmean(np.array(rows))
+    names = map(level_name, levels.tolist())
+    parts = {k: None if np.isnan(v) else v for k, v in zip(names, means.tolist(), strict=True)}
+    chosen = lookup(parts, level_name(threshold), "threshold")
+    why = "" if chosen is not None else "a known class has only ignored detections there"
     return Value(chosen, why, params={"threshold": threshold}, parts=parts)
 
 

@@ -152,13 +152,18 @@ class Vocabulary:
 
     @property
     def hash(self) -> str:
-        """Twelve hexadecimal digits that change when any role changes."""
-        parts = {
+        """Twelve hexadecimal digits that change when any role changes.
+
+        Synonyms decide on the roles of labels that no list names; the usual ones go unsaid.
+        """
+        parts: dict[str, Any] = {
             "tasks": [sorted(self.key(label) for label in task) for task in self.tasks],
             "unknown": sorted(map(self.key, self.unknown)),
             "ignored": sorted(map(self.key, self.ignored)),
             "rest": self.rest,
         }
+        if (groups := _groups(self.synonyms)) != _groups(SAME_CLASS):
+            parts["synonyms"] = groups
         import hashlib
         import json
 
@@ -304,6 +309,14 @@ def _canonical(synonyms: tuple[tuple[str, ...], ...]) -> Mapping[str, str]:
         names += [name for name, head in table.items() if head in heads]
         table |= dict.fromkeys(names, min(heads, default=names[0]))
     return table
+
+
+def _groups(synonyms: tuple[tuple[str, ...], ...]) -> list[list[str]]:
+    """Which names are one label, in whatever order and pieces it was stated."""
+    groups: dict[str, list[str]] = {}
+    for name, head in _canonical(synonyms).items():
+        groups.setdefault(head, []).append(name)
+    return sorted(sorted(group) for group in groups.values() if len(group) > 1)
 
 
 @cache
