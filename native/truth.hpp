@@ -174,6 +174,8 @@ class Truth {
       } else if (key == "iscrowd") {
         see_once(seen, 32, cursor);
         crowd = cursor.integer();
+        if (crowd != 0 && crowd != 1)
+          throw json::Failure{"bad_number", cursor.at(), "\"iscrowd\" must be 0 or 1"};
       } else {
         cursor.skip_value();
         if (!is_bulk(key)) annotations.extra_keys.add(key);

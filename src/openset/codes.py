@@ -119,6 +119,14 @@ _ENTRIES = (
     Code("OS211", "object larger than its image", "An area exceeds the area of the image, so size "
          "ranges are wrong.", "the size of the image or the area was taken before resizing",
          "correct area, width or height in the ground truth"),
+    Code("OS212", "area is no area", "A negative area, or one that is not a number, is in no range "
+         "of sizes, so AP leaves the object out.",
+         "corners in another order, a mask that was lost, or -1 written for unknown",
+         "correct the area, or leave it out: width x height takes its place; force=True evaluates "
+         "as it is"),
+    Code("OS213", "image without a size", "A width or height that is not positive counts as "
+         "unknown: no box is checked against it.", "0 or -1 was written for unknown",
+         "write the size of the image in pixels, or leave it out"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",
          "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),

@@ -276,7 +276,8 @@ def test_bad_truth_is_refused(backend, text, kind):
 
 
 @pytest.mark.parametrize(
-    "crowds", ['"iscrowd": 0, "iscrowd": 0', '"iscrowd": true', '"iscrowd": 1.0']
+    "crowds",
+    ['"iscrowd": 0, "iscrowd": 0', '"iscrowd": true', '"iscrowd": 1.0', '"iscrowd": 2'],
 )
 def test_bad_crowds_are_refused(backend, crowds):
     one = '{"id": 1, "image_id": 7, "category_id": 2, "bbox": [1, 2, 3, 4]'

@@ -33,6 +33,11 @@ def truth(**changes):
     return replace(table, **changes)
 
 
+def many_images():
+    """The same objects among images that have none, so that most have no detection."""
+    return truth(images=Images([11, 12, 13, 14, 15]))
+
+
 def detections(**changes):
     table = Detections([11, 11, 12, 12], [1, 2, 4, 4], BOXES + 1, [0.9, 0.8, 0.3, 0.2])
     return replace(table, **changes)
@@ -50,6 +55,7 @@ def corners(boxes):
 
 NORMAL = BOXES / [640, 480, 640, 480]
 NO_SIZES = Images([11, 12])
+NO_WIDTH = Images([11, 12], None, [640.0, 0.0], [480.0, 480.0])
 CENTRES = np.array([[320, 240, 600, 400], [320, 240, 640, 480], [400, 240, 300, 400]], float)
 MANY = Detections(np.full(101, 11), np.ones(101), np.arange(404).reshape(-1, 4) + 1, np.arange(101))
 
@@ -76,6 +82,8 @@ ROWS = [
     ("OS209", WARNING, 4, 4, truth(), detections(score=np.ones(4)), KNOWN),
     ("OS210", WARNING, 1, 5, truth(), detections().select(np.array([0, 1, 2, 3, 1])), KNOWN),
     ("OS211", WARNING, 1, 4, truth(area=[4e5, 1, 1, 1]), detections(), KNOWN),
+    ("OS212", ERROR, 2, 4, truth(area=[1, -1, 1, np.nan]), detections(), KNOWN),
+    ("OS213", WARNING, 1, 2, truth(images=NO_WIDTH), detections(), KNOWN),
     ("OS302", WARNING, 4, 4, truth(label=[0, 0, 1, 1]), detections(), KNOWN),
     ("OS303", WARNING, 4, 4, truth(label=[2, 2, 3, 3]), detections(), KNOWN),
     ("OS303", ERROR, 4, 4, truth(crowd=np.ones(4)), detections(), KNOWN),
@@ -101,6 +109,8 @@ ROWS = [
     ("OS402", ERROR, 0, 0, truth(), detections().select(np.zeros(4, bool)), KNOWN),
     ("OS403", WARNING, 1, 4, truth(), detections(image=[11, 11, 12, 99]), KNOWN),
     ("OS403", ERROR, 4, 4, truth(), detections(image=[7, 8, 9, 9]), KNOWN),
+    ("OS403", ERROR, 3, 4, many_images(), detections(image=[11, 97, 98, 99]), KNOWN),
+    ("OS403", WARNING, 3, 4, truth(), detections(image=[11, 97, 98, 99]), KNOWN),
     ("OS404", NOTE, 1, 2, truth(), detections(image=[11, 11, 11, 11]), KNOWN),
     ("OS405", NOTE, 1, 2, truth(image=[0, 0, 0, 0]), detections(), KNOWN),
     ("OS406", WARNING, 1, 4, truth(id=[3, 1, 2, 3]), detections(), KNOWN),

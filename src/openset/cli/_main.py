@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from functools import partial
 from inspect import BoundArguments
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
 from cyclopts import CycloptsError
 
@@ -26,6 +30,7 @@ from openset.findings import InputError, OpenSetError
 from openset.flags import as_flags
 
 FAILED, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
+OUTPUTS = {"out", "target", "plot"}  # arguments of verbs that are written, not read
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         command, bound = _parse(tokens)
         output = next((v for v in bound.arguments.values() if isinstance(v, Output)), output)
-        answer = command(*bound.args, **bound.kwargs)
+        with _inputs_kept(bound):
+            answer = command(*bound.args, **bound.kwargs)
         return _print(answer, output, tokens) if isinstance(answer, Answer) else 0
     except KeyboardInterrupt:
         return _fail("interrupted", "interrupted", output, INTERRUPTED)
@@ -64,22 +70,59 @@ def _parse(tokens: list[str]) -> tuple[Callable[..., Any], BoundArguments]:
     return command, bound
 
 
+@contextmanager
+def _inputs_kept(bound: BoundArguments) -> Iterator[None]:
+    """No verb writes over a file that it was given to read, whatever it calls its arguments."""
+    from openset.formats._files import keeping, refuse_kept
+
+    given: dict[str, list[Any]] = {
+        name: value if isinstance(value, list) else [value]
+        for name, value in bound.arguments.items()
+    }
+    read = [v for name, values in given.items() if name not in OUTPUTS for v in values]
+    with keeping(str(value) for value in read if isinstance(value, (str, Path))):
+        for name in OUTPUTS & given.keys():
+            for path in filter(None, given[name]):
+                refuse_kept(path)
+        yield
+
+
 def _print(answer: Answer, output: Output, tokens: Sequence[str]) -> int:
+    failed = 0
     if output.json:
-        _print_json({"verb": tokens[0], "exit_code": answer.code, **answer.document()})
+        document = {"verb": tokens[0], "exit_code": answer.code, **answer.document()}
+        failed = _put(_json(document))
     elif answer.text:
-        write(answer.text, sys.stdout)
-    return answer.code
+        failed = _put(partial(write, answer.text))
+    return failed or answer.code
 
 
-def _print_json(document: dict[str, Any]) -> None:
+def _json(document: dict[str, Any]) -> Callable[[TextIO], None]:
     import json
 
     from openset.evaluation.result import plain
 
     text = json.dumps(plain({"schema_version": SCHEMA_VERSION, **document}), indent=1)
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+
+    def written(stream: TextIO) -> None:
+        stream.write(text + "\n")
+        stream.flush()
+
+    return written
+
+
+def _put(written: Callable[[TextIO], None]) -> int:
+    """Write to stdout; the exit code if nobody reads it, or if it has no room, else 0."""
+    try:
+        written(sys.stdout)
+    except BrokenPipeError:
+        return BROKEN_PIPE
+    except OSError as error:
+        with suppress(OSError, ValueError):  # what is left in the buffer must not fail again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        write(f"error: cannot write the answer: {error}", sys.stderr)
+        return FAILED
+    return 0
 
 
 def _refuse(error: Exception, output: Output, tokens: Sequence[str]) -> int:
@@ -96,7 +139,7 @@ def _refuse(error: Exception, output: Output, tokens: Sequence[str]) -> int:
 
 def _fail(kind: str, text: str, output: Output, code: int = FAILED, **more: Any) -> int:
     if output.json:
-        _print_json({"exit_code": code, "error": {"kind": kind, "message": text, **more}})
-    else:
-        write(text, sys.stderr)
+        document = {"exit_code": code, "error": {"kind": kind, "message": text, **more}}
+        return _put(_json(document)) or code
+    write(text, sys.stderr)
     return code

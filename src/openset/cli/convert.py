@@ -13,6 +13,7 @@ from openset.findings import UsageError
 
 if TYPE_CHECKING:
     from openset.formats._spec import FileFormat
+    from openset.tables import Annotations
 
 app = verb("convert", panel="Data")
 
@@ -46,12 +47,9 @@ def convert(
     from openset.formats import read, read_annotations, write
     from openset.tables import Annotations
 
-    if target.exists() and target.resolve() == source.resolve():
-        raise UsageError(f"{source} would be overwritten by itself")
     record = _record(target, write_as)
-    options: dict[str, Any] = {} if sizes is None else {"sizes": sizes}
-    table = read(source, format=read_as, **options)
     belongs = None if truth is None else read_annotations(truth)
+    table = read(source, format=read_as, **_sizes(source, read_as, sizes, belongs))
     write(table, target, format=record.name, truth=belongs)
     kind = "objects" if isinstance(table, Annotations) else "detections"
     lost = sorted(record.loses)
@@ -61,6 +59,21 @@ def convert(
         f"wrote {target}: {len(table)} {kind} as {record.name}",
         lambda: {"out": str(target), "format": record.name, "rows": len(table), "loses": lost},
     )
+
+
+def _sizes(
+    source: Path, read_as: str | None, sizes: Path | None, truth: Annotations | None
+) -> dict[str, Any]:
+    """The option with which boxes that are fractions of images are read as pixels, or refused."""
+    from openset.formats import reading
+    from openset.formats._names import sizes_by_name
+
+    if sizes is not None:
+        return {"sizes": sizes}
+    kind, options = reading(source, format=read_as)
+    if "sizes" not in options:
+        return {}
+    return {"sizes": {} if truth is None or kind == "annotations" else sizes_by_name(truth.images)}
 
 
 def _record(path: Path, name: str | None) -> FileFormat:

@@ -75,6 +75,7 @@ def train(
     check_installed(f"recipe {recipe!r}", find(chosen.detector).requires)
     from openset.training import train as train_detector
 
+    _refuse_place(out)
     taught = _data(data, images, known)
     with _stoppable() as stop, output.track(chosen.steps) as at:
         done = train_detector(
@@ -118,6 +119,20 @@ def _data(data: Path, images: Path | None, known: list[str] | None) -> TrainingD
         raise refuse("OS101", f"{data} has no train.json", fix=fix)
     labels = None if known is None else Vocabulary.of(known_labels(known)).known
     return TrainingData.of(truth, images, labels=labels)
+
+
+def _refuse_place(out: Path) -> None:
+    """Refuse what is no folder for a training, and weights that it would overwrite."""
+    from openset.formats._files import refuse_kept
+    from openset.training._folder import RunFolder
+
+    folder = RunFolder(out)
+    refuse_kept(folder.model)
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is not a folder; choose another place")
+    held = [path for path in out.glob("*") if not path.name.startswith(".openset-")]
+    if held and folder.about not in held:
+        raise UsageError(f"{out} holds something else than a training; choose another folder")
 
 
 def _positive(steps: int) -> int:

@@ -19,7 +19,7 @@ from openset import __version__
 from openset.evaluation.result import Evaluation, plain
 from openset.findings import InputError, UsageError, refuse
 from openset.formats import read_annotations, read_detections, write
-from openset.formats._files import replacing, safe_name
+from openset.formats._files import replacing, safe_name, target_of, unwritable
 from openset.matching import Protocol, match
 from openset.tables import Role, Vocabulary
 
@@ -41,18 +41,23 @@ def save(run: Run, folder: Path) -> Path:
         with replacing(folder, folder=True) as new:
             _write(run, new)
         return folder
-    with tempfile.TemporaryDirectory(prefix=".openset-", dir=folder.parent) as workshop:
-        new, old = Path(workshop) / "new", Path(workshop) / "old"
-        _write(run, new)
-        folder.rename(old)
-        new.rename(folder)
+    target = target_of(folder, folder=True, empty=False)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".openset-", dir=target.parent) as workshop:
+            new, old = Path(workshop) / "new", Path(workshop) / "old"
+            _write(run, new)
+            target.rename(old)
+            new.rename(target)
+    except OSError as error:
+        raise unwritable(folder, error) from error
     return folder
 
 
 def holds_run(folder: Path) -> bool:
     """Whether a folder holds a run, and nothing else; refused if it holds anything else."""
+    target_of(folder, folder=True, empty=False)
     if not (folder / INDEX).is_file():
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if folder.exists() and any(folder.iterdir()):
             raise UsageError(f"{folder} holds something else than a run; choose another folder")
         return False
     stems = _index(folder)["models"].values()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openset.findings import InputError, UsageError, refuse
-from openset.formats._errors import shown, wrong_kind
+from openset.formats._errors import shown, wrong_kind, wrong_type
 from openset.formats._files import HEAD, head, replacing
 from openset.formats._spec import Format, Kind
 
@@ -48,15 +48,41 @@ def read(
     where = Path(path)
     if as_ is not None and as_ not in _KINDS:
         raise UsageError(f"as_ must be 'annotations' or 'detections', not {as_!r}")
-    start = head(where)
-    reader, kind = _chosen(where, start, format, as_) if format else _recognised(where, start)
+    method, kind = _method(where, format, as_)
     if as_ is not None and kind != as_:
         raise wrong_kind(str(path), as_)
-    method = reader.read_annotations if kind == "annotations" else reader.read_detections
     if options:
         _check_options(method, options)
     table: Annotations | Detections = method(where, **options)
     return table
+
+
+def reading(
+    path: str | os.PathLike[str], *, format: str | None = None
+) -> tuple[Kind, Mapping[str, None]]:
+    """What a file holds, and the options that its reader takes."""
+    method, kind = _method(Path(path), format, None)
+    return kind, _options(method)
+
+
+def _method(where: Path, format: str | None, as_: Kind | None) -> tuple[Any, Kind]:
+    start = head(where)
+    reader, kind = _chosen(where, start, format, as_) if format else _recognised(where, start)
+    return (reader.read_annotations if kind == "annotations" else reader.read_detections), kind
+
+
+def _check_options(method: Any, options: Mapping[str, Any]) -> None:
+    from openset.plugins import lookup
+
+    for name in options:
+        lookup(_options(method), name, "option")
+
+
+def _options(method: Any) -> Mapping[str, None]:
+    from inspect import Parameter, signature
+
+    parameters = signature(method).parameters.values()
+    return {p.name: None for p in parameters if p.kind is Parameter.KEYWORD_ONLY}
 
 
 def _chosen(path: Path, start: bytes, name: str, as_: Kind | None) -> tuple[Format, Kind]:
@@ -114,16 +140,6 @@ def _refuse_bad_json(path: Path, start: bytes) -> None:
             raise
 
 
-def _check_options(method: Any, options: Mapping[str, Any]) -> None:
-    from inspect import Parameter, signature
-
-    from openset.plugins import lookup
-
-    keyword = [p for p in signature(method).parameters.values() if p.kind is Parameter.KEYWORD_ONLY]
-    for name in options:
-        lookup({parameter.name: None for parameter in keyword}, name, "option")
-
-
 def read_annotations(source: Any, **options: Any) -> Annotations:
     """Ground truth from a path, a table, or in-memory objects (see `openset.formats.memory`)."""
     from openset.tables import Annotations, Detections
@@ -179,11 +195,15 @@ def write(
 
     where = Path(path)
     cls = lookup(formats(), format or _by_suffix(where), "format")
-    with replacing(where, folder=record_of(cls).folder) as target:
-        if isinstance(table, Annotations):
-            cls().write_annotations(table, target)
-        else:
-            cls().write_detections(table, target, truth)
+    try:
+        with replacing(where, folder=record_of(cls).folder) as target:
+            if isinstance(table, Annotations):
+                cls().write_annotations(table, target)
+            else:
+                cls().write_detections(table, target, truth)
+    except UnicodeEncodeError as error:
+        near = error.object[max(0, error.start - 20) : error.end + 20]
+        raise wrong_type(str(where), "text", "Unicode", [], near, 1) from error
 
 
 def _by_suffix(path: Path) -> str:

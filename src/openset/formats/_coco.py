@@ -150,6 +150,8 @@ def annotations_of(document: Any, where: str, *, everything: bool = True) -> Ann
         required(objects, key, here) for key in ("image_id", "category_id", "bbox")
     )
     identity, extra_id = _object_ids([record.get("id") for record in objects])
+    box = matrix(bbox, "bbox", here, 4)
+    areas = [record.get("area") for record in objects]
     columns = Columns(
         image_ids=identifiers(required(images, "id", there), "id", there),
         file_names=_file_names(images, there),
@@ -158,8 +160,8 @@ def annotations_of(document: Any, where: str, *, everything: bool = True) -> Ann
         id=identity,
         image_id=identifiers(image_id, "image_id", here),
         category_id=integers(category_id, "category_id", here),
-        box=matrix(bbox, "bbox", here, 4),
-        area=_or_nan([record.get("area") for record in objects], "area", here),
+        box=box,
+        area=filled(_or_nan(areas, "area", here), box, [area is None for area in areas]),
         crowd=flags([record.get("iscrowd") for record in objects], "iscrowd", here),
         head={k: v for k, v in document.items() if k not in ("images", "annotations")},
         image_extras=extra_values(images, {*IMAGE_KEYS, *skipped}),
@@ -206,13 +208,17 @@ def _or_nan(values: list[Any], key: str, where: str) -> NDArray[np.float64]:
     return numbers([np.nan if value is None else value for value in values], key, where)
 
 
+def filled(area: NDArray[np.float64], box: NDArray[np.float64], absent: Any) -> NDArray[np.float64]:
+    """Areas, width x height where absent; an area that is there is kept, even NaN."""
+    return np.where(absent, box[:, 2] * box[:, 3], area)
+
+
 def build_annotations(columns: Columns, where: str) -> Annotations:
     """Annotations from columns: resolves ids, reads the categories."""
     here = f"{where} (annotations)"
     extras = dict(columns.extras)
     categories = _Categories.of(columns.head, where)
     _refuse_repeated(columns.image_ids, f"{where} (images)", "image ids")
-    x_area = columns.box[:, 2] * columns.box[:, 3]
     names = columns.file_names
     return Annotations(
         images=Images(
@@ -226,7 +232,7 @@ def build_annotations(columns: Columns, where: str) -> Annotations:
         image=_resolved(columns.image_ids, columns.image_id, here, "image"),
         label=_resolved(categories.id, columns.category_id, here, "category"),
         box=columns.box,
-        area=np.where(np.isnan(columns.area), x_area, columns.area),
+        area=columns.area,
         crowd=columns.crowd,
         difficult=_difficult(extras, here),
         id=columns.id,

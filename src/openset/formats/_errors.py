@@ -99,5 +99,5 @@ def needs_sizes(where: str, count: int, example: Any) -> InputError:
         f"{where} holds normalised boxes and the sizes of {count} images are unknown",
         count=count,
         example=f"image {shown(example)}",
-        fix="pass sizes= (a CSV of image,width,height, or a dict), or truth= when writing",
+        fix="pass sizes= (a CSV of image,width,height, or a dict), or truth= for detections",
     )

@@ -6,8 +6,9 @@ Compression is seen in the content (the gzip magic number), not in the name.
 from __future__ import annotations
 
 import os
+import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from openset.formats._errors import shown, undecodable
 
 HEAD = 1 << 16
 _GZIP = b"\x1f\x8b"
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
+_kept: set[str] = set()
 
 
 def head(path: Path) -> bytes:
@@ -32,7 +34,7 @@ def head(path: Path) -> bytes:
             start = unpacked.read(HEAD)
     if not start:
         raise undecodable(str(path), "the file is empty")
-    return start.removeprefix(_BOM)
+    return start.removeprefix(BOM)
 
 
 def listing(path: Path) -> bytes:
@@ -122,33 +124,83 @@ def safe_name(name: str) -> str:
 
 
 @contextmanager
+def keeping(paths: Iterable[str]) -> Iterator[None]:
+    """Meanwhile no file of `paths` is overwritten: they are what a command reads."""
+    before = set(_kept)
+    _kept.update(map(os.path.realpath, paths))
+    try:
+        yield
+    finally:
+        _kept.intersection_update(before)
+
+
+def refuse_kept(path: Path) -> None:
+    """Refuse to write over a file that is read."""
+    real = os.path.realpath(path)
+    if real in _kept and Path(real).is_file():
+        raise UsageError(f"{path} is an input and would be overwritten; write elsewhere")
+
+
+@contextmanager
 def replacing(path: Path, *, folder: bool) -> Iterator[Path]:
     """A path to write to, moved to `path` at the end; after an error `path` is untouched.
 
-    It lies in a temporary folder beside `path`, so that the move is one rename.
+    It lies in a temporary folder beside `path`, so that the move is one rename. A link stays, and
+    what it points to is replaced; a file that is replaced keeps its mode.
     """
     import shutil
     import tempfile
 
-    if path.is_dir() and (not folder or any(path.iterdir())):
-        raise UsageError(f"{path} is a folder{' that is not empty' if folder else ''}")
-    with _located(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        workshop = Path(tempfile.mkdtemp(prefix=".openset-", dir=path.parent))
+    target = target_of(path, folder=folder)
     try:
-        yield workshop / path.name
-        os.replace(workshop / path.name, path)  # noqa: PTH105 - replaces an empty folder too
+        target.parent.mkdir(parents=True, exist_ok=True)
+        workshop = Path(tempfile.mkdtemp(prefix=".openset-", dir=target.parent))
+    except OSError as error:
+        raise unwritable(path, error) from error
+    draft = workshop / path.name  # the name as given: its ending may choose a compression
+    try:
+        yield draft
+        if target.exists():
+            draft.chmod(stat.S_IMODE(target.stat().st_mode))
+        os.replace(draft, target)  # noqa: PTH105 - replaces an empty folder too
     except OSError as error:
         raise unwritable(path, error) from error
     finally:
         shutil.rmtree(workshop, ignore_errors=True)
 
 
-def unwritable(path: Path, error: OSError) -> InputError:
+def target_of(path: Path, *, folder: bool, empty: bool = True) -> Path:
+    """Where `path` leads to, refused if nothing can be put there.
+
+    Args:
+        path: A file or folder that need not exist.
+        folder: Whether a folder is to be written.
+        empty: Whether a folder that is there must be empty.
+    """
+    refuse_kept(path)
+    try:
+        mode = path.stat().st_mode
+        taken = stat.S_ISDIR(mode) and (not folder or (empty and any(path.iterdir())))
+    except FileNotFoundError:
+        mode, taken = 0, False
+    except (OSError, ValueError) as error:
+        raise unwritable(path, error) from error
+    target = Path(os.path.realpath(path))
+    if taken:
+        raise UsageError(f"{path} is a folder{' that is not empty' if folder else ''}")
+    if folder and (target == Path.cwd() or path.name == ".."):
+        raise UsageError(f"{path} is the working folder; name a folder inside it")
+    if mode and not stat.S_ISDIR(mode) and (folder or not stat.S_ISREG(mode)):
+        wanted = "a folder" if folder else "a regular file"
+        raise unwritable(path, f"it exists and is not {wanted}", cause="a file, pipe or device")
+    return target
+
+
+def unwritable(path: Path, why: object, cause: str = "") -> InputError:
     """OS102 for a file or folder that could not be written."""
     return refuse(
         "OS102",
-        f"cannot write {path}: {error}",
-        cause="a full disk, or a folder that may not be written to",
+        f"cannot write {path}: {why}",
+        cause=cause or "a full disk, or a folder that may not be written to",
         fix="make room, or write elsewhere",
     )

@@ -6,6 +6,7 @@ and a bad number is reported with its row.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +25,21 @@ _TRUE = ("1", "true", "True", "TRUE", "1.0")
 _FALSE = ("0", "false", "False", "FALSE", "0.0")
 
 
+def first_line(data: bytes) -> bytes:
+    """The first line that is not blank, whatever ends it."""
+    return re.split(rb"[\r\n]", data.lstrip(), maxsplit=1)[0].strip()
+
+
 def read_csv(path: Path, separator: str = ",") -> pl.DataFrame:
-    """A CSV file, every column as text, empty fields as null."""
+    """A CSV file, every column as text, empty fields as null; blank lines are no rows."""
     import polars as pl
 
+    data = load(path)
+    if b"\r" in data and b"\n" not in data:
+        data = data.replace(b"\r", b"\n")
     try:
-        return pl.read_csv(load(path), separator=separator, infer_schema=False)
+        frame = pl.read_csv(data, separator=separator, infer_schema=False)
+        return frame.filter(~pl.all_horizontal(pl.all().is_null()))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         why = str(error).strip().partition("\n")[0]
         raise undecodable(str(path), why, cause="not a CSV file with a header") from error

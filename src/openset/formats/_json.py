@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from openset.formats._errors import undecodable
+from openset.formats._errors import undecodable, wrong_type
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def decode(data: bytes, where: str, type_: Any = Any) -> Any:
@@ -34,7 +37,7 @@ def _decode_leniently(data: bytes, where: str) -> Any:
     try:
         text = data.decode("utf-8-sig")
         with collector_paused():
-            return json.loads(text)
+            value = json.loads(text)
     except UnicodeDecodeError as error:
         raise undecodable(where, f"not UTF-8 at byte {error.start}") from error
     except json.JSONDecodeError as error:
@@ -46,6 +49,30 @@ def _decode_leniently(data: bytes, where: str) -> Any:
         raise undecodable(where, "nested too deeply", cause="not a data file") from error
     except ValueError as error:
         raise undecodable(where, error) from error
+    if _SURROGATE.search(text):
+        _refuse_half_characters(value, where)
+    return value
+
+
+def is_text(value: Any) -> bool:
+    """Whether all text in a value can be written as UTF-8: JSON allows half a character."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _refuse_half_characters(value: Any, where: str) -> None:
+    place = ""
+    while not is_text(value):
+        if not isinstance(value, (dict, list)):
+            raise wrong_type(where, place, "text (half a surrogate pair)", [], value, 1)
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+        key, value = next((k, v) for k, v in parts if not (is_text(k) and is_text(v)))
+        place += f"[{key}]" if isinstance(key, int) else f".{key}"
+        if not is_text(key):
+            value = key
 
 
 def encode(value: Any, *, finite: bool = True) -> bytes:

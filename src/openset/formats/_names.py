@@ -84,6 +84,24 @@ def detection_images(
     return names + [str(value) for value in others.tolist()], index
 
 
+def sizes_by_name(images: Images) -> dict[str, tuple[float, float]]:
+    """Width and height of every image of known size, by its id and by the stem of its file name.
+
+    >>> sizes_by_name(Images(np.array([7]), np.array(["x.jpg"]), [640.0], [480.0]))
+    {'7': (640.0, 480.0), 'x': (640.0, 480.0)}
+    """
+    assert images.width is not None
+    assert images.height is not None
+    sizes = list(zip(images.width.tolist(), images.height.tolist(), strict=True))
+    names = (map(str, images.id.tolist()), stems(images))
+    return {
+        name: size
+        for column in names
+        for name, size in zip(column, sizes, strict=True)
+        if min(size) > 0
+    }
+
+
 def sizes_of(images: Images, where: str) -> NDArray[np.float64]:
     """Width and height of every image, refused where unknown."""
     assert images.width is not None

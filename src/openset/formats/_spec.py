@@ -57,6 +57,7 @@ LOSSES = {
     "image ids": "image ids (file-name stems, as text, take their place)",
     "file names": "file names of images",
     "sizes": "sizes of images",
+    "empty images": "images without objects",
     "image attributes": "further columns of images",
     "labels": "labels that no object has, and the order of labels",
     "category ids": "category ids",

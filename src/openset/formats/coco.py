@@ -18,9 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from openset.formats import _coco, _coco_write
 from openset.formats._files import HEAD, is_gzip, load, save
-from openset.formats._json import decode, encode
+from openset.formats._json import decode, encode, is_text
 from openset.formats._spec import FileFormat, Format, Kind, file_format
 from openset.tables import Annotations, Detections
 
@@ -97,6 +99,8 @@ def _fast_results(source: Path | bytes, where: str, layout: str | None) -> Detec
         columns = read_results(source)
     except (ReadError, OSError):
         return None
+    if not is_text(columns.extra_keys):
+        return None
     extras: _coco.Extras = {}
     if columns.extra_keys:
         record = _extra_record(columns.extra_keys)
@@ -122,6 +126,9 @@ def _fast_truth(source: Path | bytes, where: str) -> _coco.Columns | None:
     except (ReadError, OSError):
         return None
     image_keys, object_keys = columns.image_extra_keys, columns.annotation_extra_keys
+    names = "".join(columns.file_names or ())
+    if not is_text([names, columns.head, image_keys, object_keys]):
+        return None
     image_extras: _coco.Extras = {}
     extras: _coco.Extras = {}
     if image_keys or object_keys:
@@ -137,7 +144,7 @@ def _fast_truth(source: Path | bytes, where: str) -> _coco.Columns | None:
         image_id=columns.image_id,
         category_id=columns.category_id,
         box=columns.box,
-        area=columns.area,
+        area=_coco.filled(columns.area, columns.box, np.isnan(columns.area)),
         crowd=columns.crowd,
         head=columns.head,
         image_extras=image_extras,

@@ -4,8 +4,9 @@ The header has ``ImageID``, ``LabelName``, ``XMin``, ``XMax``, ``YMin``, ``YMax`
 image); a file with ``Score`` or ``Conf`` is detections. ``IsGroupOf`` marks a crowd; the other
 columns are kept as attributes. Options:
 
-- ``sizes``: a CSV of ``ImageID,width,height``. It also lists the images, those without boxes too.
-  Without it every image is 1 x 1: IoU does not depend on the scale, but size ranges do not apply.
+- ``sizes``: a CSV of ``ImageID,width,height``, or a dict. It also lists the images, those without
+  boxes too. Without it every image is 1 x 1: IoU does not depend on the scale, but size
+  ranges do not apply.
 - ``descriptions``: ``class-descriptions-boxable.csv``; without it a label is its ``/m/...`` code.
 - ``hierarchy``: ``bbox_labels_600_hierarchy.json``; a label's parent becomes its super-class.
 
@@ -38,6 +39,7 @@ _CORNERS = ("XMin", "XMax", "YMin", "YMax")
 _SCORES = ("Score", "Conf")
 _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
 Parents = Mapping[str, tuple[str, ...]]
+Sizes = Mapping[str, tuple[float, float]]
 
 
 @file_format(
@@ -52,6 +54,7 @@ Parents = Mapping[str, tuple[str, ...]]
                 "image ids",
                 "file names",
                 "sizes",
+                "empty images",
                 "image attributes",
                 "labels",
                 "category ids",
@@ -75,7 +78,7 @@ class OpenImages(Format):
 
     def sniff(self, path: Path, head: bytes) -> Kind | None:
         """A header with ``ImageID``, ``LabelName`` and the four corners."""
-        header = head.split(b"\n", 1)[0].decode("utf-8", "replace").strip().split(",")
+        header = _frames.first_line(head).decode("utf-8", "replace").split(",")
         if not {"ImageID", "LabelName", *_CORNERS} <= set(header):
             return None
         return "detections" if set(_SCORES) & set(header) else "annotations"
@@ -84,7 +87,7 @@ class OpenImages(Format):
         self,
         path: Path,
         *,
-        sizes: str | Path | None = None,
+        sizes: str | Path | Sizes | None = None,
         descriptions: str | Path | None = None,
         hierarchy: str | Path | None = None,
         **_: Any,
@@ -115,7 +118,7 @@ class OpenImages(Format):
         self,
         path: Path,
         *,
-        sizes: str | Path | None = None,
+        sizes: str | Path | Sizes | None = None,
         descriptions: str | Path | None = None,
         **_: Any,
     ) -> Detections:
@@ -228,16 +231,16 @@ def _labels(frame: pl.DataFrame, where: str) -> NDArray[Any]:
     return _frames.text(_column(frame, "LabelName", where), where)
 
 
-def _read_sizes(path: str | Path | None) -> dict[str, tuple[float, float]] | None:
-    if path is None:
-        return None
+def _read_sizes(given: str | Path | Sizes | None) -> Sizes | None:
+    if not isinstance(given, (str, Path)):
+        return given
     from openset.formats.yolo import read_sizes
 
-    return read_sizes(path)
+    return read_sizes(given)
 
 
 def _images(
-    ids: NDArray[Any], sizes: dict[str, tuple[float, float]] | None, where: str
+    ids: NDArray[Any], sizes: Sizes | None, where: str
 ) -> tuple[list[str], NDArray[np.float64]]:
     """The images, and width and height of each."""
     seen = list(dict.fromkeys(ids.tolist()))

@@ -201,6 +201,7 @@ def _write(
     }
     try:
         text = json.dumps(statement, ensure_ascii=False)
+        text.encode()  # polars would fail in another way
     except TypeError as error:
         raise UsageError(f"info and provenance must hold JSON values: {error}") from error
     import polars as pl

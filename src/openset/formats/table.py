@@ -30,7 +30,7 @@ from openset.findings import UsageError, refuse
 from openset.formats import _frames
 from openset.formats._columns import matrix
 from openset.formats._errors import undecodable
-from openset.formats._files import load, save
+from openset.formats._files import BOM, HEAD, load, save
 from openset.formats._names import file_names
 from openset.formats._spec import FileFormat, Format, Kind, file_format
 from openset.tables import Annotations, Detections, Images
@@ -83,7 +83,7 @@ class Table(Format):
 
     def sniff(self, path: Path, head: bytes) -> Kind | None:
         """A first line that names an image and a box."""
-        line = head.lstrip().split(b"\n", 1)[0]
+        line = _frames.first_line(head)
         names = _keys_of_line(line) if line[:1] == b"{" else _header(line)[0]
         found = _Header(names)
         if "image" not in found.role or not found.box:
@@ -180,7 +180,10 @@ def _header(line: bytes) -> tuple[list[str], str]:
 
     text = line.decode("utf-8", "replace").strip()
     separator = max(",;\t", key=text.count)
-    return next(csv.reader([text], delimiter=separator), []), separator
+    try:
+        return next(csv.reader([text], delimiter=separator), []), separator
+    except csv.Error:  # not a line of text
+        return [], separator
 
 
 def _keys_of_line(line: bytes) -> list[str]:
@@ -195,10 +198,10 @@ def _keys_of_line(line: bytes) -> list[str]:
 def _frame(path: Path) -> pl.DataFrame:
     import polars as pl
 
-    data = load(path)
-    start = data[: 1 << 16].lstrip()
+    data = load(path).removeprefix(BOM)
+    start = data[:HEAD].lstrip()
     if start[:1] != b"{":
-        return _frames.read_csv(path, _header(start.split(b"\n", 1)[0])[1])
+        return _frames.read_csv(path, _header(_frames.first_line(start))[1])
     try:
         return pl.read_ndjson(data, infer_schema_length=None)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

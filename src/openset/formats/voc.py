@@ -25,13 +25,14 @@ from numpy.typing import NDArray
 
 from openset.findings import refuse
 from openset.formats._columns import text_column
-from openset.formats._errors import missing_key, wrong_type
+from openset.formats._errors import missing_key, shown, wrong_type
 from openset.formats._files import listing, load, load_text, safe_name
 from openset.formats._names import detection_images, file_names, named, stems
 from openset.formats._spec import FileFormat, Format, Kind, file_format
 from openset.tables import Annotations, Detections, Images
 
 _RESULT = re.compile(r"comp\d+_det_([^_]+)_(.+)\.txt")
+_NOT_XML = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]")
 _FLAGS = ("truncated", "occluded")
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
 _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
@@ -118,9 +119,9 @@ class Voc(Format):
         rows = _rows_by_image(table.image, len(table.images))
         names = zip(stems(table.images), file_names(table.images), strict=True)
         for index, (stem, file_name) in enumerate(names):
+            file = folder / f"{safe_name(stem)}.xml"
             objects = [_object_xml(table, int(row), corners[row]) for row in rows[index]]
-            text = _image_xml(table.images, index, file_name or stem, objects)
-            (folder / f"{safe_name(stem)}.xml").write_text(text, "utf-8")
+            file.write_text(_image_xml(table.images, index, file_name or stem, objects), "utf-8")
 
     def write_detections(
         self, table: Detections, path: Path, truth: Annotations | None = None
@@ -269,13 +270,25 @@ def _number(value: float) -> str:
     return str(int(value)) if value.is_integer() else repr(value)
 
 
-def _object_xml(table: Annotations, row: int, corners: list[float]) -> str:
+def _escaped(text: str) -> str:
+    """Text as XML writes it; XML has no way to write most control characters."""
     from xml.sax.saxutils import escape
 
+    if _NOT_XML.search(text):
+        raise refuse(
+            "OS109",
+            f"XML cannot hold {shown(text)}",
+            cause="a control character in a label or a file name",
+            fix="rename the image or the label, or write another format",
+        )
+    return escape(text)
+
+
+def _object_xml(table: Annotations, row: int, corners: list[float]) -> str:
     assert table.difficult is not None
     flags = {"difficult": table.difficult[row]}
     flags |= {key: table.attributes[key][row] for key in _FLAGS if key in table.attributes}
-    parts = [f"<name>{escape(table.labels[table.label[row]])}</name>"]
+    parts = [f"<name>{_escaped(table.labels[table.label[row]])}</name>"]
     parts += [f"<{key}>{int(bool(flag))}</{key}>" for key, flag in flags.items()]
     named_corners = zip(_CORNERS, corners, strict=True)
     box = "".join(f"<{key}>{_number(value)}</{key}>" for key, value in named_corners)
@@ -283,11 +296,9 @@ def _object_xml(table: Annotations, row: int, corners: list[float]) -> str:
 
 
 def _image_xml(images: Images, index: int, file_name: str, objects: Iterable[str]) -> str:
-    from xml.sax.saxutils import escape
-
     assert images.width is not None
     assert images.height is not None
     sizes = (("width", images.width[index]), ("height", images.height[index]))
     size = "".join(f"<{key}>{_number(float(value))}</{key}>" for key, value in sizes if value > 0)
-    head = f"  <filename>{escape(file_name)}</filename>\n  <size>{size}</size>\n"
+    head = f"  <filename>{_escaped(file_name)}</filename>\n  <size>{size}</size>\n"
     return f"<annotation>\n{head}{''.join(objects)}</annotation>\n"

@@ -292,9 +292,9 @@ def _indices(values: NDArray[np.float64], labels: Sequence[str], folder: _Folder
 
 
 def _sizes(folder: _Folder, members: list[tuple[str, str]], given: Any) -> NDArray[np.float64]:
-    if given is None and (folder.root / "sizes.csv").is_file():
-        given = folder.root / "sizes.csv"
-    known = read_sizes(given) if isinstance(given, (str, Path)) else dict(given or {})
+    beside = folder.root / "sizes.csv"
+    known = read_sizes(beside) if beside.is_file() else {}
+    known |= read_sizes(given) if isinstance(given, (str, Path)) else dict(given or {})
     found = [
         known.get(stem) or known.get(name) or (image_size(folder.images / name) if name else None)
         for stem, name in members

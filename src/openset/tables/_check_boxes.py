@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case, all_of, any_of, first, found, object_at, share
+from openset.tables._check_case import (
+    Case,
+    all_of,
+    any_of,
+    first,
+    found,
+    image_name,
+    object_at,
+    share,
+)
 from openset.tables.annotations import Annotations, Images
 
 _PIECE = 1 << 14
@@ -71,6 +80,7 @@ def truth_boxes(truth: Annotations) -> Iterator[Finding]:
     )
     yield from _all(boxes, limit, _largest(limit))
     yield from _areas(truth, limit)
+    yield from _image_sizes(truth)
 
 
 def detected_boxes(case: Case) -> Iterator[Finding]:
@@ -268,12 +278,44 @@ def _sample(rows: NDArray[Any]) -> NDArray[Any]:
 def _areas(truth: Annotations, limit: NDArray[np.float64]) -> Iterator[Finding]:
     assert truth.area is not None
     larger = truth.area > 1.01 * limit.prod(axis=1)[truth.image]
-    count = int(np.count_nonzero(larger))
+    yield from _odd_areas(
+        truth, larger, "OS211", Level.WARNING, "have an area larger than their image"
+    )
+    if len(truth) and not truth.area.min() >= 0:
+        # The area of a box that is wrong itself is not worth a second finding.
+        wrong = ~(truth.area >= 0) & all_of(truth.box[:, 2:] >= 0)
+        yield from _odd_areas(
+            truth, wrong, "OS212", Level.ERROR, "have an area that is negative or not a number"
+        )
+
+
+def _odd_areas(
+    truth: Annotations, mask: NDArray[np.bool_], code: str, level: Level, what: str
+) -> Iterator[Finding]:
+    assert truth.area is not None
+    count = int(np.count_nonzero(mask))
     if count:
         yield found(
-            "OS211",
-            Level.WARNING,
-            f"{share(count, len(truth), 'objects')} have an area larger than their image",
+            code,
+            level,
+            f"{share(count, len(truth), 'objects')} {what}",
             count=count,
-            example=f"{object_at(truth, first(larger))}, area {truth.area[first(larger)]:g}",
+            example=f"{object_at(truth, first(mask))}, area {truth.area[first(mask)]:g}",
+        )
+
+
+def _image_sizes(truth: Annotations) -> Iterator[Finding]:
+    assert truth.images.width is not None
+    assert truth.images.height is not None
+    wrong = (truth.images.width <= 0) | (truth.images.height <= 0)
+    count = int(np.count_nonzero(wrong))
+    if count:
+        row = first(wrong)
+        size = f"{truth.images.width[row]:g} x {truth.images.height[row]:g}"
+        yield found(
+            "OS213",
+            Level.WARNING,
+            f"{share(count, len(wrong), 'images')} have no positive width and height",
+            count=count,
+            example=f"image {image_name(truth, row)}, {size}",
         )

@@ -95,13 +95,21 @@ def detected_images(case: Case) -> Iterator[Finding]:
 
 
 def _elsewhere(case: Case, count: int) -> Finding:
-    total = len(case.detections)
+    """Detections of another data set, or of images beside those that are tested.
+
+    Most detections elsewhere may be a ground truth that is part of a set; then nearly all its
+    images have some. Where most have none either, what joins does so by the chance of ids.
+    """
+    total, images = len(case.detections), len(case.truth.images)
+    bare = int(np.count_nonzero(case.per_image[:-1] == 0))
+    chance = 2 * count > total and 2 * bare > images
     absent = case.joined.image < 0
     given = ", ".join(map(str, case.truth.images.id[:3].tolist()))
     return found(
         "OS403",
-        Level.ERROR if count == total else Level.WARNING,
-        f"{share(count, total, 'detections')} are on images that the ground truth does not have",
+        Level.ERROR if count == total or chance else Level.WARNING,
+        f"{share(count, total, 'detections')} are on images that the ground truth does not have"
+        + (f", and {share(bare, images, 'of its images')} have no detection" if chance else ""),
         count=count,
         example=f"{case.where(first(absent))}; the ground truth has {given or 'no images'}",
     )

@@ -183,8 +183,9 @@ def _crowd(records: Sequence[_Annotation]) -> tuple[NDArray[np.bool_], int]:
     """Return the crowd flags and how many annotations have one."""
     flags = [record.iscrowd for record in records]
     present = [flag for flag in flags if flag != _ABSENT]
-    _integers(present)
-    return np.array([flag not in (0, _ABSENT) for flag in flags], np.bool_), len(present)
+    if not {*present} <= {0, 1}:
+        raise _DoubtfulError
+    return np.array([flag == 1 for flag in flags], np.bool_), len(present)
 
 
 def _present(column: NDArray[np.float64]) -> int:

@@ -93,6 +93,12 @@ class _Record:
             self.refuse("bad_number", f'"{key}" must be an integer of at most 2^53')
         return value
 
+    def flag(self, key: str) -> bool:
+        value = self.integer(key)
+        if value not in (0, 1):
+            self.refuse("bad_number", f'"{key}" must be 0 or 1')
+        return value == 1
+
     def number(self, key: str) -> float:
         return self.as_float(key, self.members[key]) if key in self.members else math.nan
 
@@ -192,7 +198,7 @@ def read_truth(text: bytes) -> TruthColumns:
         category_id=_integers(records, "category_id"),
         box=_floats(records, _Record.box).reshape(-1, 4),
         area=_floats(records, lambda record: record.number("area")),
-        crowd=_integers(records, "iscrowd") != 0,
+        crowd=np.array([record.flag("iscrowd") for record in records], np.bool_),
         annotation_extra_keys=_in_order(extra),
         head={k: v for k, v in top.members.items() if k not in ("images", "annotations")},
     )

@@ -1,0 +1,139 @@
+"""What a command may write to, what it must leave alone, and which files it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from cli_scenes import write_scene
+
+EVALUATE = ("evaluate", "gt.json", "base.json", "--known", "dog,cat", "--no-intervals")
+SCORE = ("score", "energy.parquet", "--with", "energy", "-o")
+
+
+@pytest.fixture
+def scene(here):
+    write_scene(here)
+    return here
+
+
+def write_evidence(folder):
+    """Scores of a classifier, and a detection with logits."""
+    from openset import Detections, write
+
+    logits, labels = np.eye(3)[[0, 1, 2, 0]], [0, 1, 2, 1]
+    np.savez(folder / "s.npz", logits_k=logits, labels_k=labels, logits_u=logits / 2)
+    held = {"logits": np.ones((1, 3), np.float32), "layout": "softmax"}
+    write(Detections([10], [1], [[0, 0, 9, 9]], [0.5], **held), folder / "energy.parquet")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kept"),
+    [
+        (("convert", "base.json", "base.json"), "base.json"),
+        (("convert", "base.json", "gt.json", "--truth", "gt.json"), "gt.json"),
+        (("convert", "base.json", "./link.json", "--to", "coco"), "base.json"),
+        (("recognise", "s.npz", "-o", "s.npz"), "s.npz"),
+        (("recognise", "s.npz", "--plot", "s.npz"), "s.npz"),
+        (("audit", "--test", "gt.json", "--known", "dog,cat", "-o", "gt.json"), "gt.json"),
+        (("report", "r.json", "-o", "r.json"), "r.json"),
+        ((*SCORE, "energy.parquet"), "energy.parquet"),
+        ((*SCORE, "."), "energy.parquet"),
+    ],
+)
+def test_an_input_is_never_overwritten(arguments, kept, scene, openset):
+    write_evidence(scene)
+    assert openset("recognise", "s.npz", "--no-intervals", "-o", "r.json").code == 0
+    (scene / "link.json").symlink_to("base.json")
+    before = (scene / kept).read_bytes()
+    done = openset(*arguments)
+    assert done.code == 2 and "is an input and would be overwritten" in done.err
+    assert (scene / kept).read_bytes() == before
+
+
+def test_what_was_written_may_be_written_again(scene, openset):
+    for _ in range(2):
+        assert openset(*EVALUATE, "-o", "run").code == 0
+        assert openset("convert", "base.json", "x.csv").code == 0
+        assert openset("report", "run").code == 0
+
+
+def test_a_run_through_a_link(scene, openset):
+    (scene / "real").mkdir()
+    (scene / "link").symlink_to("real")
+    for _ in range(2):
+        assert openset(*EVALUATE, "-o", "link").code == 0
+        assert (scene / "link").is_symlink() and (scene / "real" / "run.json").is_file()
+
+
+def test_the_working_folder_is_no_place_for_a_run(scene, openset, monkeypatch):
+    (scene / "empty").mkdir()
+    monkeypatch.chdir(scene / "empty")
+    done = openset("evaluate", "../gt.json", "../base.json", "--known", "dog,cat", "-o", ".")
+    assert done.code == 2 and "is the working folder" in done.err and "checked" not in done.err
+    assert not any((scene / "empty").iterdir())
+
+
+@pytest.mark.parametrize("arguments", [EVALUATE, ("convert", "base.json")])
+def test_what_cannot_be_written_is_said_to_be(arguments, scene, openset):
+    place = "base.json/run/x.csv"
+    done = openset(*arguments, *(("-o", place) if arguments == EVALUATE else (place,)))
+    assert done.code == 2 and f"cannot write {place}" in done.err
+    assert "download" not in done.err
+
+
+@pytest.mark.parametrize("arguments", [["--json"], []])
+def test_an_answer_that_cannot_be_written(arguments, here):
+    (here / "closed").touch()
+    with (here / "closed").open("rb") as unwritable:
+        done = subprocess.run(
+            [sys.executable, "-m", "openset", "list", "metrics", *arguments],
+            stdout=unwritable,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"},
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: cannot write the answer") and done.stderr.count("\n") == 1
+
+
+def test_open_images_to_pixels(scene, openset):
+    to = ("--to", "openimages", "--truth", "gt.json")
+    assert openset("convert", "base.json", "dt.csv", *to).code == 0
+    done = openset("convert", "dt.csv", "again.json", "--truth", "gt.json")
+    assert done.code == 0
+    boxes = [record["bbox"] for record in json.loads((scene / "base.json").read_text())]
+    again = [record["bbox"] for record in json.loads((scene / "again.json").read_text())]
+    np.testing.assert_allclose(again, boxes)
+    done = openset("convert", "dt.csv", "fractions.csv")
+    assert done.code == 2 and "OS110" in done.err
+    done = openset("convert", "gt.json", "gt.csv", "--to", "openimages")
+    assert done.code == 0 and "empty images" in done.err
+    assert openset("convert", "gt.csv", "fractions.json").code == 2
+    assert not list(scene.glob("fractions*"))
+
+
+def test_a_fifo_stays_one(scene, openset):
+    os.mkfifo(scene / "pipe.csv")
+    done = openset("convert", "base.json", "pipe.csv")
+    assert done.code == 2 and "is not a regular file" in done.err
+    assert stat.S_ISFIFO((scene / "pipe.csv").stat().st_mode)
+
+
+def test_training_leaves_other_folders_alone(scene, openset):
+    pytest.importorskip("torchvision")
+    (scene / "mine").mkdir()
+    (scene / "mine" / "notes.txt").write_text("keep")
+    done = openset("train", "digits-small", "gt.json", "-o", "mine")
+    assert done.code == 2 and "holds something else than a training" in done.err
+    assert [path.name for path in (scene / "mine").iterdir()] == ["notes.txt"]
