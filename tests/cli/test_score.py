@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scorers"))  # for scorer_sce
 from scorer_scenes import head, scene
 
 from openset.formats import read_detections, write
-from openset.scorers import ledger, table
+from openset.scorers import Head, ledger, table
 from openset.tables import Annotations, Images
 
 
@@ -22,6 +22,7 @@ def files(here):
     write(scene(80, seed=1, split="digits val"), here / "val.parquet")
     write(scene(60, seed=2, unknown=True, split="digits test"), here / "test.parquet")
     head().save(here / "head.npz")
+    Head(head().weight[:3], head().bias[:3], "sigmoid").save(here / "other.npz")
     return here
 
 
@@ -42,6 +43,29 @@ def test_all_that_the_evidence_allows(openset, files):
     assert {path.stem for path in (files / "scored").iterdir()} == set(table())
     knn = read_detections(files / "scored" / "knn.parquet")
     assert ledger.summary(knn) == "knn fitted on digits train (40 images); no leak known"
+
+
+def test_all_goes_on_where_one_cannot_be_fitted(openset, files):
+    few = read_detections(files / "train.parquet")
+    write(few.select(np.unique(few.label, return_index=True)[1]), files / "few.parquet")
+    options = ("--with", "all", "--fit", "few.parquet", "--sure", "0", "-o", "scored")
+    done = openset("score", "test.parquet", *options)
+    assert done.code == 1, done.err
+    made = {path.stem for path in (files / "scored").iterdir()}
+    assert "energy" in made
+    assert not {"knn", "mahalanobis"} & made
+    assert "left out knn: OS504 the 10-th neighbour of 4 training detections" in done.out
+    assert "knn" not in done.out.splitlines()[-1]
+    told = openset("score", "test.parquet", *options, "--json").json
+    assert told["exit_code"] == 1
+    assert set(told["left_out"]) == set(table()) - made - {"ash", "dice", "react", "vim"}
+
+
+def test_all_that_cannot_be_calibrated_is_an_error(openset, files):
+    options = ("--with", "all", "--calibrate", "val.parquet", "--keep", "2", "-o", "scored")
+    done = openset("score", "test.parquet", *options)
+    assert done.code == 2
+    assert "keep" in done.err
 
 
 def test_all_without_training_data_leaves_out_what_fits(openset, files):
@@ -110,6 +134,11 @@ def test_fits_on_what_found_its_object(openset, files):
         (("--with", "all", "--option", "temperature=2"), "one scorer"),
         (("--with", "energy,msp"), "need a folder"),
         (("--with", "energy", "--head", "train.parquet"), "OS507"),
+        (("--with", "react", "--fit", "train.parquet", "--head", "other.npz"), "OS503"),
+        (("--with", "ash", "--head", "other.npz"), "OS503"),
+        (("--with", "ddu", "--fit", "train.parquet", "--option", "prior=no"), "true or false"),
+        (("--with", "knn", "--fit", "train.parquet", "--option", "k=2.5"), "a whole number"),
+        (("--with", "energy", "--option", "temperature=abc"), "a number"),
     ],
 )
 def test_mistakes(openset, files, arguments, words):
@@ -134,7 +163,7 @@ def test_what_was_fitted_stands_below_the_numbers(openset, files):
     done = openset("evaluate", DIGITS_TRUTH, DIGITS / "fcos.parquet", "--metrics", "auroc")
     below = " ".join(done.out.split("AUROC")[1].split())
     assert "fcos: knn fitted on digits train (2,400 images); quantile threshold from" in below
-    assert below.index("no leak known") < below.index("At its best F1")
+    assert below.index("no leak known") < below.index("At its operating point")
 
 
 def test_a_column_is_not_what_the_ledger_speaks_of():

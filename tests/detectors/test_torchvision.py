@@ -10,6 +10,7 @@ pytest.importorskip("torchvision", reason="the torch extra is not installed")
 
 from openset.detectors import find  # noqa: E402
 from openset.detectors._torch import tensor_of  # noqa: E402
+from openset.findings import UsageError  # noqa: E402
 from openset.tables import LogitLayout  # noqa: E402
 
 LABELS = ("cat", "dog", "cow", "hen")
@@ -39,9 +40,8 @@ def built(name, **options):
     return model
 
 
-def everything(name, backbone="small"):
-    keeps = set(find(name).keeps)
-    return frozenset(keeps - ({"logit_samples"} if backbone == "resnet50-c4" else set()))
+def everything(name):
+    return frozenset(find(name).keeps)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def everything(name, backbone="small"):
 def test_boxes_scores_and_labels_are_the_stock_models_to_the_last_bit(name, backbone):
     sides = {} if backbone == "small" else {"shortest": 64, "longest": 96, "score": 0.0}
     model = built(name, backbone=backbone, **sides)
-    found = model.found(images(), everything(name, backbone))
+    found = model.found(images(), everything(name))
     with torch.inference_mode():
         stock = model.network([tensor_of(image) for image in images()])
     first = 0 if model.layout is LogitLayout.SIGMOID else 1
@@ -143,6 +143,17 @@ def test_dropout_passes_differ_and_repeat():
     assert (first.std(axis=1) > 0).any()
 
 
+def test_a_box_head_without_hidden_layers_drops_before_the_classifier():
+    sides = {"shortest": 64, "longest": 96, "score": 0.0, "most": 5}
+    model = built("faster_rcnn", backbone="resnet50-c4", **sides)
+    found = model.found(images()[:1], frozenset({"logits", "embedding", "logit_samples"}))[0]
+    samples = found.attributes["logit_samples"]
+    assert samples.shape == (len(found.logits), 30, len(LABELS) + 1)
+    assert (samples.std(axis=1) > 0).all()
+    spread = np.abs(samples - found.logits[:, None]).mean()
+    assert np.abs(samples.mean(axis=1) - found.logits).mean() < 0.5 * spread  # of the same mean
+
+
 def test_blocks_dropped_from_the_map_are_a_sample_of_its_mean():
     model, keep = built("faster_rcnn"), frozenset({"latent", "latent_samples"})
     first, again = (model.found(images(), keep)[0].attributes for _ in range(2))
@@ -189,6 +200,15 @@ def test_masks_fill_their_boxes():
     masks = box_masks(torch.tensor([[1.0, 2.0, 4.0, 3.0]]), torch.Size((5, 6)))
     assert masks.sum() == 3
     assert masks[0, 2, 1:4].all()
+
+
+def test_options_of_another_type_are_refused():
+    for wrong in ({"nms": "abc"}, {"most": 2.5}, {"frozen": True}, {"shortest": ["a"]}):
+        with pytest.raises(
+            UsageError, match=f"option {next(iter(wrong))} of detector 'faster_rcnn'"
+        ):
+            find("faster_rcnn").build(LABELS, **wrong)
+    assert find("faster_rcnn").build(LABELS, backbone="small", shortest=[64, 96], longest=None)
 
 
 def test_a_misspelt_backbone_gets_a_suggestion():

@@ -244,6 +244,53 @@ def test_a_classifier_is_written_and_read(split, tmp_path):
         Classifier.load(tmp_path / "other.pt")
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"shape": 3},
+        {"shape": [1, 8]},
+        {"shape": [1, 8, "8"]},
+        {"shape": [1, 0, 8]},
+        {"labels": 2},
+        {"labels": []},
+        {"labels": [0, 1]},
+        {"recipe": 5},
+        {"recipe": "digits-softmax"},
+        {"recipe": {"epochs": "many"}},
+        {"recipe": {"method": "softmacs"}},
+        {"recipe": {"colour": 1}},
+    ],
+    ids=str,
+)
+def test_a_damaged_classifier_is_refused(damage, split, tmp_path):
+    train(split, Recipe.of(QUICK, epochs=1)).save(tmp_path / "model.pt")
+    held = torch.load(tmp_path / "model.pt", weights_only=True)
+    torch.save({**held, "openset": {**held["openset"], **damage}}, tmp_path / "model.pt")
+    with pytest.raises(InputError, match="OS604"):
+        Classifier.load(tmp_path / "model.pt")
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda images, label: (images, label + 1), "OS803"),
+        (lambda images, label: (images, label - 1), "OS803"),
+        (lambda images, label: (images, label.astype(float)), "OS803"),
+        (lambda images, label: (images[:-5], label), "OS802"),
+        (lambda images, label: (images, label[:-5]), "OS802"),
+    ],
+)
+def test_labels_that_do_not_belong_to_the_pictures_are_refused(change, code, split):
+    wrong = replace(split, train=Samples(*change(*split.train)))
+    with pytest.raises(InputError, match=code):
+        train(wrong, QUICK)
+
+
+def test_labels_may_be_small_whole_numbers(split):
+    small = Samples(split.train.images, split.train.label.astype(np.uint8))
+    train(replace(split, train=small), Recipe.of(QUICK, epochs=1))
+
+
 def test_bad_recipes_are_refused(split):
     with pytest.raises(UsageError, match="softmax"):
         train(split, {"method": "softmacs"})

@@ -67,6 +67,44 @@ def test_keys_that_are_not_there_are_refused():
             Recipe.of(wrong)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"randaugment": (1, 99)},
+        {"randaugment": (1, -5)},
+        {"randaugment": (-1, 5)},
+        {"randaugment": (1.5, 5)},
+        {"randaugment": 5},
+        {"mean": 0.5},
+        {"shift": -2},
+        {"size": -3},
+        {"epochs": "5"},
+        {"epochs": 0},
+        {"flip": 2},
+        {"flip": "no"},
+        {"seed": -1},
+        {"options": [1]},
+        {"training": 3},
+        *({"training": {key: value}} for key, value in (
+            ("steps", 3), ("seed", 1), ("batch", 8), ("flip", 0.5), ("zoom", 1.5), ("jitter", 0.1),
+            ("detector", "fcos"), ("options", {}), ("backbone_lr", 0.1), ("name", "x"),
+            ("lr", "fast"), ("lr", -1), ("momentum", 2), ("schedule", "stairs"), ("warmup", "long"),
+            ("warmup", -1), ("milestones", 5), ("milestones", ["a"]), ("milestones", [-3]),
+            ("warmup", float("nan")),
+        )),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_values_that_cannot_be_are_refused_at_once(wrong):
+    with pytest.raises(UsageError):
+        Recipe(**wrong)
+
+
+def test_the_ends_of_ranges_are_taken():
+    assert Recipe(randaugment=[2, 30], flip=1).randaugment == (2, 30)
+    assert Recipe(randaugment=(0, 0), training={"warmup": 0.5, "milestones": [1.5]}).seed == 0
+
+
 def test_a_shift_moves_every_picture_on_its_own():
     images = torch.zeros(64, 1, 8, 8, dtype=torch.uint8)
     images[:, :, 4, 4] = 255

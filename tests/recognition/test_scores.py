@@ -74,6 +74,10 @@ def test_a_threshold_that_is_no_number_is_refused():
         ({"labels_u": np.array([5, 1])}, "OS809"),
         ({"classes": np.array(["cat"])}, "OS802"),
         ({"logits_k": np.array([["a", "b"]] * 3)}, "OS802"),
+        ({"classes": np.array("cat")}, "OS802"),
+        ({"classes": np.array([0.5, 1.5])}, "OS802"),
+        ({"labels_u": np.array(5)}, "OS802"),
+        ({"labels_u": np.array([5, 6, 7])}, "OS802"),
     ],
 )
 def test_bad_archives_are_refused(change, code, tmp_path):
@@ -130,16 +134,38 @@ def test_tables_with_logits_and_with_openness(tmp_path):
         ("label,predicted,openness\ncat,cat,nan\nunknown,cat,1\n", "OS801"),
         ("label,logit:cat\ndog,1\n", "OS803"),
         ("label,predicted,openness\n", "OS804"),
-        ("label,predicted,openness\ncat,,1\nunknown,,2\n", None),
         ('label,predicted,openness\n"cat,cat,1\n', "OS"),
     ],
 )
 def test_bad_tables_are_refused(text, code, tmp_path):
     (tmp_path / "s.csv").write_text(text)
-    if code is None:  # a known sample that is given no class: never right
-        assert not read_scores(tmp_path / "s.csv").correct.any()
-    else:
-        assert code_of(lambda: read_scores(tmp_path / "s.csv"))[0].startswith(code)
+    assert code_of(lambda: read_scores(tmp_path / "s.csv"))[0].startswith(code)
+
+
+@pytest.mark.parametrize("named", ["", " ", "unknown", "Unknown", "UNK", "-1"])
+def test_a_known_sample_without_a_class_is_refused_with_its_row(named, tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text(f"label,predicted,openness\nunknown,,2\ncat,cat,0\ncat,{named},1\n")
+    assert code_of(lambda: read_scores(path)) == ("OS803", 1, f"row 3: {named.strip()!r}")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "-1", "unknown", "Unknown", " unknown", "UNK", "unknown_object"]
+)
+def test_spellings_of_unknown_are_no_class(name, tmp_path):
+    path = tmp_path / "s.csv"
+    path.write_text(f"label,predicted,openness\ncat,cat,0\ndog, dog,0\n{name},{name},2\n")
+    found = read_scores(path)
+    assert (found.classes, found.n_known, found.n_unknown) == (("cat", "dog"), 2, 1)
+    assert found.unknown_predicted is None
+    assert found.correct.all()
+    path.write_text(f"label,logit:cat,logit:dog\ncat,2,0\n{name},0,1\n")
+    assert read_scores(path).n_unknown == 1
+
+
+def test_names_of_classes_may_be_bytes(tmp_path):
+    np.savez(tmp_path / "s.npz", **LOGITS, classes=np.array([b"cat", "b\u00e4r".encode()]))
+    assert read_scores(tmp_path / "s.npz").classes == ("cat", "b\u00e4r")
 
 
 def test_other_files_are_refused(tmp_path):

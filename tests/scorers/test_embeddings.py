@@ -162,7 +162,8 @@ def test_classes_without_example_are_told():
 def test_negative_activations_are_told():
     signed = with_embedding(scenes.scene(400, seed=9), lambda z: z - 1)
     for name in ("dice", "react"):
-        (finding,) = scorers.find(name).fit(signed, head=scenes.head()).findings
+        bare = replace(signed, logits=None)
+        (finding,) = scorers.find(name).fit(bare, head=scenes.head()).findings
         assert (finding.code, finding.count) == ("OS509", 400)
     assert scenes.fitted("dice").findings == scenes.fitted("knn", signed).findings == ()
     left_out = set(scorers.table()) - set(scorers.suited(signed, scenes.head()))
@@ -208,7 +209,7 @@ def test_react_by_hand():
 
 def test_react_without_a_clip_is_energy():
     test = scenes.scene(seed=1)
-    unclipped = replace(scenes.scene(400, seed=9), embedding=scenes.scene(400).embedding * 100)
+    unclipped = replace(with_embedding(scenes.scene(400), lambda z: z * 100), logits=None)
     fitted = scorers.find("react").fit(unclipped, head=scenes.head(), percentile=100)
     energy = scorers.find("energy").compute(test)
     assert fitted.score(test) == pytest.approx(energy, rel=1e-5)
@@ -293,3 +294,28 @@ def test_head_is_checked():
         scorers.Head(np.ones((2, 3)), np.zeros(3), SOFTMAX)
     with pytest.raises(UsageError, match="NaN"):
         scorers.Head([[np.nan]], [0], SOFTMAX)
+
+
+def test_a_head_of_another_detector_is_refused_by_fit_and_score():
+    train, test = scenes.scene(400, seed=9), scenes.scene(seed=1)
+    own = scenes.head()
+    other = scorers.Head(own.weight[::-1], own.bias, own.layout)
+    sigmoid = scorers.Head(own.weight[:3], own.bias[:3], "sigmoid")
+    for name in ("dice", "react", "vim"):
+        for wrong in (other, sigmoid):
+            with pytest.raises(InputError, match="OS503"):
+                scorers.find(name).fit(train, head=wrong)
+    with pytest.raises(InputError, match=r"OS503.*5 softmax-background-last.*3 sigmoid"):
+        scorers.find("ash").fit(head=sigmoid).score(test)
+    fitted = scorers.find("react").fit(replace(train, logits=None), head=other)
+    with pytest.raises(InputError, match=r"OS503.*does not reproduce"):
+        fitted.score(test)
+
+
+@pytest.mark.parametrize("name", ["mahalanobis", "relative_mahalanobis"])
+def test_no_spread_within_classes_has_no_distance(name):
+    scene = scenes.scene(400)
+    _, one_each = np.unique(scene.label, return_index=True)
+    for train in (scene.select(one_each), scene.select(np.zeros(9, int))):
+        with pytest.raises(InputError, match=r"OS504.*do not differ from the mean"):
+            scorers.find(name).fit(train)

@@ -78,8 +78,9 @@ def test_reads_what_it_declares_and_nothing_else(name):
     fit_on = only(train, columns_of(record))
     alone = scenes.fitted(name, fit_on).score(only(test, set(record.requires)))
     assert alone == pytest.approx(expected, rel=1e-12)
-    on_other = scenes.fitted(name, scrambled(train, columns_of(record)))
-    assert on_other.score(scrambled(test, set(record.requires))) == pytest.approx(
+    whole = {"logits"} if "head" in record.requires else set()  # a head must make the logits
+    on_other = scenes.fitted(name, scrambled(train, columns_of(record) | whole))
+    assert on_other.score(scrambled(test, set(record.requires) | whole)) == pytest.approx(
         expected, rel=1e-12
     )
 
@@ -214,3 +215,34 @@ def test_large_inputs_go_in_blocks(monkeypatch):
     whole = fitted.score(test)
     monkeypatch.setattr("openset.scorers._evidence.Evidence.blocks.__defaults__", (7,))
     assert np.array_equal(fitted.score(test), whole)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("knn", {"k": 2.5}, "a whole number, not 2.5"),
+        ("knn", {"k": True}, "a whole number, not True"),
+        ("knn", {"normalize": "no"}, "true or false, not 'no'"),
+        ("ddu", {"prior": "no"}, "true or false"),
+        ("ddu", {"jitter": "no"}, "a number"),
+        ("energy", {"temperature": "abc"}, "a number, not 'abc'"),
+        ("energy", {"temperature": None}, "a number, not None"),
+        ("vim", {"dimension": 2.0}, "a whole number"),
+    ],
+)
+def test_options_of_another_type_are_refused(name, options, words):
+    with pytest.raises(UsageError, match=f"of scorer '{name}' must be {words}"):
+        scenes.fitted(name, **options)
+
+
+def test_options_of_their_type_are_taken():
+    assert scenes.fitted("energy", temperature=2).options["temperature"] == 2
+    assert scenes.fitted("ddu", jitter=None).options["jitter"] is None
+
+
+def test_an_annotation_that_cannot_be_resolved_is_not_checked():
+    @scorers.scorer("odd", requires=("score",))
+    def odd(evidence, *, power: "Nowhere" = 1):  # noqa: F821
+        return evidence["score"] ** power
+
+    assert len(odd(scenes.scene(), power=2.5)) == 200

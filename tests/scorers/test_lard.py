@@ -61,7 +61,7 @@ def test_components_explain_the_variance_asked_for():
 
 
 def test_what_it_refuses():
-    with pytest.raises(UsageError, match="density must be"):
+    with pytest.raises(UsageError, match=r"density of scorer 'lard' must be .*'knn' or 'kde'"):
         scenes.fitted("lard", density="flat")
     with pytest.raises(UsageError, match="variance"):
         scenes.fitted("lard", variance=0)

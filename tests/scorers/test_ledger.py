@@ -69,6 +69,22 @@ def test_damaged_files(tmp_path):
         scenes.fitted("knn").save(tmp_path / "no" / "folder.npz")
 
 
+@pytest.mark.parametrize("damage", ["layout", "weight", "bias"])
+def test_a_damaged_head(damage, tmp_path):
+    for name, part in (("head.npz", scenes.head()), ("fitted.npz", scenes.fitted("ash"))):
+        part.save(tmp_path / name)
+        with np.load(tmp_path / name) as file:
+            held = {key: file[key] for key in file.files}
+        prefix = "" if name == "head.npz" else "head."
+        if damage == "layout":
+            held["openset"] = np.array(str(held["openset"]).replace("softmax-", "bogus-"))
+        else:
+            held[prefix + damage] = np.array(["x", "y"])
+        np.savez(tmp_path / name, **held)
+        with pytest.raises(InputError, match="OS507"):
+            (scorers.Head if name == "head.npz" else scorers).load(tmp_path / name)
+
+
 class Hostile:
     """An object whose unpickling makes a folder."""
 
@@ -195,6 +211,18 @@ def test_a_new_score_replaces_the_last():
     twice = scenes.fitted("mahalanobis").scored(once)
     assert [e.name for e in ledger.entries(twice)] == ["mahalanobis"] * 2
     assert ledger.summary(scenes.scene()) == "nothing was fitted; no leak known"
+
+
+def test_a_score_of_another_scorer_than_the_labels_is_named():
+    first = ledger.recorded(
+        scenes.scene(),
+        ledger.Entry("fit", "knn", "train", 9, 90),
+        ledger.Entry("score", "knn", "test", 9, 90),
+        ledger.Entry("threshold", "quantile", "val", 9, 90),
+    )
+    assert "unknownness" not in ledger.summary(first)
+    then = ledger.recorded(first, ledger.Entry("score", "energy", "test", 9, 90))
+    assert "; unknownness of energy, which fits nothing; no leak known" in ledger.summary(then)
 
 
 def test_threshold_from_the_data_it_is_applied_to():

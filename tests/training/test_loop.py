@@ -121,6 +121,15 @@ def test_a_folder_of_another_training_is_refused(truth, whole):
         train(recipe(), TrainingData.of(table.select(table.image < 4), truth.parent), whole.folder)
 
 
+def test_a_checkpoint_that_does_not_say_whose_it_is_is_refused(truth, whole, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(whole.folder, folder)
+    (folder / "run.json").unlink()
+    with pytest.raises(InputError, match=r"OS609.*without run\.json"):
+        trained(truth, folder, lr=0.1)
+    assert not (folder / "run.json").exists()
+
+
 def test_a_folder_of_an_older_version_that_knew_fewer_keys_is_gone_on_with(truth, whole, tmp_path):
     folder = tmp_path / "run"
     shutil.copytree(whole.folder, folder)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from openset.detectors import find
@@ -61,6 +63,18 @@ def test_rates_warm_up_and_fall():
     assert [again.factor(s) for s in (0, 15, 30, 45, 60, 90)] == pytest.approx(wanted)
     assert again.factor(29) < 0.003
     assert Recipe(schedule="constant").factor(999) == 1
+
+
+@pytest.mark.parametrize(("steps", "restarts"), [(10, 5), (20_000, 5), (90, 2), (1500, 13)])
+def test_a_restart_is_a_restart_whatever_the_length_of_a_cycle(steps, restarts):
+    recipe = Recipe(schedule="cosine", restarts=restarts, steps=steps)
+    begins = [at for at in range(steps) if at * (restarts + 1) % steps == 0]
+    assert [recipe.factor(at) for at in begins] == [1.0] * len(begins)
+    longest = steps // (restarts + 1) + 1
+    rates = [recipe.factor(at) for at in range(steps)]
+    ups = [at for at in range(1, steps) if rates[at] > rates[at - 1]]
+    assert len(ups) == restarts
+    assert all(b - a <= longest for a, b in pairwise([0, *ups, steps]))
 
 
 def test_a_shorter_training_keeps_the_proportions():

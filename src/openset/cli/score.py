@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
-from openset.findings import UsageError
+from openset.findings import InputError, UsageError
 
 if TYPE_CHECKING:
     from openset.scorers import Calibration, Fitted, Head
@@ -40,7 +40,7 @@ def score(
     """Score how unknown each detection looks: larger = more unknown.
 
     Writes one Parquet file per scorer, which `openset evaluate` reads; what was fitted on which
-    data travels with it. See `openset list scorers`.
+    data travels with it. Of "all", those that cannot be fitted are named in the end (exit code 1).
 
     Args:
         dt: Detections with the evidence that scorers read: logits, embeddings.
@@ -53,7 +53,7 @@ def score(
         sure: Where there is no such ground truth, only detections of at least this score are taken;
             what a detector keeps below it is mostly background.
         keep: Share of those held-out detections that should stay known.
-        head: The detector's last layer, an .npz of weight, bias and layout, for ASH, DICE, ReAct.
+        head: The detector's last layer, from `openset run --head`, for ASH, DICE, ReAct and ViM.
         option: An option of the scorer, as name=value; only with a single scorer.
         force: Fit even on test data or unknown objects; the ledger says so.
         output: How to speak.
@@ -62,27 +62,29 @@ def score(
     from openset.formats import read_detections, write
 
     detections = read_detections(dt)
-    last = None if head is None else _head(head)
+    last = _head(head)
     chosen = _chosen(listed(scorers), option_pairs(option), detections, last, fit)
     training = _of_knowns(fit, fit_truth, sure)
     held_out = _of_knowns(calibrate, calibrate_truth, sure)
     files = _files(out, list(chosen))
-    lines, document = [], {}
+    lines, document, left_out = [], {}, {}
     with output.progress(len(chosen)) as step:
         for name, options in chosen.items():
             step(name)
-            fitted = _fitted(name, training, last, options, force=force)
-            for finding in fitted.findings:
-                output.report(finding, name)
-            scored = fitted.scored(detections)
-            threshold = None if held_out is None else _threshold(fitted, held_out, keep, force)
-            if threshold is not None:
-                scored = threshold.relabel(scored)
-            write(scored, files[name], format="parquet")
-            lines.append(_line(name, files[name], scored, threshold))
-            document[name] = _facts(files[name], scored, threshold)
-    lines.append(f"next: openset evaluate GT {' '.join(map(str, files.values()))}")
-    return Answer("\n".join(lines), lambda: {"scorers": document})
+            try:
+                fitted = _fitted(name, training, last, options, force=force)
+                made = _scored(fitted, detections, held_out, keep, force)
+            except (InputError, UsageError) as error:
+                left_out[name] = error
+                if listed(scorers) != [ALL] or len(left_out) == len(chosen):
+                    raise
+            else:
+                for finding in fitted.findings:
+                    output.report(finding, name)
+                write(made[0], files[name], format="parquet")
+                lines.append(_line(name, files[name], *made))
+                document[name] = _facts(files[name], *made)
+    return _answer(lines, document, left_out)
 
 
 def _of_knowns(path: Path | None, truth: Path | None, sure: float) -> Detections | None:
@@ -100,10 +102,10 @@ def _of_knowns(path: Path | None, truth: Path | None, sure: float) -> Detections
     return right_detections(read_annotations(truth), found)
 
 
-def _head(path: Path) -> Head:
+def _head(path: Path | None) -> Head | None:
     from openset.scorers import Head
 
-    return Head.load(path)
+    return None if path is None else Head.load(path)
 
 
 def _chosen(
@@ -158,10 +160,35 @@ def _fitted(
     )
 
 
-def _threshold(fitted: Fitted, held_out: Detections, keep: float, force: bool) -> Calibration:
+def _scored(
+    fitted: Fitted, detections: Detections, held_out: Detections | None, keep: float, force: bool
+) -> tuple[Detections, Calibration | None]:
+    """The detections with unknownness; relabelled where there are others to calibrate on."""
     from openset.scorers import calibrate
 
-    return calibrate(fitted.scored(held_out), keep=keep, force=force)
+    scored = fitted.scored(detections)
+    if held_out is None:
+        return scored, None
+    threshold = calibrate(fitted.scored(held_out), keep=keep, force=force)
+    return threshold.relabel(scored), threshold
+
+
+def _answer(
+    lines: list[str], document: dict[str, Any], left_out: dict[str, InputError | UsageError]
+) -> Answer:
+    """What was written, and what was left out of "all", and why."""
+    why = {name: _reason(error) for name, error in left_out.items()}
+    files = " ".join(facts["out"] for facts in document.values())
+    rows = [*lines, *(f"left out {name}: {words}" for name, words in why.items())]
+    rows.append(f"next: openset evaluate GT {files}")
+    more = {"left_out": why} if why else {}
+    return Answer("\n".join(rows), lambda: {"scorers": document, **more}, code=1 if why else 0)
+
+
+def _reason(error: InputError | UsageError) -> str:
+    if isinstance(error, InputError):
+        return "; ".join(f"{finding.code} {finding.message}" for finding in error.findings)
+    return str(error)
 
 
 def _line(name: str, path: Path, scored: Detections, threshold: Calibration | None) -> str:

@@ -85,7 +85,7 @@ class RegionModel(TorchModel):
         if "shortcut" in keep:
             columns["shortcut"] = pooled(stages, boxes, height)
         if "logit_samples" in keep:
-            columns["logit_samples"] = _samples(heads, regions[rows], self.passes)
+            columns["logit_samples"] = _samples(heads, regions[rows], embedding[rows], self.passes)
         sizes = [tuple(image.shape[-2:]) for image in images]
         return _boxes(network, kept, columns, batch.image_sizes, sizes)
 
@@ -150,20 +150,24 @@ def _boxes(
     return found
 
 
-def _samples(heads: Any, regions: Tensor, passes: int) -> Tensor:
+def _samples(heads: Any, regions: Tensor, embedding: Tensor, passes: int) -> Tensor:
     """Logits of each region, with dropout before the last hidden layer and before the classifier.
 
-    The first layer runs once (Dhamija et al.); masks come from a fixed seed.
+    The first layer runs once (Dhamija et al.); masks come from a fixed seed. A box head without
+    hidden layers (the last stage of a ResNet) has dropout before the classifier alone.
     """
-    first = torch.relu(heads.box_head.fc6(regions.flatten(1)))
+    hidden = hasattr(heads.box_head, "fc7")
+    first = torch.relu(heads.box_head.fc6(regions.flatten(1))) if hidden else embedding
     chance = torch.Generator(first.device).manual_seed(0)
     samples = [_one_pass(heads, first, chance) for _ in range(passes)]
     return torch.stack(samples, dim=1)
 
 
 def _one_pass(heads: Any, first: Tensor, chance: torch.Generator) -> Tensor:
-    second = torch.relu(heads.box_head.fc7(_dropped(first, chance)))
-    logits: Tensor = heads.box_predictor.cls_score(_dropped(second, chance))
+    last = _dropped(first, chance)
+    if hasattr(heads.box_head, "fc7"):
+        last = _dropped(torch.relu(heads.box_head.fc7(last)), chance)
+    logits: Tensor = heads.box_predictor.cls_score(last)
     return logits
 
 

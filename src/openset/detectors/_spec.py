@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import UsageError, refuse
+from openset.options import check_options
 from openset.plugins import lookup, tag
 from openset.tables import LogitLayout
 
@@ -131,6 +132,7 @@ class Detector:
         """
         for name in options:
             lookup(self.options, name, f"option of detector {self.name!r}:")
+        check_options(f"detector {self.name!r}", options, self.make)
         if not labels or len(set(labels)) != len(labels):
             raise UsageError(f"a detector needs distinct labels, not {list(labels)!r}")
         check_installed(f"detector {self.name!r}", self.requires)

@@ -7,7 +7,8 @@ whatever the picture's size, and a stronger solarisation changes fewer pixels. P
 (MNIST, SVHN) are neither turned nor shifted.
 
 Pictures are bytes, channels first. Each operation sees all pictures of a batch that drew it at
-once, and gives what Pillow gives.
+once, and gives what Pillow gives: within one level for auto contrast and colour, and but for single
+pixels where a picture is turned.
 """
 
 from __future__ import annotations
@@ -19,10 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from openset.plugins import lookup
-from openset.recognition.recipe import Operations
+from openset.recognition.recipe import STRONGEST, Operations
 
 Operation = Callable[[Tensor, float], Tensor]
-STRONGEST = 30
 _LUMA = (0.299, 0.587, 0.114)
 _CUT_COLOUR = (125, 123, 114)
 _FLIPPED_FROM = 128

@@ -3,7 +3,8 @@
 An archive holds ``logits_k``, ``labels_k``, ``logits_u``; or ``openness_k``, ``predicted_k``,
 ``labels_k``, ``openness_u`` and maybe ``predicted_u``; and maybe ``classes``. A table has a row per
 sample: ``label``, ``predicted`` and ``openness``, or ``label`` and a column ``logit:NAME`` for each
-known class. A sample is unknown if its label is empty, ``unknown`` or -1.
+known class. A sample is unknown if its label is empty, -1, or some spelling of ``unknown``. A class
+is predicted for every known sample, rejected or not; unknown samples may go without one.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from numpy.typing import NDArray
 from openset.findings import refuse
 from openset.formats._files import load
 from openset.recognition.scores import Scores
+from openset.tables.vocabulary import is_unknown_spelling
 
-UNKNOWN = ("", "unknown", "-1")
 _LOGIT = "logit:"
 _LAYOUTS = (
     ("logits_k", "labels_k", "logits_u"),
@@ -60,9 +61,9 @@ def _from_arrays(path: Path, arrays: Arrays, score: str) -> Scores:
     if layout is None:
         there = ", ".join(sorted(arrays)) or "nothing"
         raise refuse("OS807", f"{path} has {there}", example=there)
-    _refuse_known_labels(arrays)
-    names = [str(name) for name in arrays["classes"]] if "classes" in arrays else None
+    names = _names(arrays["classes"]) if "classes" in arrays else None
     known, labels, unknown = (arrays[n] for n in (layout[0], "labels_k", layout[-1]))
+    _refuse_known_labels(arrays, unknown)
     if layout is _LAYOUTS[0]:
         return Scores.from_logits(known, labels, unknown, score=score, classes=names)
     named = arrays.get("predicted_u")
@@ -72,11 +73,23 @@ def _from_arrays(path: Path, arrays: Arrays, score: str) -> Scores:
     return Scores(arrays["predicted_k"], labels, known, unknown, named, classes)
 
 
-def _refuse_known_labels(arrays: Arrays) -> None:
+def _names(classes: NDArray[Any]) -> list[str]:
+    if classes.ndim != 1 or classes.dtype.kind not in "SUiu":
+        shape = f"of shape {classes.shape} and type {classes.dtype}"
+        raise refuse("OS802", f"classes are {shape}, not a list of names")
+    return [
+        one.decode("utf-8", "replace") if isinstance(one, bytes) else str(one) for one in classes
+    ]
+
+
+def _refuse_known_labels(arrays: Arrays, unknown: NDArray[Any]) -> None:
     """Unknown samples with labels of known classes are known samples in the wrong place."""
     labels = arrays.get("labels_u")
-    if labels is None or "labels_k" not in arrays:
+    if labels is None:
         return
+    if labels.shape != unknown.shape[:1]:
+        message = f"labels of unknown samples have shape {labels.shape}, not {unknown.shape[:1]}"
+        raise refuse("OS802", message)
     both = np.isin(labels, arrays["labels_k"])
     if both.any():
         at, count = int(np.flatnonzero(both)[0]), int(both.sum())
@@ -92,13 +105,13 @@ def _from_table(path: Path, data: bytes, score: str) -> Scores:
     except (polars.exceptions.PolarsError, UnicodeDecodeError) as error:
         first = str(error).partition("\n")[0]
         raise refuse("OS102", f"{path} cannot be read as CSV: {first}") from error
-    columns = {name: table[name].to_numpy().astype(str) for name in table.columns}
+    columns = {name: np.strings.strip(table[name].to_numpy().astype(str)) for name in table.columns}
     logits = [name for name in columns if name.startswith(_LOGIT)]
     needed = {"label"} if logits else {"label", "predicted", "openness"}
     if not needed <= set(columns):
         there = ", ".join(columns)
         raise refuse("OS807", f"{path} has the columns {there[:200]}", example=there[:80])
-    unknown = np.isin(columns["label"], UNKNOWN)
+    unknown = _says_unknown(columns["label"])
     if logits:
         return _from_logit_columns(columns, logits, unknown, score)
     return _from_columns(columns, unknown)
@@ -116,7 +129,9 @@ def _from_logit_columns(
 def _from_columns(columns: Arrays, unknown: NDArray[np.bool_]) -> Scores:
     label, predicted = columns["label"], columns["predicted"]
     openness = _numbers(columns["openness"], "openness")
-    named = bool((predicted[unknown] != "").all())  # unknown samples may go without a class
+    rejected = _says_unknown(predicted)
+    _refuse_nameless(predicted, rejected & ~unknown)
+    named = not (rejected & unknown).any()  # unknown samples may go without a class
     used = predicted if named else predicted[~unknown]
     classes = np.unique(np.concatenate([label[~unknown], used])).tolist()
     return Scores(
@@ -127,6 +142,27 @@ def _from_columns(columns: Arrays, unknown: NDArray[np.bool_]) -> Scores:
         _positions(predicted[unknown], classes, "predicted") if named else None,
         tuple(classes),
     )
+
+
+def _says_unknown(column: NDArray[Any]) -> NDArray[np.bool_]:
+    names, inverse = np.unique(column, return_inverse=True)
+    says = [name in ("", "-1") or is_unknown_spelling(name) for name in names.tolist()]
+    return np.array(says, np.bool_)[inverse]
+
+
+def _refuse_nameless(predicted: NDArray[Any], bad: NDArray[np.bool_]) -> None:
+    """A known sample has a class, even if it is rejected: the openness says that it is."""
+    if bad.any():
+        at, count = int(np.flatnonzero(bad)[0]), int(bad.sum())
+        raise refuse(
+            "OS803",
+            f"{count} known samples have no known class in 'predicted'",
+            count=count,
+            example=f"row {at + 1}: {str(predicted[at])!r}",
+            cause="rejected samples were written as unknown, or left empty",
+            fix="name the most likely known class of every known sample, also of those that are "
+            "rejected: the openness alone says that they are",
+        )
 
 
 def _numbers(column: NDArray[Any], name: str) -> NDArray[np.float64]:

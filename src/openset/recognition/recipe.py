@@ -14,7 +14,7 @@ training = { lr = 0.1, milestones = [30, 60, 90] }
 options.arpl = { weight = 0.1 }
 ```
 
-``training`` has the keys of `openset.training.Recipe`, with epochs in place of steps. Recipes are
+``training`` has keys of `openset.training.Recipe`, with epochs in place of steps. Recipes are
 called by data set and method: ``mnist-openauc``.
 """
 
@@ -25,14 +25,23 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_type_hints
 
-from openset.findings import UsageError
+from openset.findings import InputError, UsageError
+from openset.options import is_of
 from openset.plugins import lookup
 from openset.training.recipe import Recipe as Plan
 
 Operations = Literal["objects", "digits"]
-_IN_EPOCHS = ("warmup", "milestones")
+STRONGEST = 30
+"""Of RandAugment's strengths, which begin at 0."""
+_IN_EPOCHS = {"warmup": float, "milestones": tuple[float, ...]}
+# What the loop of detectors reads too; size, flips and all that is random in a picture are ours.
+_OF_PLAN = (
+    "optimizer", "lr", "momentum", "weight_decay", "warmup", "schedule", "milestones", "gamma",
+    "restarts", "clip", "precision", "ema",
+)  # fmt: skip
+_LEAST = {"epochs": 1, "batch": 2, "size": 0, "shift": 0, "flip": 0, "seed": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,8 @@ class Recipe:
         operations: Which operations: those for ``objects``, or those for ``digits``.
         mean: What is subtracted from pixels, which go from 0 to 1, of each channel or of all.
         std: What they are divided by then.
-        training: Keys of `openset.training.Recipe`; ``warmup`` and ``milestones`` in epochs.
+        training: Optimiser and schedule, in keys of `openset.training.Recipe`; ``warmup`` and
+            ``milestones`` in epochs.
         seed: Of weights, order, augmentation and mixtures.
     """
 
@@ -79,16 +89,35 @@ class Recipe:
 
     def __post_init__(self) -> None:
         for key in ("randaugment", "mean", "std"):
-            object.__setattr__(self, key, tuple(getattr(self, key)))
-        if self.epochs < 1 or self.batch < 2:
-            raise UsageError("a recipe needs at least one epoch, and two samples per batch")
-        if len(self.randaugment) not in (0, 2):
-            raise UsageError("randaugment is a number of operations and their strength")
+            if isinstance(getattr(self, key), list):
+                object.__setattr__(self, key, tuple(getattr(self, key)))
+        lookup(dict.fromkeys(get_args(Operations)), self.operations, "list of operations:")
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        _refuse_types(values, get_type_hints(Recipe), "")
+        for key, least in _LEAST.items():
+            if not values[key] >= least:
+                raise UsageError(f"{key} of a recipe must be at least {least}, not {values[key]!r}")
+        if self.flip > 1:
+            raise UsageError(f"flip is a chance, at most 1, not {self.flip!r}")
+        count, strength = self.randaugment if len(self.randaugment) == 2 else (0, 0)
+        if len(self.randaugment) not in (0, 2) or count < 0 or not 0 <= strength <= STRONGEST:
+            words = f"a number of operations and their strength, 0 to {STRONGEST}"
+            raise UsageError(f"randaugment is {words}, not {self.randaugment!r}")
         if len(self.mean) not in (1, 3) or len(self.mean) != len(self.std) or min(self.std) <= 0:
             raise UsageError("mean and std are one number each, or three; std is above 0")
-        lookup(dict.fromkeys(get_args(Operations)), self.operations, "list of operations:")
+        self._check_training()
+
+    def _check_training(self) -> None:
         for key in self.training:
-            lookup(dict.fromkeys(item.name for item in fields(Plan)), key, "key of training:")
+            lookup(dict.fromkeys(_OF_PLAN), key, "key of training:")
+        _refuse_types(self.training, get_type_hints(Plan) | _IN_EPOCHS, "training.")
+        epochs = [self.training.get("warmup", 0), *self.training.get("milestones", ())]
+        if not all(0 <= at < float("inf") for at in epochs):
+            raise UsageError("training.warmup and training.milestones are epochs, 0 or more")
+        try:
+            self.plan(self.batch)
+        except InputError as error:
+            raise UsageError(f"training cannot be: {error.findings[0].example}") from error
 
     @classmethod
     def of(cls, source: str | Mapping[str, Any] | Recipe, **changes: Any) -> Recipe:
@@ -155,6 +184,12 @@ def _in_file(data: str, text: str) -> list[Recipe]:
             keys = {**shared, **table, "options": options.get(name, {})}
             found.append(Recipe(name=f"{data}-{name}", method=name, **keys))
     return found
+
+
+def _refuse_types(values: Mapping[str, Any], hints: Mapping[str, Any], where: str) -> None:
+    wrong = [key for key, value in values.items() if not is_of(value, hints[key])]
+    if wrong:
+        raise UsageError(f"{where}{wrong[0]} of a recipe cannot be {values[wrong[0]]!r}")
 
 
 def _table(value: Any) -> Mapping[str, Any]:

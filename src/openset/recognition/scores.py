@@ -59,14 +59,14 @@ class Scores:
         n = len(self.classes)
         _set(self, "openness", _openness(self.openness, "known"))
         _set(self, "unknown_openness", _openness(self.unknown_openness, "unknown"))
-        _set(self, "label", _classes(self.label, n, "label", "known"))
-        _set(self, "predicted", _classes(self.predicted, n, "predicted class", "known"))
+        _set(self, "label", class_column(self.label, n, "label", "known"))
+        _set(self, "predicted", class_column(self.predicted, n, "predicted class", "known"))
         known = {"labels": self.label, "predicted classes": self.predicted}
-        _same_length(known, self.openness, "known")
+        same_length(known, self.openness, "known")
         if self.unknown_predicted is not None:
-            named = _classes(self.unknown_predicted, n, "predicted class", "unknown")
+            named = class_column(self.unknown_predicted, n, "predicted class", "unknown")
             _set(self, "unknown_predicted", named)
-            _same_length({"predicted classes": named}, self.unknown_openness, "unknown")
+            same_length({"predicted classes": named}, self.unknown_openness, "unknown")
         if not len(self.openness) and not len(self.unknown_openness):
             raise refuse("OS804", "there is neither a known nor an unknown sample")
         if self.threshold is not None and np.isnan(self.threshold):
@@ -203,7 +203,8 @@ def _refuse_nan(bad: NDArray[np.bool_], what: str) -> None:
         raise refuse("OS801", f"{what}: {count} are not a number", count=count, example=first)
 
 
-def _classes(values: ArrayLike, n: int, what: str, which: str) -> NDArray[np.int32]:
+def class_column(values: ArrayLike, n: int, what: str, which: str) -> NDArray[np.int32]:
+    """Whole numbers from 0 to n - 1, one per sample, or a refusal."""
     column = np.asarray(values)
     if not column.size:
         return np.empty(0, np.int32)
@@ -219,11 +220,12 @@ def _classes(values: ArrayLike, n: int, what: str, which: str) -> NDArray[np.int
     return column.astype(np.int32, copy=False)
 
 
-def _same_length(columns: dict[str, NDArray[Any]], openness: NDArray[Any], which: str) -> None:
+def same_length(columns: dict[str, NDArray[Any]], samples: NDArray[Any], which: str) -> None:
+    """Refuse columns that have not one entry per sample."""
     for name, column in columns.items():
-        if len(column) != len(openness):
-            message = f"{len(column)} {name} for {len(openness)} {which} samples"
-            raise refuse("OS802", message, count=abs(len(column) - len(openness)))
+        if len(column) != len(samples):
+            message = f"{len(column)} {name} for {len(samples)} {which} samples"
+            raise refuse("OS802", message, count=abs(len(column) - len(samples)))
 
 
 def _logits(values: ArrayLike, which: str) -> NDArray[np.float64]:

@@ -21,13 +21,14 @@ from openset.detectors import _weights
 from openset.detectors._torch import device_of
 from openset.evaluation.provenance import digest
 from openset.findings import UsageError, refuse
+from openset.options import is_of
 from openset.plugins import lookup
 from openset.recognition.augment import Augment, scaled
 from openset.recognition.data import OpenSplit
 from openset.recognition.methods import Objective, table
 from openset.recognition.networks import build_network, standardised
 from openset.recognition.recipe import Recipe
-from openset.recognition.scores import Scores
+from openset.recognition.scores import Scores, class_column, same_length
 from openset.training._folder import RunFolder, about_run
 from openset.training._log import Log
 from openset.training.data import Order
@@ -122,9 +123,11 @@ class Classifier:
         about = held.get("openset")
         if not isinstance(about, dict) or not {"recipe", "shape", "labels"} <= about.keys():
             raise refuse("OS604", f"{path} holds no classifier", example=", ".join(map(str, held)))
-        channels, height, width = about["shape"]
-        shape = (channels, height, width)
-        learner = Learner(Recipe.of(about["recipe"]), tuple(about["labels"]), shape, device)
+        try:
+            recipe, labels, shape = _described(about)
+        except (TypeError, ValueError) as error:
+            raise refuse("OS604", f"{path} holds no classifier: {error}") from error
+        learner = Learner(recipe, labels, shape, device)
         learner.load_state(_weights.state_in(held, path), str(path))
         return cls(learner)
 
@@ -149,13 +152,16 @@ def train(
         checkpoint_every: Steps between checkpoints.
 
     Raises:
-        InputError: The folder is of another training, the loss is not finite, or memory ran out.
+        InputError: Labels and pictures do not belong together, the folder is of another training,
+            the loss is not finite, or memory ran out.
     """
     how = Recipe.of(recipe)
     if not len(split.train.label):
         raise UsageError(f"split {split.name!r} has no sample to train on")
     plan = how.plan(len(split.train.label))
     labels = tuple(map(str, split.known))
+    class_column(split.train.label, len(labels), "label", "training")
+    same_length({"labels": split.train.label}, split.train.images, "training")
     _, height, width, channels = split.train.images.shape
     shape = (channels, how.size or height, how.size or width)
     with torch.random.fork_rng():
@@ -170,6 +176,18 @@ def train(
             advance(state, plan, batches, place=place, log=log, every=(checkpoint_every, 100))
         state.finish()
     return Classifier(learner)
+
+
+def _described(about: Mapping[str, Any]) -> tuple[Recipe, tuple[str, ...], Shape]:
+    """Recipe, labels and shape as a file has them, or an error of any kind that is not theirs."""
+    recipe = Recipe.of(dict(about["recipe"]))
+    lookup(table(), recipe.method, "recognition method")
+    labels, shape = about["labels"], about["shape"]
+    if not is_of(labels, tuple[str, ...]) or not labels:
+        raise TypeError(f"labels are {labels!r}")
+    if not is_of(shape, tuple[int, ...]) or len(shape) != 3 or min(shape) < 1:
+        raise TypeError(f"shape is {shape!r}")
+    return recipe, tuple(labels), (shape[0], shape[1], shape[2])
 
 
 def _claimed(
@@ -193,7 +211,7 @@ def _batches(
 ) -> Iterator[tuple[Tensor, Tensor]]:
     device = state.model.device
     images = _resident(split.train.images, state.model.about["shape"], device)
-    label = torch.as_tensor(split.train.label, device=device)
+    label = torch.as_tensor(split.train.label.astype(np.int64), device=device)
     for step in range(state.step, plan.steps):
         rows = torch.tensor([at for _, at in order.images(step)], device=device)
         yield images[rows], label[rows]

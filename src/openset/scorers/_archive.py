@@ -18,11 +18,12 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import InputError, UsageError, refuse
+from openset.findings import InputError, refuse
 
 SCHEMA_VERSION = 1
 T = TypeVar("T")
 _KEY = "openset"
+_FIX = {"head": "write it with `openset run --head`, or with Head.save"}
 _BROKEN = (
     OSError,
     ValueError,
@@ -46,8 +47,8 @@ def load(path: Path, kind: str, cls: type[T]) -> T:
     arrays, meta = read(path, kind)
     try:
         return build(cls, arrays, meta["fields"])
-    except (KeyError, TypeError, UsageError) as error:
-        raise _unreadable(path, error) from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise _unreadable(path, kind, error) from error
 
 
 def write(path: Path, kind: str, arrays: Mapping[str, NDArray[Any]], meta: Any) -> None:
@@ -74,18 +75,20 @@ def read(path: Path, kind: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
     except FileNotFoundError as error:
         raise refuse("OS101", f"no such file: {path}") from error
     except _BROKEN as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(path, kind, error) from error
     found = meta.get("kind"), meta.get("schema_version")
     if found != (kind, SCHEMA_VERSION):
         message = f"{path} holds {found[0]} of version {found[1]}, not {kind} of {SCHEMA_VERSION}"
-        raise refuse("OS507", message)
+        raise refuse("OS507", message, fix=_FIX.get(kind, ""))
     return arrays, meta
 
 
-def _unreadable(path: Path, error: Exception) -> InputError:
+def _unreadable(path: Path, kind: str, error: Exception) -> InputError:
     # NumPy would advise to unpickle it.
     reason = "not an .npz of plain arrays" if "pickle" in str(error) else str(error)
-    return refuse("OS507", f"{path} cannot be read: {reason}")
+    if isinstance(error, KeyError):
+        reason = f"it has no {reason}"
+    return refuse("OS507", f"{path} cannot be read: {reason}", fix=_FIX.get(kind, ""))
 
 
 def flatten(record: Any, prefix: str = "") -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

@@ -105,8 +105,8 @@ def gather(
         raise refuse("OS503", f"scorer {name!r} reads {min(with_layout)}, but not their layout")
     if "logits" in columns:
         _check_classes(detections, columns["logits"].shape[1])
-    if head is not None and "head" in requires and "embedding" in columns:
-        head.check_width(columns["embedding"].shape[1])
+    if head is not None and "head" in requires:
+        head.check(detections)
     return Evidence(len(detections), columns, layout, head if "head" in requires else None)
 
 

@@ -136,8 +136,8 @@ def load(path: str | Path) -> Fitted:
     from openset.scorers import find
 
     arrays, meta = _archive.read(Path(path), "fitted scorer")
+    scorer = find(meta.get("scorer", ""))
     try:
-        scorer = find(meta["scorer"])
         plain = meta["fields"]
         state = (
             None if scorer.state is None else _archive.build(scorer.state, arrays, plain, "state.")
@@ -146,5 +146,5 @@ def load(path: str | Path) -> Fitted:
         entry = ledger.Entry.of(meta["entry"])
         images = arrays["images"]
         return Fitted(scorer, meta["options"], meta["widths"], entry, images, state, head)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise refuse("OS507", f"{path} cannot be read: {error}") from error

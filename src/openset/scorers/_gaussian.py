@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.findings import refuse
+
 Array = NDArray[np.float64]
+_EQUAL = "one detection per class, or the same one again and again: distances have no unit"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +43,9 @@ class Gaussian:
         means = class_means(data, index)
         data -= means[index]
         whiten = whitening(data.T @ data / len(data), float(noise))
+        if not whiten.shape[1]:
+            message = f"{len(data)} training detections do not differ from the mean of their class"
+            raise refuse("OS504", message, count=len(data), cause=_EQUAL)
         return cls(origin, whiten, means @ whiten)
 
     def squared_distances(self, values: NDArray[np.float32]) -> Array:

@@ -1,7 +1,8 @@
 """Head: the detector's last layer, for scorers that change its input or its weights.
 
 Not a network: one affine map from an embedding to the logits, and what those columns mean. Where
-the map is not affine (OWLv2), a surrogate can be given, such as the normalised text embeddings.
+the map is not affine (OWLv2), a surrogate can be given, such as the normalised text embeddings, to
+detections without logits, which it would not reproduce.
 """
 
 from __future__ import annotations
@@ -75,9 +76,11 @@ class Head:
             detections: Detections with embeddings and logits.
             tolerance: Largest difference, relative to the largest logit (half precision is rough).
         """
-        if detections.embedding is None or detections.logits is None or not len(detections):
+        if detections.embedding is None:
             return
         self.check_width(detections.embedding.shape[1])
+        if detections.logits is None or not len(detections):
+            return
         given = detections.logits[:256]
         if given.shape[1] != len(self.bias) or detections.layout != self.layout:
             ours = f"{len(self.bias)} {self.layout}"

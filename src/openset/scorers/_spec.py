@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol, TypeVar, overload
 import numpy as np
 
 from openset.findings import Finding, Level, UsageError, refuse
+from openset.options import check_options
 from openset.plugins import lookup, tag
 from openset.scorers import ledger
 from openset.scorers._evidence import Column, gather
@@ -129,6 +130,8 @@ class Scorer:
     def _chosen(self, options: Mapping[str, Any]) -> dict[str, Any]:
         for name in options:
             lookup(self.options, name, f"option of scorer {self.name!r}:")
+        makes = self.function if self.state is None else self.state.fit
+        check_options(f"scorer {self.name!r}", options, makes)
         return {**self.options, **options}
 
     def _untaught(self, detections: Detections) -> tuple[Finding, ...]:

@@ -46,8 +46,6 @@ def ash(
         background: ``keep`` or ``drop`` the head's background row.
         activation: For sigmoid heads: ``sigmoid`` or ``softmax``.
     """
-    if variant not in ("s", "p", "b"):
-        raise UsageError(f"variant must be 's', 'p' or 'b', not {variant!r}")
     if not 0 <= percentile < 100:
         raise UsageError(f"percentile must be in [0, 100), not {percentile}")
     shaped = _shaped(evidence["embedding"].astype(np.float64), variant, percentile)

@@ -53,8 +53,6 @@ class LatentDensity:
         k: int,
     ) -> LatentDensity:
         """Fit components, and the density in their space."""
-        if density not in ("gaussian", "classes", "knn", "kde"):
-            raise UsageError(f"density must be gaussian, classes, knn or kde, not {density!r}")
         if density == "knn" and not 1 <= k <= len(latent):
             raise refuse("OS504", f"the {k}-th neighbour of {len(latent)} latents does not exist")
         mean, components = _components(latent.astype(np.float64), variance)

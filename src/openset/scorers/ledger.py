@@ -129,6 +129,9 @@ def summary(detections: Detections) -> str:
     """
     held = entries(detections)
     done = [str(entry) for entry in held if entry.step != "score"]
+    fitted = {entry.name for entry in held if entry.step == "fit"}
+    if done and held[-1].step == "score" and held[-1].name not in fitted:
+        done.append(f"unknownness of {held[-1].name}, which fits nothing")
     leaks = list(dict.fromkeys(leak for entry in held for leak in entry.leaks))
     verdict = f"LEAK: {', '.join(leaks)}" if leaks else "no leak known"
     return "; ".join([*(done or ["nothing was fitted"]), verdict])

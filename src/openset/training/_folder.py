@@ -21,6 +21,9 @@ from openset.detectors._spec import own_version
 from openset.findings import refuse
 from openset.formats._files import load_text, replacing
 
+_LOST = "a checkpoint was copied here, or the file was deleted"
+_ELSEWHERE = "choose another folder, bring the file back, or delete the checkpoint"
+
 
 class RunFolder:
     """The files of one training."""
@@ -50,6 +53,11 @@ class RunFolder:
                 message = f"{self.path} holds the training of another {', '.join(differs)}"
                 raise refuse("OS609", message, count=len(differs), example=what)
             return
+        if self.checkpoint.exists():
+            message = f"{self.path} holds a checkpoint without {self.about.name}: whose is unknown"
+            raise refuse(
+                "OS609", message, example=self.checkpoint.name, cause=_LOST, fix=_ELSEWHERE
+            )
         with replacing(self.about, folder=False) as part:
             part.write_text(json.dumps(wanted, indent=2) + "\n", "utf-8")
 

@@ -7,15 +7,15 @@ from the original where something does. Steps count batches, not epochs.
 from __future__ import annotations
 
 import tomllib
-import types
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from openset.findings import UsageError, refuse
+from openset.options import is_of
 from openset.plugins import lookup
 
 Optimizer = Literal["sgd", "adamw"]
@@ -126,8 +126,10 @@ class Recipe:
             passed = sum(step >= milestone for milestone in self.milestones)
             return warm * self.gamma**passed
         if self.schedule == "cosine":
-            cycle = self.steps / (self.restarts + 1)
-            gone = step % cycle if step < self.steps else cycle
+            times = self.restarts + 1
+            cycle = self.steps / times
+            # The remainder is of whole numbers: a cycle of 5/3 steps has no exact one.
+            gone = step * times % self.steps / times if step < self.steps else cycle
             return warm * 0.5 * (1 + math.cos(math.pi * gone / cycle))
         return warm
 
@@ -167,20 +169,9 @@ def _held(source: str | Path | Mapping[str, Any]) -> dict[str, Any]:
 def _wrong_types(recipe: Recipe) -> list[str]:
     hints = get_type_hints(Recipe)
     values = {item.name: getattr(recipe, item.name) for item in fields(recipe)}
-    return [f"{name} is {value!r}" for name, value in values.items() if not _is(value, hints[name])]
-
-
-def _is(value: Any, hint: Any) -> bool:
-    if get_origin(hint) is Literal:
-        return value in get_args(hint)
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if get_origin(hint) is tuple:
-        return all(_is(item, int) for item in value)
-    plain: type = get_origin(hint) or hint
-    return isinstance(value, plain if plain is not types.UnionType else object)
+    return [
+        f"{name} is {value!r}" for name, value in values.items() if not is_of(value, hints[name])
+    ]
 
 
 def _wrong_values(recipe: Recipe) -> list[str]:

@@ -1,0 +1,72 @@
+"""Options: whether values have the types that annotations state.
+
+What is typed on a command line or stands in a TOML file is a number, a word, a list or nothing. A
+word that is taken for true, or a fraction for a count, would change numbers without a sound.
+
+Not a validation of ranges, which belong to whoever knows them.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from openset.findings import UsageError
+
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+def check_options(what: str, given: Mapping[str, Any], function: Callable[..., Any]) -> None:
+    """Refuse options whose type is not that of the function's annotation.
+
+    >>> def knn(*, k: int = 10): ...
+    >>> check_options("scorer 'knn'", {"k": 2.5}, knn)
+    Traceback (most recent call last):
+    ...
+    openset.findings.UsageError: option k of scorer 'knn' must be a whole number, not 2.5
+    """
+    for name, value in given.items():
+        hint = _hint(function, name)
+        if not is_of(value, hint):
+            raise UsageError(f"option {name} of {what} must be {_in_words(hint)}, not {value!r}")
+
+
+def _hint(function: Any, name: str) -> Any:
+    """The type of one parameter; anything, if there is none that can be had while running."""
+    alone = types.SimpleNamespace(__annotations__={name: function.__annotations__.get(name, Any)})
+    try:
+        return get_type_hints(alone, function.__globals__)[name]
+    except NameError:
+        return Any
+
+
+def is_of(value: Any, hint: Any) -> bool:
+    """Whether a plain value is of a type; whole numbers are numbers, true and false are not."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin is Literal:
+        return value in inner
+    if origin in (Union, types.UnionType):
+        return any(is_of(value, one) for one in inner)
+    if hint is int or hint is float:
+        kind = Integral if hint is int else Real  # those of NumPy, too
+        return isinstance(value, kind) and not isinstance(value, bool)
+    if origin in (tuple, Sequence):
+        return isinstance(value, tuple | list) and all(is_of(item, inner[0]) for item in value)
+    plain = origin or hint
+    return not isinstance(plain, type) or isinstance(value, plain)
+
+
+def _in_words(hint: Any) -> str:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        *others, last = map(repr, inner)
+        return f"{', '.join(others)} or {last}" if others else last
+    if origin in (Union, types.UnionType):
+        return " or ".join(_in_words(one) for one in inner if one is not types.NoneType)
+    if origin in (tuple, Sequence):
+        return "a list"
+    return _WORDS.get(hint, f"a {getattr(hint, '__name__', hint)}")
