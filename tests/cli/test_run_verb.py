@@ -217,6 +217,12 @@ def test_a_mistake_is_said(name, openset, data, snapshot):
     snapshot(f"run/{name}", type(done)(done.command, done.code, done.out, err))
 
 
+def test_an_option_of_another_type(openset, data):
+    done = openset(*RUN, "--option", "nms=abc")
+    assert done.code == 2
+    assert "option nms of detector" in done.err and "must be a number" in " ".join(done.err.split())
+
+
 def test_bad_images_may_be_left_out_and_are_counted(openset, data, snapshot):
     spoiled("3.png", "5.png")(data)
     snapshot("run/skipped", counts(openset(*RUN, "--unreadable", "skip")))

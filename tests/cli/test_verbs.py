@@ -125,6 +125,7 @@ def test_the_same_name_twice_takes_the_folder(scene, openset):
 COMPARE = {
     "no-gate": [],
     "regression": ["--fail-on-regression", "unknown_recall"],
+    "no-direction": ["--fail-on-regression", "detections_per_image"],
     "no-regression": ["--fail-on-regression", "a_ose", "--metrics", "a_ose,udr"],
 }
 

@@ -71,7 +71,7 @@ def test_each_principle_has_its_verdict_evidence_and_fix(page):
 
 
 def test_the_verdict_and_the_navigation_point_at_it(page):
-    assert "The benchmark mine fails its audit: Data." in page
+    assert "The benchmark “mine” fails its audit: Data." in page
     assert '<a href="#audit">Audit</a>' in page
     assert "is not audited" not in page
 

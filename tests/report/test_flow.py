@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from report_runs import matches
@@ -204,6 +206,33 @@ def test_scores_beyond_one_have_a_ladder_too():
     assert (levels[0], levels[-1]) == (-3.0, 40.0)
 
 
+def _relabelled():
+    """Matches of a detector with an unknownness that labels nothing unknown."""
+    import builders
+
+    truth, found = builders.scene(0, images=40, ties=False).tables()
+    named = found.select(np.isin(found.label, [3, 7, 8]))
+    values = np.random.default_rng(0).random(len(named))
+    return match(truth, replace(named, unknownness=values), builders.KNOWN)
+
+
+def test_presets_are_true_where_they_stand():
+    found = _relabelled()
+    packed = sliders(found, score_levels(found.score))
+    chosen = {preset.name: preset for preset in presets(packed)}
+    best, kept, calm = (chosen[name] for name in ("max-f1", "tpr-95", "one-alarm"))
+    assert (best.i, best.j) == (kept.i, kept.j)  # nothing is labelled unknown: 95 % it is
+    assert kept.j < packed.rest
+    assert calm.j == best.j
+    at = packed.count(calm.i, calm.j)
+    assert at.false_alarms <= 1 < packed.count(calm.i - 1, calm.j).false_alarms
+    assert packed.count(calm.i, packed.rest).false_alarms > 1  # it would not be true at rest
+    for weight in (0.0, 5.0):
+        again = packed.count(kept.i, kept.j, weight).known_right
+        assert again == packed.count(kept.i, kept.j).known_right
+    assert [p.own_ratio for p in (best, kept, calm)] == [True, False, True]
+
+
 @pytest.mark.parametrize("unknownness", [True, False])
 def test_presets_are_what_they_say(unknownness):
     found = matches(2, images=40, unknownness=unknownness)
@@ -221,11 +250,13 @@ def test_presets_are_what_they_say(unknownness):
     best = max(worth(operating_flow(found, level)) for level in packed.score)
     i = chosen["max-f1"].i
     assert worth(packed.count(i, packed.rest)) == best
-    calm = chosen["one-alarm"].i
-    assert packed.count(calm, packed.rest).false_alarms <= 1
-    assert calm == 0 or packed.count(calm - 1, packed.rest).false_alarms > 1
+    calm, second = chosen["one-alarm"].i, chosen["one-alarm"].j
+    assert second == chosen["max-f1"].j
+    assert packed.count(calm, second).false_alarms <= 1
+    assert calm == 0 or packed.count(calm - 1, second).false_alarms > 1
     if unknownness:
         right = packed.count(i, packed.rest).known_right
+        assert chosen["tpr-95"].i == i
         j = chosen["tpr-95"].j
         assert packed.count(i, j).known_right >= 0.95 * right > packed.count(i, j - 1).known_right
     else:

@@ -187,12 +187,35 @@ def test_pairs_count_every_object_once(made, models):
 def test_verdict_says_the_flow(models):
     tables = [absorption(model) for model in models]
     finding = Finding("OS305", Level.WARNING, "many <b> labels", 7)
-    said = verdict(models, tables, comparisons(models), [finding])
+    said = verdict(models, tables, comparisons(models), [("first", finding)])
     first = said[0].text
     assert models[0].title in first
     assert f"score ≥ {models[0].score:.3g}" in first
-    assert said[-1].text.startswith("Mind the data: OS305")
+    assert said[-1].text.startswith("Mind the data of first: OS305")
     assert {sentence.section for sentence in said} <= {"absorption", "flow", "comparison", "health"}
+
+
+def test_without_intervals_the_verdict_says_nothing_of_differences():
+    made = run(3, images=40, models=2, intervals=False)
+    models = models_of(made)
+    tables = [absorption(model) for model in models]
+    said = verdict(models, tables, comparisons(models), [])
+    assert "comparison" not in {sentence.section for sentence in said}
+
+
+def test_names_of_the_other_direction_keep_to_themselves(models):
+    tables = [absorption(models[0])]
+    named = replace(tables[0], classes=("\u05d7\u05ea\u05d5\u05dc", *tables[0].classes[1:]))
+    text = verdict(models[:1], [named], [None], [])[0].text
+    assert "\u2068\u05d7\u05ea\u05d5\u05dc\u2069" in text
+    assert "\u2068" not in verdict(models[:1], tables, [None], [])[0].text
+
+
+def test_long_names_stand_in_one_column_of_the_legend(models):
+    from openset.report.charts import _by_model
+
+    for names, columns in ((["a", "b"], 2), (["a" * 30, "b"], 1)):
+        assert _by_model(names)[0].to_dict()["legend"]["columns"] == columns
 
 
 def test_verdict_of_a_detector_that_never_says_unknown():

@@ -45,6 +45,8 @@ def compare(
     names = list(model_names([first, second]))
     found = compare_results(Evaluation.from_json(first), Evaluation.from_json(second), force=force)
     gates = listed(fail_on_regression)
+    for name in gates:
+        _refuse_undirected(name, found)
     worse = [name for name in gates if regressed(name, _asked(found, name))]
     shown = _chosen(found, listed(metrics), gates)
     text = "\n".join([_table(found, shown, names), *_gates(gates, worse)])
@@ -57,6 +59,12 @@ def regressed(name: str, difference: Difference) -> bool:
         raise UsageError(f"{name} has no value in one of the results, so nothing can be said of it")
     certain = difference.interval is None or difference.significant
     return difference.better is False and certain
+
+
+def _refuse_undirected(name: str, found: Comparison) -> None:
+    metric = found.metrics.get(name)
+    if metric is not None and metric.better not in ("higher", "lower"):
+        raise UsageError(f"{name} is better neither when higher nor when lower: it cannot regress")
 
 
 def _asked(found: Comparison, name: str) -> Difference:

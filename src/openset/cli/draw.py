@@ -40,7 +40,7 @@ def draw(
         model: Which detector; the first by default.
         only: Only these images, by id or file name, a,b,c.
         limit: At most so many images, those with the most mistakes about unknown objects first.
-        score: Only boxes of at least this score; by default the one with the best F1.
+        score: Only boxes of at least this score; by default that of the operating point.
         output: How to speak.
     """
     from openset.cli._inputs import listed

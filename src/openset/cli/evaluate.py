@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output, width
+from openset.findings import UsageError
 
 if TYPE_CHECKING:
     from openset.evaluation.run import Run
@@ -61,6 +62,8 @@ def evaluate(
     from openset.cli._inputs import adjusted, known_labels, listed
     from openset.evaluation.run import evaluate_all
 
+    if seed < 0:
+        raise UsageError(f"a seed is 0 or more, not {seed}")
     started, asked, files = perf_counter(), listed(metrics), _models(dt, out)
     with output.progress(1 + 2 * len(files)) as step:
         run = evaluate_all(

@@ -28,7 +28,7 @@ def report(
     *,
     images: Path | None = None,
     audit: Path | None = None,
-    recognition: list[Path] | None = None,
+    recognition: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None,
     out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
     figures: list[str] | None = None,
     open_page: Annotated[Flag, Parameter(name="--open")] = False,

@@ -89,4 +89,4 @@ def sentences(audits: Sequence[Audit]) -> Iterator[Sentence]:
     for audit in audits:
         if not audit.passed:
             name, broken = short(audit.benchmark, 40), listed(audit.failing())
-            yield Sentence(f"The benchmark {name} fails its audit: {broken}.", "audit", "bad")
+            yield Sentence(f"The benchmark “{name}” fails its audit: {broken}.", "audit", "bad")

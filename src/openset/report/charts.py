@@ -19,6 +19,7 @@ from openset.report.model import Model
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [10, 4])
 WIDTH, HEIGHT = 340, 240
+LONGEST_IN_TWO_COLUMNS = 18  # letters of a name in a legend below a chart so wide
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ def _unknown_pr(models: Sequence[Model]) -> Figure:
     return _lines(
         "precision-recall-unknown",
         "Unknown objects: precision and recall",
-        "Boxes called unknown, along the second slider, the score at each detector's best F1.",
+        "Boxes called unknown, along the second slider, the score at each detector's operating "
+        "point.",
         "pr-unknown",
         curves.unknown_precision_recall(models),
         _Axes("recall of unknown objects", "precision of unknown boxes"),
@@ -91,8 +93,8 @@ def _by_ratio(models: Sequence[Model]) -> Figure:
     return _lines(
         "precision-wilderness",
         "Precision as the world gets wilder",
-        "Precision of known boxes at the best F1, wild images counted more often than the data "
-        "hold them.",
+        "Precision of known boxes at the operating point, wild images counted more often than the "
+        "data hold them.",
         "ratio",
         curves.precision_by_ratio(models),
         _Axes(
@@ -322,7 +324,8 @@ def _by_model(names: Sequence[str]) -> tuple[Any, Any]:
 
     colours = [COLOURS[at % len(COLOURS)] for at in range(len(names))]
     dashes = [DASHES[at % len(DASHES)] for at in range(len(names))]
-    legend = alt.Legend(title=None, orient="bottom", columns=2) if len(names) > 1 else None
+    columns = 2 if max(map(len, names)) <= LONGEST_IN_TWO_COLUMNS else 1
+    legend = alt.Legend(title=None, orient="bottom", columns=columns) if len(names) > 1 else None
     return (
         alt.Color("model:N", scale=alt.Scale(domain=list(names), range=colours), legend=legend),
         alt.StrokeDash("model:N", scale=alt.Scale(domain=list(names), range=dashes), legend=legend),

@@ -22,12 +22,13 @@ from openset.evaluation.run import Run
 from openset.findings import refuse
 from openset.report.gallery import Item
 from openset.report.model import Model
+from openset.report.names import short
 
 SIDE = 224  # longest side of a crop, in pixels
 QUALITY = 80
 MARGIN = 1.9  # side of the region relative to the box
 LEAST = 72.0  # least side of the region, in pixels of the image
-MOST_BOXES = 12
+MOST_BOXES = 8  # of one detector in a crop, the best scored
 DEEPEST = 8  # folders of a file name that are looked at
 MOST_PIXELS = 1 << 28  # a larger image is taken for a decompression bomb
 
@@ -63,13 +64,8 @@ class Scenes:
 
     @cached_property
     def _said(self) -> list[Boxes]:
-        """Per detector, its boxes at its operating point."""
-        found = []
-        for model in self.models:
-            rows = np.flatnonzero(model.called.known | model.called.unknown)
-            boxes = Boxes.of(model.matches.image[rows])
-            found.append(Boxes(boxes.image, rows[boxes.order]))
-        return found
+        """Per detector, its boxes, whatever their score: the page knows where the sliders stand."""
+        return [Boxes.of(model.matches.image) for model in self.models]
 
     def image_of(self, item: Item) -> int:
         """The image of an item."""
@@ -101,36 +97,50 @@ class Scenes:
     def boxes(self, item: Item) -> list[list[Any]]:
         """Boxes in an item's region.
 
-        Each is who (-1 for the truth, else the detector), x, y, w, h, text, role, and whether it is
-        what the item is about.
+        Those of the truth are -1, x, y, w, h, label, role; those of a detector its place, x, y, w,
+        h, class, score, and the rungs of both (`openset.report.sliders`), so that the page draws
+        what is said where its sliders stand. Both end with whether the item is about the box.
         """
-        region, image = self.region(item), self.image_of(item)
-        truth = self._by_image.on(image).tolist()
-        found = [[*self._object(row), row == item.object] for row in truth]
-        found = [box for box in found if _meets(box, region)]
-        for at, said in enumerate(self._said):
-            rows = said.on(image)
-            rows = rows[np.argsort(-self.models[at].matches.score[rows], kind="stable")].tolist()
+        truth = self._by_image.on(self.image_of(item))
+        truth = truth[_meet(self.objects.box[truth], self.region(item))]
+        found = [[*self._object(row), row == item.object] for row in truth.tolist()]
+        for at in range(len(self.models)):
             mine = item.box if at == item.model else -1
-            inside = [[*self._detection(at, row), row == mine] for row in rows]
-            inside = [box for box in inside if _meets(box, region)]
-            found += [b for n, b in enumerate(inside) if n < MOST_BOXES or b[-1]]
+            shown, _ = self._near(at, item)
+            found += [[*self._detection(at, row), row == mine] for row in shown.tolist()]
         return found
+
+    def cut(self, item: Item) -> list[int]:
+        """Per detector, how many rungs of score the best box has that `boxes` leaves out."""
+        left = [self._near(at, item)[1] for at in range(len(self.models))]
+        best = [m.matches.score[rows[:1]] for m, rows in zip(self.models, left, strict=True)]
+        ladder = self.models[0].sliders.score
+        return [int(np.searchsorted(ladder, score, side="right").sum()) for score in best]
+
+    def _near(self, at: int, item: Item) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """A detector's boxes in an item's region, best first: those shown, and those left out."""
+        matches = self.models[at].matches
+        rows = self._said[at].on(self.image_of(item))
+        boxes = self.models[at].detections.box[matches.row[rows]]
+        rows = rows[_meet(boxes, self.region(item))]
+        rows = rows[np.argsort(-matches.score[rows], kind="stable")]
+        shown = np.arange(len(rows)) < MOST_BOXES
+        if at == item.model:
+            shown |= rows == item.box
+        return rows[shown], rows[~shown]
 
     def _object(self, row: int) -> list[Any]:
         matches = self.models[0].matches
         unknown = matches.objects.klass[row] == matches.n_known
         role = "ignored" if matches.objects.ignored[row] else "unknown" if unknown else "known"
-        label = matches.labels[matches.objects.label[row]]
+        label = short(matches.labels[matches.objects.label[row]], 40)
         return [-1, *_rounded(matches.objects.box[row]), label, role]
 
     def _detection(self, at: int, row: int) -> list[Any]:
         model = self.models[at]
-        unknown = bool(model.called.unknown[row])
-        name = "unknown" if unknown else model.classes[model.matches.klass[row]]
-        text = f"{name} {model.matches.score[row]:.2f}"
-        box = model.detections.box[model.matches.row[row]]
-        return [at, *_rounded(box), text, "unknown" if unknown else "known"]
+        box = _rounded(model.detections.box[model.matches.row[row]])
+        score = round(float(model.matches.score[row]), 2)
+        return [at, *box, int(model.matches.klass[row]), score, *(int(r[row]) for r in model.rungs)]
 
 
 def _span(middle: float, side: float, length: float) -> tuple[float, float]:
@@ -145,10 +155,11 @@ def _rounded(box: NDArray[np.float64]) -> list[float]:
     return [round(float(value), 1) for value in np.nan_to_num(box)]
 
 
-def _meets(box: list[Any], region: Region) -> bool:
-    x, y, w, h = box[1:5]
+def _meet(boxes: NDArray[np.float64], region: Region) -> NDArray[np.bool_]:
+    x, y, w, h = np.nan_to_num(boxes).T
     left, top, width, height = region
-    return bool(x < left + width and x + w > left and y < top + height and y + h > top)
+    inside = (x < left + width) & (x + w > left) & (y < top + height) & (y + h > top)
+    return np.asarray(inside)
 
 
 class Pixels:

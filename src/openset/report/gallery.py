@@ -1,8 +1,8 @@
 """Gallery: which objects and boxes to show, by what went wrong with them.
 
-Everything at the operating points of the detectors. Within a kind the most instructive come first:
-boxes by falling score, missed objects by falling size, and every pair of labels and every image has
-its turn before one has a second.
+Everything at the operating points of the detectors. Within a kind every pair of a label and what it
+is called has its turn before one has a second, the most frequent pair first; and of a pair the most
+instructive: boxes by falling score, missed objects by falling size, each of another image.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.report.absorption import called_as
 from openset.report.flow import MISSED, NOTHING, RIGHT, UNKNOWN
 from openset.report.model import Model
 
@@ -105,7 +106,8 @@ def _duplicate(model: Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def _unknown_found(model: Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     target = model.targets.unknown
-    return _on(model, model.called.unknown & _is_unknown(model, target), target)
+    only = np.append((model.fates == UNKNOWN), [False, False])[target]
+    return _on(model, model.called.unknown & only & _is_unknown(model, target), target)
 
 
 KINDS = (
@@ -119,7 +121,7 @@ KINDS = (
     Kind(
         "missed-unknown",
         "Unknown missed",
-        "An unknown object without any box, the largest first.",
+        "An unknown object without any box, of each label the largest first.",
         2,
         _missed_unknown,
     ),
@@ -127,14 +129,14 @@ KINDS = (
         "known-on-nothing",
         "Known on nothing",
         f"A confident known name where nothing is labelled: {MAYBE}.",
-        2,
+        1.5,
         _known_on_nothing,
     ),
     Kind(
         "unknown-on-nothing",
         "Unknown on nothing",
         f"Called unknown where nothing is labelled: {MAYBE}.",
-        1.5,
+        1,
         _unknown_on_nothing,
     ),
     Kind(
@@ -155,8 +157,8 @@ KINDS = (
     Kind(
         "unknown-found",
         "Unknown found",
-        "An unknown object that is called unknown, for balance.",
-        1,
+        "An unknown object that is only called unknown, for balance.",
+        2,
         _unknown_found,
     ),
 )
@@ -185,20 +187,30 @@ def _of(model: Model, limit: int) -> list[Item]:
 
 
 def _turns(model: Model, kind: Kind, limit: int) -> Iterator[Item]:
-    """The things of one kind, every pair of labels and every image in its turn."""
+    """The things of one kind, every pair of labels in its turn, and of a pair every image."""
     boxes, objects = kind.find(model)
     matches = model.matches
     label = np.append(matches.objects.label, -1)[np.maximum(objects, -1)]
-    klass = np.where(boxes >= 0, np.append(matches.klass, -1)[boxes], -1)
+    called = np.where(model.called.unknown, matches.n_known, matches.klass)
+    name = np.where(boxes >= 0, np.append(called, -1)[boxes], -1)
     image = np.where(
         boxes >= 0,
         np.append(matches.image, -1)[boxes],
         np.append(matches.objects.image, -1)[objects],
     )
-    round_ = np.maximum(_again(label.astype(np.int64) * 4096 + klass), _again(image))
-    order = np.argsort(round_, kind="stable")[:limit]
-    for at in order.tolist():
+    order = np.lexsort((_again(image), _outdone(model, boxes, objects)))
+    pair = (label.astype(np.int64) * (matches.n_known + 2) + name)[order]
+    _, which, size = np.unique(pair, return_inverse=True, return_counts=True)
+    order = order[np.lexsort((-size[which], _again(pair)))]
+    for at in order[:limit].tolist():
         yield Item(model.index, kind.name, int(boxes[at]), int(objects[at]))
+
+
+def _outdone(model: Model, boxes: NDArray[np.intp], objects: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Boxes with a known name whose object goes by another one, that of a better-scored box."""
+    name = np.append(called_as(model), -1)[np.maximum(objects, -1)]
+    klass = np.append(np.where(model.called.known, model.matches.klass, -1), -1)[boxes]
+    return np.asarray((name >= 0) & (klass >= 0) & (name != klass))
 
 
 def _again(key: NDArray[np.integer]) -> NDArray[np.int64]:

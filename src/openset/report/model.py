@@ -61,7 +61,7 @@ class Model:
         if self.place is not None:
             return self.place
         first = self.presets[0]
-        return first.i or 0, self.sliders.rest if first.j is None else first.j
+        return first.i, first.j
 
     @property
     def score(self) -> float:

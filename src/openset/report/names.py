@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from unicodedata import bidirectional
 
 LONGEST = 120
+FIRST_STRONG, POP = "\u2068", "\u2069"  # Unicode's isolates
 
 
 def short(name: object, longest: int = LONGEST) -> str:
@@ -18,6 +20,17 @@ def short(name: object, longest: int = LONGEST) -> str:
         return text
     half = (longest - 1) // 2
     return f"{text[:half]}…{text[-half:]}"
+
+
+def isolated(name: str) -> str:
+    """A name that may stand in a sentence of the other direction without moving its numbers.
+
+    >>> isolated("cat"), len(isolated("\u05d7\u05ea\u05d5\u05dc"))
+    ('cat', 6)
+    """
+    if not any(bidirectional(letter) in ("R", "AL") for letter in name):
+        return name
+    return f"{FIRST_STRONG}{name}{POP}"
 
 
 def distinct(names: Iterable[str], longest: int) -> list[str]:

@@ -151,7 +151,7 @@ def _context(
         "headline": _headline(models[0]),
         "names": names,
         "models": models,
-        "verdict": verdict(models, tables, comparisons(models), [f for _, f in found]),
+        "verdict": verdict(models, tables, comparisons(models), found),
         "board": scoreboard(models),
         "resamples": origin.resamples,
         "iou": f"{run.protocol.iou[0]:g}",
@@ -197,7 +197,7 @@ def _headline(model: Model) -> str:
 
 
 def _gallery_note(count: int, pixels: Pixels | None) -> str:
-    picked = f"{count} examples, picked at the detectors' best F1"
+    picked = f"{count} examples, picked at the detectors' operating points"
     if pixels is None:
         return f"{picked}, drawn without pixels: give the images to see them."
     if pixels.missing == count:

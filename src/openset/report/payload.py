@@ -21,7 +21,7 @@ from openset.report.breakdown import Stratum
 from openset.report.charts import Figure
 from openset.report.crops import Pixels, Scenes
 from openset.report.curves import roc
-from openset.report.flow import MISSED, UNKNOWN
+from openset.report.flow import MISSED, RIGHT, UNKNOWN
 from openset.report.gallery import DISAGREE, KINDS, Item
 from openset.report.model import Model
 from openset.report.names import short
@@ -74,7 +74,10 @@ def _model(model: Model) -> dict[str, Any]:
         "rest": table.rest,
         "saysUnknown": table.says_unknown,
         "start": list(model.position),
-        "presets": [{"name": p.name, "title": p.title, "i": p.i, "j": p.j} for p in model.presets],
+        "presets": [
+            {"name": p.name, "title": p.title, "i": p.i, "j": p.j, "ownRatio": p.own_ratio}
+            for p in model.presets
+        ],
         "right": _claims(table.right),
         "wrong": _claims(table.wrong),
         "wrongClass": _bytes(table.wrong.klass.astype("<u2")),
@@ -128,13 +131,19 @@ def gallery_payload(
     return {"kinds": kinds, "items": [_item(item, scenes, names, pixels) for item in items]}
 
 
+FATES = {"missed-unknown": MISSED, "known-as-unknown": UNKNOWN, "unknown-found": UNKNOWN}
+
+
 def _fate(item: Item, matches: Matches) -> dict[str, int]:
-    """The object an item is about, where the item stands or falls with what becomes of it."""
-    fate = {"missed-unknown": MISSED, "known-as-unknown": UNKNOWN}.get(item.kind)
-    if fate is None:
-        return {}
-    before = np.count_nonzero(~matches.objects.ignored[: item.object])
-    return {"fate": fate, "object": int(before)}
+    """The object an item is about, where the item stands or falls with what becomes of it.
+
+    With detectors that disagree, also the one that the object must not fare as well with.
+    """
+    place = {"object": int(np.count_nonzero(~matches.objects.ignored[: item.object]))}
+    if item.kind == DISAGREE:
+        unknown = matches.objects.klass[item.object] == matches.n_known
+        return place | {"fate": UNKNOWN if unknown else RIGHT, "unlike": 1 - item.model}
+    return place | {"fate": FATES[item.kind]} if item.kind in FATES else {}
 
 
 def _item(
@@ -147,11 +156,12 @@ def _item(
         "kind": item.kind,
         "image": short(names[image]),
         "region": [round(value, 1) for value in region],
-        "anchor": [round(float(value), 1) for value in np.nan_to_num(scenes.anchor(item))],
-        "boxes": [[*box[:5], short(box[5], 40), box[6], int(box[7])] for box in scenes.boxes(item)],
+        "boxes": [[*box[:-1], int(box[-1])] for box in scenes.boxes(item)],
         "label": "",
         "called": "",
     }
+    if any(cut := scenes.cut(item)):
+        found["cut"] = cut
     if item.object >= 0:
         found["label"] = short(matches.labels[matches.objects.label[item.object]])
         found |= _fate(item, matches)

@@ -4,11 +4,15 @@ The best F1 is that of the known classes. Where boxes are labelled unknown and o
 all of them, it is the mean of that F1 and of the unknown's: the score that is best for known
 classes alone may drop every box that is called unknown.
 
+A preset is a position of both sliders at once, and true there: what it says of one depends on the
+other. All but the second also depend on the wilderness ratio, and are those of the data's.
+
 All are chosen on the data that they are shown on, which flatters every detector alike.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,12 +25,13 @@ TPR = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A named position of the sliders; None leaves a slider where it is."""
+    """A named position of the sliders, and whether it holds at the data's wilderness ratio only."""
 
     name: str
     title: str
-    i: int | None
-    j: int | None
+    i: int
+    j: int
+    own_ratio: bool = True
 
 
 def presets(table: Sliders) -> tuple[Preset, ...]:
@@ -35,12 +40,13 @@ def presets(table: Sliders) -> tuple[Preset, ...]:
     shared = not table.by_score and table.labels_unknown
     best = int(np.argmax([_known_f1(f) + shared * _unknown_f1(f) for f in flows]))
     start = best_second(table, best)
-    found = [Preset("max-f1", "max F1", best, start)]
+    found = [Preset("max-f1", "operating point", best, start)]
     if not table.by_score:
-        found.append(Preset("tpr-95", "95 % of knowns stay known", None, _keeping(table, best)))
-    calm = [i for i, f in enumerate(flows) if f.false_alarms is not None and f.false_alarms <= 1]
-    if calm:
-        found.append(Preset("one-alarm", "1 false alarm / image", calm[0], None))
+        kept = _keeping(table, best)
+        found.append(Preset("tpr-95", "95 % of knowns stay known", best, kept, own_ratio=False))
+    calm = _calm(table, start)
+    if calm < len(table.score):
+        found.append(Preset("one-alarm", "1 false alarm / image", calm, start))
     return tuple(found)
 
 
@@ -71,12 +77,19 @@ def _f1(precision: float | None, recall: float | None) -> float:
 
 def _keeping(table: Sliders, i: int) -> int:
     """The lowest second position at which 95 % of the known objects found at `i` stay right."""
-    found = table.count(i, table.rest).known_right
-    low, high = 0, table.rest
-    while low < high:  # the number that stays right grows with the position
-        middle = (low + high) // 2
-        if table.count(i, middle).known_right >= TPR * found:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    least = TPR * table.count(i, table.rest).known_right
+
+    def keeps(j: int) -> bool:  # the number that stays right grows with the position
+        return table.count(i, j).known_right >= least
+
+    return bisect_left(range(table.rest), True, key=keeps)
+
+
+def _calm(table: Sliders, j: int) -> int:
+    """The lowest score position with one false alarm per image at most; past the end if none."""
+
+    def calm(i: int) -> bool:  # a box that goes takes at most one right object along
+        alarms = table.count(i, j).false_alarms
+        return alarms is not None and alarms <= 1
+
+    return bisect_left(range(len(table.score)), True, key=calm)

@@ -57,7 +57,7 @@ def _slice_figure(stratum: str, slices: Sequence[Slice]) -> Figure:
         models = list(dict.fromkeys(piece.model for piece in slices))
         facets["row"] = alt.Row("model:N", title=None, sort=models)
     name = "slices-" + "".join(c if c.isalnum() else "-" for c in stratum.lower())[:40]
-    note = "Share of objects at each detector's best F1; hover for counts."
+    note = "Share of objects at each detector's operating point; hover for counts."
     return Figure(name, f"By {stratum}", note, "", chart.facet(**facets).to_dict(validate=False))
 
 

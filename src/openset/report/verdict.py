@@ -14,8 +14,8 @@ from openset.findings import Finding, Level
 from openset.metrics import table
 from openset.report.absorption import Absorption
 from openset.report.flow import Flow
-from openset.report.model import Model
-from openset.report.names import short
+from openset.report.model import LONGEST_NAME, Model
+from openset.report.names import isolated, short
 
 NOTABLE = 0.05  # share of unknown objects, or loss of precision, that is pointed out
 _COMPARED = ("nose", "unknown_recall", "ap_known", "ap_unknown", "wilderness_impact", "auroc")
@@ -34,9 +34,9 @@ def verdict(
     models: Sequence[Model],
     absorptions: Sequence[Absorption],
     against: Sequence[Comparison | None],
-    findings: Sequence[Finding],
+    findings: Sequence[tuple[str, Finding]],
 ) -> tuple[Sentence, ...]:
-    """What to know, most important first."""
+    """What to know, most important first; findings come with what they are about."""
     said: list[Sentence] = []
     for model, table_ in zip(models, absorptions, strict=True):
         said += [*_unknowns(model, table_), *(_wilderness(model) if len(models) < 3 else ())]
@@ -50,8 +50,8 @@ def _unknowns(model: Model, absorbed: Absorption) -> Iterator[Sentence]:
     flow = model.flow
     if not flow.unknown:
         yield Sentence(
-            f"There is no unknown object in the ground truth, so {model.title} was not put to the "
-            "question.",
+            f"There is no unknown object in the ground truth, so {isolated(model.title)} was not "
+            "put to the question.",
             "health",
             "bad",
         )
@@ -64,8 +64,8 @@ def _unknowns(model: Model, absorbed: Absorption) -> Iterator[Sentence]:
     else:
         rest = " and is silent about the others; it never says “unknown”"
     yield Sentence(
-        f"At its best F1 ({_thresholds(model)}) {model.title} gives {wrong} of the unknown "
-        f"objects a known name{_mostly(absorbed)}{rest}.",
+        f"At its operating point ({_thresholds(model)}) {isolated(model.title)} gives {wrong} of "
+        f"the unknown objects a known name{_mostly(absorbed)}{rest}.",
         "absorption",
         "bad" if flow.unknown_wrong > NOTABLE * flow.unknown else "plain",
     )
@@ -77,6 +77,8 @@ def _thresholds(model: Model) -> str:
     score = f"score ≥ {model.score:.3g}"
     if not packed.says_unknown or model.position[1] == packed.rest:
         return score
+    if not packed.by_score and model.position[1] == 0:
+        return f"{score}, unknown: all"
     what = "score ≥" if packed.by_score else "unknownness >"
     return f"{score}, unknown: {what} {model.second:.3g}"
 
@@ -86,7 +88,8 @@ def _mostly(absorbed: Absorption) -> str:
         return ""
     known = sum(sum(row.counts[:-2]) for row in absorbed.rows)
     first = sum(row.counts[0] for row in absorbed.rows)
-    return f" (most often “{short(absorbed.classes[0], 40)}”, {share(first, known)} of those)"
+    name = isolated(short(absorbed.classes[0], 40))
+    return f" (most often “{name}”, {share(first, known)} of those)"
 
 
 def _wilderness(model: Model) -> Iterator[Sentence]:
@@ -99,9 +102,9 @@ def _wilderness(model: Model) -> Iterator[Sentence]:
     if closed is None or all_ is None:
         return
     yield Sentence(
-        f"The known classes of {model.title} have a precision of {percent(closed)} on images that "
-        f"hold known objects, and of {percent(all_)} with the {grouped(table_.wild_images)} wild "
-        f"images that hold none{_at_parity(model)}.",
+        f"The known classes of {isolated(model.title)} have a precision of {percent(closed)} on "
+        f"images that hold known objects, and of {percent(all_)} with the "
+        f"{grouped(table_.wild_images)} wild images that hold none{_at_parity(model)}.",
         "flow",
         "bad" if closed - all_ > NOTABLE else "plain",
     )
@@ -119,6 +122,8 @@ def _at_parity(model: Model) -> str:
 
 
 def _difference(first: Model, second: Model, comparison: Comparison) -> Iterator[Sentence]:
+    if not any(difference.interval for difference in comparison.differences.values()):
+        return  # without intervals nothing can be said
     better: list[str] = []
     worse: list[str] = []
     for name in _COMPARED:
@@ -133,11 +138,12 @@ def _difference(first: Model, second: Model, comparison: Comparison) -> Iterator
         parts = [f"better in {listed(better)}"] if better else []
         parts += [f"worse in {listed(worse)}"] if worse else []
         text = (
-            f"{second.title} is {', but '.join(parts)} than {first.title} (95 % paired intervals)."
+            f"{isolated(second.title)} is {', but '.join(parts)} than {isolated(first.title)} "
+            "(95\u00a0% paired intervals)."
         )
     else:
-        text = f"{second.title} and {first.title} do not differ beyond what the choice of images "
-        text += "explains, or there are no intervals to say so."
+        text = f"{isolated(second.title)} and {isolated(first.title)} do not differ beyond what "
+        text += "the choice of images explains."
     yield Sentence(text, "comparison")
 
 
@@ -146,20 +152,21 @@ def _leaks(models: Sequence[Model]) -> Iterator[Sentence]:
     for model in models:
         ledger = model.evaluation.provenance.ledger
         if "LEAK: " in ledger:
-            text = f"The numbers of {model.title} are too good: {short(ledger, 300)}."
+            text = f"The numbers of {isolated(model.title)} are too good: {short(ledger, 300)}."
             yield Sentence(text, "provenance", "bad")
 
 
-def _worst(findings: Sequence[Finding]) -> Iterator[Sentence]:
+def _worst(findings: Sequence[tuple[str, Finding]]) -> Iterator[Sentence]:
     """The most serious finding, and how many more there are."""
-    serious = [finding for finding in findings if finding.level is not Level.NOTE]
+    serious = [pair for pair in findings if pair[1].level is not Level.NOTE]
     if serious:
         rank = {Level.ERROR: 0, Level.WARNING: 1, Level.NOTE: 2}
-        worst = min(serious, key=lambda finding: (rank[finding.level], -finding.count))
+        about, worst = min(serious, key=lambda pair: (rank[pair[1].level], -pair[1].count))
         others = len(serious) - 1
         more = f"; {others} more finding{'s' if others > 1 else ''} below" if others else ""
         why = f" (likely cause: {short(worst.cause, 200)})" if worst.cause else ""
-        text = f"Mind the data: {worst.code}, {short(worst.message, 300)}{why}{more}."
+        where = f"Mind the data of {isolated(short(about, LONGEST_NAME))}"
+        text = f"{where}: {worst.code}, {short(worst.message, 300)}{why}{more}."
         yield Sentence(text, "health", "bad")
 
 

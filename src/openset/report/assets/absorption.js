@@ -44,16 +44,17 @@ function drawAbsorption(box) {
   const columns = [
     ...table.shown.map(({ name, at: place }) => ({ title: name, called: name, of: (row) => row.cells[place] })),
     ...(table.rest.length
-      ? [{ title: `${table.rest.length} others`, called: "", of: (row) => table.rest.reduce((n, one) => n + row.cells[one.at], 0) }]
+      ? [{ title: `${table.rest.length} others`, called: table.rest.map((one) => one.name).join("\n"), of: (row) => table.rest.reduce((n, one) => n + row.cells[one.at], 0) }]
       : []),
     { title: "only unknown", kind: "unknown-found", style: "sep good", of: (row) => row.cells[known] },
     { title: "missed", kind: "missed-unknown", style: "lost", of: (row) => row.cells[known + 1] },
   ];
   const rows = table.rows.slice(0, full ? MOST_ROWS : FIRST_ROWS);
+  const examples = [...occurring()];
   $("[data-where]", box).textContent = thresholds(model, i, j);
   $("table", box).replaceChildren(
     make("thead", {}, make("tr", {}, head("unknown label"), head("objects", "total"), ...columns.map(tilted))),
-    make("tbody", {}, ...rows.map((row) => line(row, columns, at))),
+    make("tbody", {}, ...rows.map((row) => line(row, columns, at, examples))),
   );
   const more = $("[data-more]", box);
   more.hidden = full || table.rows.length <= FIRST_ROWS;
@@ -70,26 +71,29 @@ function tilted({ title, style }) {
   return make("th", { scope: "col", class: `tilt${separate}`, title }, make("span", {}, cut(title, 18)));
 }
 
-function line(row, columns, model) {
+function line(row, columns, model, examples) {
   const cells = columns.map((column) => {
     const n = column.of(row);
     const heat = n ? 1 + Math.min(4, Math.floor((5 * n) / row.total)) : 0;
     const cell = make("td", { class: column.style, "data-heat": heat });
-    cell.append(n ? cellButton(row, column, n, model) : make("span", { class: "zero" }, "·"));
+    cell.append(n ? cellNumber(row, column, n, model, examples) : make("span", { class: "zero" }, "·"));
     return cell;
   });
   const name = make("th", { scope: "row", title: row.label }, cut(row.label, 24));
   return make("tr", {}, name, make("td", { class: "total" }, String(row.total)), ...cells);
 }
 
-function cellButton(row, column, n, model) {
+/** A number, which leads to its examples where the gallery has some. */
+function cellNumber(row, { title, called = "", kind = "unknown-as-known" }, n, model, examples) {
+  const wanted = { kind, called, label: row.label, at: model };
+  if (!examples.some((item) => fits(item, wanted))) return make("span", { class: "plain" }, String(n));
   const attributes = {
     type: "button",
     "data-cell-model": model,
     "data-cell-label": row.label,
-    "data-cell-kind": column.kind ?? "unknown-as-known",
-    "data-cell-called": column.called ?? "",
-    "aria-label": `${n} of ${row.total} ${cut(row.label, 40)}: ${column.called === "" ? "other known classes" : column.title}`,
+    "data-cell-kind": kind,
+    "data-cell-called": called,
+    "aria-label": `${n} of ${row.total} ${cut(row.label, 40)}: ${title}`,
   };
   return make("button", attributes, String(n));
 }

@@ -1,6 +1,7 @@
 // Charts: Vega-Lite charts in the colours of the page, whose cursors follow the sliders.
 
 const views = new Map();
+const LIGHT = document.styleSheets[0].cssRules[0].style; // the sheet begins with the light theme
 const PAPER_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"];
 
 function startCharts() {
@@ -38,15 +39,21 @@ function drawAll() {
 
 async function drawChart(box) {
   const name = box.dataset.figure;
-  const wide = { ...inColours(withHandles(DATA.figures[name].spec)), width: "container", height: 230, autosize: { type: "fit", contains: "padding" } };
-  const options = { actions: false, renderer: "svg", ast: true, config: chartConfig(), tooltip: { theme: "openset" } };
+  const theme = getComputedStyle(document.documentElement);
   try {
-    const { view } = await vegaEmbed(box, wide, options);
+    const { view } = await embed(box, withHandles(DATA.figures[name].spec), "container", theme, "transparent");
     views.set(name, view);
     moveCursor(name, view);
   } catch (error) {
     box.textContent = `This chart could not be drawn: ${error.message}`;
   }
+}
+
+/** Draw a specification into a box, in the colours of a theme. */
+function embed(box, spec, width, theme, background) {
+  const sized = { ...inColours(spec, theme), width, height: 260, autosize: { type: "fit", contains: "padding" } };
+  const config = { ...chartConfig(theme), background };
+  return vegaEmbed(box, sized, { actions: false, renderer: "svg", ast: true, config, tooltip: { theme: "openset" } });
 }
 
 /** The specification with invisible points on its lines, which are easier to hit than a line. */
@@ -56,20 +63,16 @@ function withHandles(spec) {
   return { ...spec, layer: [lines, { ...lines, mark: { type: "point", opacity: 0, size: 90 }, encoding }, ...others] };
 }
 
-/** The specification with the detectors' colours of the page, which is dark or light. */
-function inColours(spec) {
-  const style = getComputedStyle(document.documentElement);
-  const own = PAPER_COLOURS.map((_, at) => style.getPropertyValue(`--m${at}`).trim());
+/** The specification with the detectors' colours of a theme, dark or light. */
+function inColours(spec, theme) {
+  const own = PAPER_COLOURS.map((_, at) => theme.getPropertyValue(`--m${at}`).trim());
   const swap = (value) => (PAPER_COLOURS.includes(value) ? own[PAPER_COLOURS.indexOf(value)] : value);
   return JSON.parse(JSON.stringify(spec), (key, value) => (typeof value === "string" ? swap(value) : value));
 }
 
-function chartConfig() {
-  const style = getComputedStyle(document.documentElement);
-  const [ink, soft, line] = ["--ink", "--soft", "--line"].map((name) => style.getPropertyValue(name).trim());
-  const font = style.getPropertyValue("--font").trim();
+function chartConfig(theme) {
+  const [ink, soft, line, font] = ["--ink", "--soft", "--line", "--font"].map((name) => theme.getPropertyValue(name).trim());
   return {
-    background: "transparent",
     font,
     view: { stroke: null },
     axis: {
@@ -87,11 +90,9 @@ function moveCursors() {
 }
 
 /** Put a chart's cursor where the sliders stand. */
-function moveCursor(name, view) {
+async function moveCursor(name, view) {
   const { cursor } = DATA.figures[name];
-  if (!cursor) return;
-  const points = CURSORS[cursor]();
-  view.data("cursor", points).runAsync();
+  if (cursor) await view.data("cursor", CURSORS[cursor]()).runAsync();
 }
 
 /** Every detector at the current slider positions. */
@@ -125,10 +126,13 @@ const CURSORS = {
   recall: () => [{ x: rates(currentFlow()).knownRecall ?? 0 }],
 };
 
+/** Save a chart as it is, but for paper: in light colours on white, also from a dark page. */
 async function saveChart(name) {
-  const view = views.get(name);
-  if (!view) return;
+  const width = $(`[data-figure="${name}"]`).clientWidth;
+  const { view } = await embed(make("div"), DATA.figures[name].spec, width, LIGHT, "white");
+  await moveCursor(name, view);
   const text = await view.toSVG();
+  view.finalize();
   const link = make("a", { href: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`, download: `${name}.svg` });
   link.click();
 }

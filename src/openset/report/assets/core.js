@@ -54,6 +54,7 @@ function over(part, whole) {
 const listeners = [];
 const state = new Map();
 let writing = 0;
+let lastHash = location.hash; // as we read or wrote it last
 
 /** Call back now and whenever one of the keys changes. */
 function watch(keys, callback) {
@@ -85,14 +86,18 @@ function number(key, fallback) {
   return Number.isFinite(value) ? value : fallback;
 }
 
-function write() {
+/** Keep the state in the URL, unless somebody has just changed that, which will be followed. */
+function write(how = "replaceState") {
   const keys = [...state.keys()].sort();
   const text = new URLSearchParams(keys.map((key) => [key, state.get(key)])).toString();
-  if (location.hash.slice(1) !== text) history.replaceState(null, "", `#${text}`);
+  if (location.hash !== lastHash || location.hash.slice(1) === text) return;
+  history[how](null, "", `#${text}`);
+  lastHash = location.hash;
 }
 
 /** Take the state from the URL; a bare word is a section or a term. */
 function readHash() {
+  lastHash = location.hash;
   const text = location.hash.slice(1);
   if (text && !text.includes("=")) return text;
   const found = new URLSearchParams(text);

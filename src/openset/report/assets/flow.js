@@ -1,6 +1,7 @@
 // Flow: the sliders, and the diagram of where objects go.
 
 const RATIO_STEP = 0.1;
+const RATIO_END = Math.max(50, Math.ceil(DATA.sliders.ratio / RATIO_STEP)); // in steps
 const FATES = ["right", "wrong", "unknown", "missed"];
 const FATE_TITLES = {
   right: "right class",
@@ -16,34 +17,52 @@ const SOURCE_TITLES = {
 };
 const GLYPHS = { right: "✓", wrong: "✕", unknown: "?", missed: "○" };
 
-/** Where the sliders stand: model, positions, ratio (null: the data's). */
+/** Where the sliders stand: detector, positions, ratio (null: the data's). */
 function position() {
   const at = Math.min(Math.max(Math.round(number("m", 0)), 0), MODELS.length - 1);
-  const model = MODELS[at];
-  const clamp = (value, levels) => Math.min(Math.max(Math.round(value), 0), levels.length - 1);
-  return {
-    at,
-    model,
-    i: clamp(number("s", model.start[0]), model.score),
-    j: clamp(number("u", model.start[1]), model.second),
-    ratio: state.has("r") ? Math.min(Math.max(number("r", 0), 0), 1000) : null,
-  };
+  const ratio = state.has("r") ? Math.min(Math.max(number("r", 0), 0), RATIO_END * RATIO_STEP) : null;
+  return { at, ...placeOf(at), ratio };
 }
 
-/** Where a detector stands: at the sliders if it is shown or they were moved, else at its best F1. */
+/**
+ * Where a detector stands: at its operating point, unless its sliders were moved. The ladder of scores
+ * is that of all detectors, so the least score is; each has a second ladder, and a second threshold,
+ * of its own.
+ */
 function placeOf(index) {
-  const { i, j, at } = position();
   const model = MODELS[index];
-  const si = state.has("s") || index === at ? i : model.start[0];
-  const sj = state.has("u") || index === at ? j : model.start[1];
-  return { model, i: Math.min(si, model.score.length - 1), j: Math.min(sj, model.second.length - 1) };
+  const [i, j] = model.start;
+  return { model, i: rung(get("s"), model.score, i), j: rung(seconds()[index], model.second, j) };
+}
+
+function rung(text, levels, start) {
+  const at = Math.round(Number.parseFloat(text));
+  return Number.isFinite(at) ? Math.min(Math.max(at, 0), levels.length - 1) : start;
+}
+
+/** The second positions that were chosen, by detector; empty where none was. */
+function seconds() {
+  return get("u").split(",");
+}
+
+/** The same with another one for the detector that is shown. */
+function withSecond(j) {
+  const all = seconds();
+  all[position().at] = j;
+  return all.join(",");
 }
 
 /** Thresholds in words; the second one only where it does something. */
 function thresholds(model, i, j) {
   const score = `score ≥ ${level(model.score[i])}`;
   if (!model.saysUnknown || j === model.rest) return score;
-  return `${score}, unknown: ${model.byScore ? "score ≥" : "unknownness >"} ${level(model.second[j])}`;
+  return `${score}, unknown: ${model.byScore ? "score " : j ? "unknownness " : ""}${secondLevel(model, j)}`;
+}
+
+/** The second threshold; the first of unknownness lies below all values. */
+function secondLevel(model, j) {
+  if (model.byScore) return `≥ ${level(model.second[j])}`;
+  return j ? `> ${level(model.second[j])}` : "all boxes";
 }
 
 /**
@@ -77,7 +96,8 @@ function currentFlow() {
 function startFlow() {
   $("[data-controls]").hidden = false;
   $("#score").addEventListener("input", (event) => set({ s: event.target.value }));
-  $("#second").addEventListener("input", (event) => set({ u: event.target.value }));
+  $("#second").addEventListener("input", (event) => set({ u: withSecond(event.target.value) }));
+  $("#ratio").max = RATIO_END;
   $("#ratio").addEventListener("input", (event) =>
     set({ r: (event.target.value * RATIO_STEP).toFixed(1) }),
   );
@@ -92,7 +112,7 @@ function startFlow() {
   });
 }
 
-/** Show another detector, at its own best position unless the sliders were moved. */
+/** Show another detector. */
 function chooseModel(at) {
   set({ m: at || null });
 }
@@ -123,8 +143,7 @@ function drawControls(at, model, i, j, ratio) {
   $("#second-box").hidden = !model.saysUnknown;
   $("#second-note").hidden = model.saysUnknown;
   const off = !model.byScore && j === model.rest;
-  const value = `${model.byScore ? "≥" : ">"} ${level(model.second[j])}`;
-  describe(second, $("#second-out"), off ? "off: as labelled" : value);
+  describe(second, $("#second-out"), off ? "off: as labelled" : secondLevel(model, j));
   const slider = $("#ratio");
   const own = DATA.sliders.ratio;
   slider.value = Math.round((ratio ?? own) / RATIO_STEP);
@@ -143,12 +162,13 @@ function level(value) {
   return Math.abs(value) >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
 }
 
+/** Presets are pressed where they are true: at both positions, and at the data's ratio if it matters. */
 function drawPresets(model, i, j, ratio) {
   const buttons = model.presets.map((preset) => {
-    const here = (preset.i === null || preset.i === i) && (preset.j === null || preset.j === j);
+    const here = preset.i === i && preset.j === j && (ratio === null || !preset.ownRatio);
     const button = make("button", { type: "button", "data-preset": preset.name, "aria-pressed": here });
     button.textContent = preset.title;
-    button.addEventListener("click", () => set({ s: preset.i ?? i, u: preset.j ?? j }));
+    button.addEventListener("click", () => choosePreset(preset, preset === model.presets[0]));
     return button;
   });
   if (DATA.sliders.ratio) {
@@ -161,6 +181,12 @@ function drawPresets(model, i, j, ratio) {
   const focused = document.activeElement?.dataset?.preset;
   box.replaceChildren(...buttons);
   if (focused) $(`[data-preset="${focused}"]`, box)?.focus();
+}
+
+/** Put the sliders at a preset; the operating point is that of every detector, each at its own. */
+function choosePreset({ i, j, ownRatio }, operatingPoint) {
+  const place = operatingPoint ? { s: null, u: null } : { s: i, u: withSecond(j) };
+  set(ownRatio ? { ...place, r: null } : place);
 }
 
 function drawTable(flow) {
@@ -227,10 +253,10 @@ function drawSankey(flow) {
   const narrow = width < 560;
   const frame = {
     width,
-    height: narrow ? 340 : 320,
+    height: narrow ? 390 : 350,
     left: narrow ? 86 : 132,
     right: width - (narrow ? 84 : 168),
-    gap: 26,
+    gap: narrow ? 42 : 34, // the height of a label: nodes may be as thin as nothing
     bar: narrow ? 7 : 10,
     narrow,
   };
@@ -264,7 +290,7 @@ function hatching() {
 
 function stackNodes(names, links, side, frame) {
   const total = links.reduce((sum, link) => sum + link.value, 0) || 1;
-  const room = frame.height - 16 - frame.gap * (FATES.length - 1); // one scale for both sides
+  const room = frame.height - frame.gap * FATES.length; // one scale for both sides
   const nodes = {};
   let y = 8;
   for (const name of names) {
@@ -306,7 +332,7 @@ function nodeLabels(names, nodes, frame, side) {
     const [title, glyph] = side === "left" ? [SOURCE_TITLES[name], ""] : [FATE_TITLES[name], GLYPHS[name]];
     const anchor = side === "left" ? "end" : "start";
     const tx = side === "left" ? x - 8 : x + frame.bar + 8;
-    const ty = Math.min(node.y + Math.max(node.height / 2 - 4, 4), frame.height - (frame.narrow ? 36 : 26));
+    const ty = node.y + Math.max(node.height / 2 - 4, 4);
     const style = frame.narrow ? "node-text narrow-text" : "node-text";
     const text = make("text", { x: tx, y: ty, "text-anchor": anchor, class: style });
     text.append(make("tspan", { x: tx, class: "node-count" }, `${glyph ? `${glyph} ` : ""}${count(node.value)}`));

@@ -47,7 +47,7 @@ function startGallery() {
   follow([$("#gallery")], redrawGallery, ["s", "u"]);
 }
 
-/** Draw the gallery again if other examples occur by now. */
+/** Draw the gallery again if the sliders stand elsewhere by now. */
 function redrawGallery() {
   if (occurring() !== drawnItems) drawGallery();
 }
@@ -61,20 +61,21 @@ function openCell(cell) {
 
 let here = { key: null, items: new Set() };
 
-/** The examples that occur where the sliders stand; they were picked at the detectors' best F1. */
+/** The examples that occur where the sliders stand; they were picked at the operating points. */
 function occurring() {
   const places = MODELS.map((_, at) => placeOf(at));
   const key = places.map(({ i, j }) => `${i} ${j}`).join();
   if (here.key !== key) {
     const fates = places.map(({ model, i, j }) => fatesAt(model, i, j));
-    const items = DATA.gallery.items.filter((item) => occurs(item, places[item.model], fates[item.model]));
+    const items = DATA.gallery.items.filter((item) => occurs(item, places[item.model], fates));
     here = { key, items: new Set(items) };
   }
   return here.items;
 }
 
-function occurs({ rungs, unknown, fate, object }, { i, j }, fates) {
-  if (fate !== undefined && fates[object] !== fate) return false;
+function occurs({ model, rungs, unknown, fate, object, unlike }, { i, j }, fates) {
+  if (fate !== undefined && fates[model][object] !== fate) return false;
+  if (unlike !== undefined && fates[unlike][object] === fate) return false;
   return !rungs || (rungs[0] > i && rungs[1] > j === unknown);
 }
 
@@ -83,7 +84,7 @@ function fits(item, { kind, label, called, every, at }) {
     (every || item.model === at) &&
     (!kind || item.kind === kind) &&
     (!label || item.label === label) &&
-    (!called || item.called === called)
+    (!called || called.split("\n").includes(item.called))
   );
 }
 
@@ -132,9 +133,9 @@ function drawOptions(where, value, all, named, wanted, key) {
   }
   const order = named ?? [...counts.keys()].sort().map((name) => [name, name]);
   const listed = order.filter(([name]) => counts.has(name) || name === value);
-  if (value && !listed.some(([name]) => name === value)) listed.push([value, value]);
+  if (value && !listed.some(([name]) => name === value)) listed.push([value, value.split("\n").join(", ")]);
   const options = [["", all], ...listed].map(([name, title]) => {
-    const n = name ? ` (${counts.get(name) ?? 0})` : "";
+    const n = name ? ` (${name.split("\n").reduce((sum, one) => sum + (counts.get(one) ?? 0), 0)})` : "";
     const option = make("option", { value: name }, `${title.length > 40 ? `${title.slice(0, 39)}…` : title}${n}`);
     option.selected = name === value;
     return option;
@@ -167,6 +168,19 @@ function captionParts(item) {
   return parts;
 }
 
+/** What a box says where the sliders stand; nothing if it is dropped or has no name there. */
+function words([who, , , , , name, score, s, u], { i, j }) {
+  if (who === -1) return { text: name, role: score };
+  if (s <= i) return null;
+  const called = u > j ? "unknown" : DATA.sliders.classes[name];
+  return called && { text: `${cut(called, 40)} ${score.toFixed(2)}`, role: u > j ? "unknown" : "known" };
+}
+
+/** Whether a detector has boxes there that would be drawn, were they not too many. */
+function leftOut(item, { model, i, j }) {
+  return (item.cut?.[MODELS.indexOf(model)] ?? 0) > (model.byScore ? Math.min(i, j) : i);
+}
+
 /** The crop, or an empty frame, with the boxes of the truth and of one detector. */
 function picture(item, model, labels = false) {
   const [x, y, w, h] = item.region;
@@ -175,16 +189,21 @@ function picture(item, model, labels = false) {
   else frame.classList.add("drawn");
   const svg = make("svg", { viewBox: `${x} ${y} ${w} ${h}`, preserveAspectRatio: "xMidYMid meet", "aria-hidden": "true" });
   const unit = Math.max(w, h) / (labels ? 520 : 190);
+  const place = placeOf(model);
   const drawn = item.boxes.filter((box) => box[0] === -1 || box[0] === model);
-  drawn.sort((a, b) => a[7] - b[7]); // what it is about goes on top
-  for (const box of drawn) svg.append(outline(box, unit, labels || (!item.crop && box[7])));
+  drawn.sort((a, b) => a.at(-1) - b.at(-1)); // what it is about goes on top
+  for (const box of drawn) {
+    const said = words(box, place);
+    if (said) svg.append(outline(box, said, unit, labels || (!item.crop && box.at(-1))));
+  }
   frame.append(svg);
   return frame;
 }
 
-function outline([who, x, y, w, h, text, role, focus], unit, labelled) {
+function outline(box, { text, role }, unit, labelled) {
+  const [who, x, y, w, h] = box;
   const truth = who === -1;
-  const group = make("g", { class: `box ${truth ? "truth" : "said"} ${role}${focus ? " focus" : ""}` });
+  const group = make("g", { class: `box ${truth ? "truth" : "said"} ${role}${box.at(-1) ? " focus" : ""}` });
   const line = (kind, width) =>
     make("rect", { x, y, width: w, height: h, class: kind, "stroke-width": (width * unit).toFixed(2) });
   group.append(line("halo", 4), line("line", truth ? 1.8 : 2.4));
@@ -211,14 +230,19 @@ function fillLightbox() {
   const item = DATA.gallery.items[current];
   if (!item) return;
   const model = position().at;
+  const place = placeOf(model);
+  const kind = KIND.get(item.kind)?.title;
+  const present = occurring().has(item);
   const facts = [
-    ["kind", KIND.get(item.kind)?.title],
+    ["kind", present ? kind : `${kind}: not where the sliders stand`],
     ["true label", item.label],
-    ["called", item.called],
+    ["called", present ? item.called : ""],
     ["score", item.score?.toFixed(3)],
     ["unknownness", item.unknownness],
     ["example of", MODELS[item.model].name],
     ["boxes shown", MODELS[model].name],
+    ["at", thresholds(place.model, place.i, place.j)],
+    ["not drawn", leftOut(item, place) ? "more boxes, of lower scores" : ""],
     ["image", item.image],
   ].filter(([, value]) => value !== undefined && value !== "");
   const list = make("dl", {}, ...facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, String(value)))));

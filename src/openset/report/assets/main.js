@@ -1,13 +1,39 @@
 // Main: start everything, keys, and moving about.
 
 /** Scroll to a section or a term, which opens if it is folded. */
-function go(name) {
+function show(name) {
   const target = document.getElementById(name);
-  if (!target) return;
-  if (target.tagName === "DETAILS") target.open = true;
+  if (!target) return null;
   target.closest("details")?.setAttribute("open", "");
   target.scrollIntoView();
   set({ at: name });
+  return target;
+}
+
+/** Go to a section or a term, with the focus, and leave the browser a way back. */
+function go(name) {
+  const target = show(name);
+  if (!target) return;
+  focusOn($(":scope > summary", target) ?? target);
+  write("pushState");
+}
+
+/** Focus what is no control, for as long as it has the focus. */
+function focusOn(target) {
+  if (target.tabIndex < 0) {
+    target.tabIndex = -1;
+    target.addEventListener("blur", () => target.removeAttribute("tabindex"), { once: true });
+  }
+  target.focus({ preventScroll: true });
+}
+
+/** Follow the URL, at the start and when it changes: thresholds, place, and the example enlarged. */
+function visit() {
+  const place = readHash();
+  if (place) show(place);
+  const item = Number.parseInt(get("item"), 10);
+  if (DATA.gallery.items[item]) enlarge(item);
+  else if ($("#lightbox").open) $("#lightbox").close();
 }
 
 function startLinks() {
@@ -22,23 +48,42 @@ function startLinks() {
   );
 }
 
+/** Where keys are text, or find an option. */
+const TYPING = "select, textarea, [contenteditable], input:not([type=range], [type=radio], [type=checkbox])";
+
 function startKeys() {
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const field = event.target.closest("input, select, textarea");
-    const open = $("#lightbox").open;
-    if (event.key === "m" && MODELS.length > 1 && !(field && field.type === "text")) nextModel();
-    else if (open && event.key === "ArrowRight") step(1);
-    else if (open && event.key === "ArrowLeft") step(-1);
-    else if (!open && !field && event.target.closest("#cards") && event.key === "ArrowRight") stepFocus(1);
-    else if (!open && !field && event.target.closest("#cards") && event.key === "ArrowLeft") stepFocus(-1);
+    if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    if (event.target.closest(TYPING)) return;
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (event.key === "m" && MODELS.length > 1) switchModel();
+    else if (by && $("#lightbox").open) step(by);
+    else if (by && event.target.closest("#cards")) stepFocus(by);
     else return;
     event.preventDefault();
   });
 }
 
-/** Mark the section that is being read in the navigation. */
+/** The next detector; cards are made anew, so the focus goes to the one in the same place. */
+function switchModel() {
+  const at = $$("#cards .card").indexOf(document.activeElement);
+  nextModel();
+  if (at < 0) return;
+  const cards = $$("#cards .card");
+  (cards[Math.min(at, cards.length - 1)] ?? $("#gallery-kind")).focus();
+}
+
+/** A closed lightbox gives the focus back, or to a card if the one before was made anew. */
+function startFocus() {
+  $("#lightbox").addEventListener("close", () => {
+    if (!document.activeElement?.matches("body, #lightbox, #lightbox *")) return;
+    ($(`#cards [data-at="${current}"]`) ?? $("#cards .card"))?.focus({ preventScroll: true });
+  });
+}
+
+/** Mark the section that is being read in the navigation, and bring the mark into sight. */
 function startSpy() {
+  const nav = $("header nav");
   const links = new Map($$("header nav a").map((link) => [link.getAttribute("href").slice(1), link]));
   const spy = new IntersectionObserver(
     (entries) => {
@@ -48,6 +93,8 @@ function startSpy() {
           if (name === target.id) link.setAttribute("aria-current", "true");
           else link.removeAttribute("aria-current");
         }
+        const link = links.get(target.id);
+        if (link) nav.scrollLeft = link.offsetLeft + link.offsetWidth / 2 - nav.offsetLeft - nav.clientWidth / 2;
       }
     },
     { rootMargin: "-20% 0px -70% 0px" },
@@ -74,14 +121,12 @@ function start() {
   startGallery();
   startLinks();
   startKeys();
+  startFocus();
   startSpy();
   startPrint();
-  const place = readHash();
   for (const [, callback] of listeners) callback();
-  if (place) go(place);
-  const item = Number.parseInt(get("item"), 10);
-  if (DATA.gallery.items[item]) enlarge(item);
-  addEventListener("hashchange", () => go(readHash()));
+  visit();
+  addEventListener("hashchange", visit);
   document.documentElement.dataset.ready = "true";
 }
 
