@@ -1,4 +1,4 @@
-"""Makes `builders` and `report_runs` importable; a browser for the tests of the page."""
+"""Makes `builders` and `report_runs` importable; a browser, and the page of what a file `made`."""
 
 from __future__ import annotations
 
@@ -23,3 +23,21 @@ def browser():
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def file(made, tmp_path_factory) -> Path:
+    """The page of the run that a file of tests calls `made`."""
+    from openset.report import write
+
+    return write(made, tmp_path_factory.mktemp("page") / "report.html")
+
+
+@pytest.fixture
+def opened(browser, file):
+    """That page, open until the test ends."""
+    from report_page import Page
+
+    page = Page(browser, file)
+    yield page
+    page.context.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,22 +38,10 @@ def made():
     return run(3, images=60)
 
 
-@pytest.fixture(scope="module")
-def file(made, tmp_path_factory) -> Path:
-    return write(made, tmp_path_factory.mktemp("page") / "report.html")
-
-
 def moved(models, i: int, j: int):
     """Detectors where the sliders put them: the second one moves the first detector only."""
     places = [(i, j), *((i, model.position[1]) for model in models[1:])]
     return tuple(replace(model, place=place) for model, place in zip(models, places, strict=True))
-
-
-@pytest.fixture
-def opened(browser, file):
-    page = Page(browser, file)
-    yield page
-    page.context.close()
 
 
 def test_it_asks_for_nothing_and_complains_of_nothing(opened, file):

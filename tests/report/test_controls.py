@@ -35,18 +35,6 @@ def made():
     return evaluate_all(truth, tables, known=builders.KNOWN, intervals=False)
 
 
-@pytest.fixture(scope="module")
-def file(made, tmp_path_factory) -> Path:
-    return write(made, tmp_path_factory.mktemp("page") / "report.html")
-
-
-@pytest.fixture
-def opened(browser, file):
-    page = Page(browser, file)
-    yield page
-    page.context.close()
-
-
 def _stands(page) -> tuple[int, int]:
     return int(page.page.input_value("#score")), int(page.page.input_value("#second"))
 

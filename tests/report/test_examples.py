@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,18 +23,6 @@ from openset.tables.annotations import Images
 @pytest.fixture(scope="module")
 def made():
     return run(3, images=60, intervals=False)
-
-
-@pytest.fixture(scope="module")
-def file(made, tmp_path_factory) -> Path:
-    return write(made, tmp_path_factory.mktemp("examples") / "report.html")
-
-
-@pytest.fixture
-def opened(browser, file):
-    page = Page(browser, file)
-    yield page
-    page.context.close()
 
 
 def _go(page: Page, **state) -> None:

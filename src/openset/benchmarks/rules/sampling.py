@@ -19,6 +19,7 @@ from openset.benchmarks.rules import image_rule
 from openset.benchmarks.rules.listed import among, not_in
 from openset.benchmarks.rules.presence import without
 from openset.findings import refuse
+from openset.metrics._wilderness import wild_wanted
 
 Count = Annotated[int, Meta(gt=0)]
 Share = Annotated[float, Meta(gt=0, le=1)]
@@ -53,8 +54,8 @@ def wilderness(pool: Pool, how: Wilderness) -> NDArray[np.intp]:
     """The images of an earlier split, and in a ratio to them images without any known object."""
     inside = among(pool, how.beside)
     wild = pool.narrowed(without(pool.narrowed(not_in(pool, how.beside)), "known"))
-    # The first int(ratio * n), as the wilderness curves of Dhamija et al. count them.
-    count = int(how.ratio * len(inside) + 1e-9)
+    # The first ones, as the wilderness curves of Dhamija et al. count them.
+    count = wild_wanted(how.ratio, len(inside))
     return np.concatenate([inside, first(wild.narrowed(shuffle(wild, how.name)), count)])
 
 
