@@ -70,4 +70,4 @@ $(DEV): $(CORE)
 clean:
 	rm -rf .venv .venv-peers build dist src/*.egg-info src/openset/kernels/_native.so
 
-include benchmarks/Makefile.inc
+include speed/Makefile.inc

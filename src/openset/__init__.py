@@ -9,6 +9,8 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from openset.version import __version__
+
 if TYPE_CHECKING:
     from openset.evaluation import Evaluation, Evaluator, compare, evaluate
     from openset.findings import Finding, InputError, OpenSetError, UsageError
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from openset.tables import Annotations, Detections, Role, Vocabulary
     from openset.tables.check import check
 
-__version__ = "0.1.0"
 
 # Once NumPy is imported, OpenBLAS's idle threads spin for a tenth of a second, on cores that our
 # readers need just then: let them sleep after 2^20 cycles instead. Without effect later on.

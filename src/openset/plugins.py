@@ -11,12 +11,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, TypeVar
 
-from openset.findings import OpenSetError, UsageError
+from openset.findings import OpenSetError, UsageError, refuse
 
 T = TypeVar("T")
 _ATTRIBUTE = "__openset__"
@@ -113,3 +114,11 @@ def lookup(table: Mapping[str, T], name: str, what: str) -> T:
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     known = f" Known: {', '.join(sorted(table))}" if len(table) <= _LISTED else ""
     raise UsageError(f"unknown {what} {name!r}.{hint}{known}")
+
+
+def check_installed(what: str, packages: Sequence[str]) -> None:
+    """Refuse what needs packages that are not there."""
+    absent = [package for package in packages if find_spec(package) is None]
+    if absent:
+        message = f"{what} needs {', '.join(absent)}"
+        raise refuse("OS601", message, count=len(absent), example=absent[0])

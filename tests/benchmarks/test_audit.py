@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PIL import Image
-from small import clean, held, write_coco
 
 from openset.benchmarks.auditing import audit, page, with_options
 from openset.benchmarks.building import build
@@ -17,6 +16,7 @@ from openset.benchmarks.bundle import of_files, of_folder, of_lists
 from openset.benchmarks.principles import principles
 from openset.benchmarks.taxonomy import Taxonomy
 from openset.findings import InputError, UsageError
+from scenes.benchmarks import clean, held, write_coco
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small import CLEAN, HELD, clean, held, ten, write_coco
 
 import openset
 from openset.benchmarks import building, load
@@ -17,6 +16,7 @@ from openset.benchmarks.pool import image_names
 from openset.benchmarks.writing import write_truth
 from openset.findings import InputError
 from openset.tables import Vocabulary
+from scenes.benchmarks import CLEAN, HELD, clean, held, ten, write_coco
 
 
 def names(path):

@@ -7,7 +7,6 @@ import json
 from itertools import chain, combinations
 
 import pytest
-from small import write_coco
 
 import openset
 from openset.benchmarks import files, load
@@ -18,6 +17,7 @@ from openset.benchmarks.pool import Universe, expanded, image_names
 from openset.benchmarks.roles import resolve, spelling
 from openset.findings import InputError
 from openset.tables import Vocabulary
+from scenes.benchmarks import write_coco
 
 VOC, COCO = Vocabulary.of("voc20").known, Vocabulary.of("coco80").known
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from small import CLEAN, clean
 
 from openset.benchmarks import files, load, table
 from openset.findings import InputError, UsageError
+from scenes.benchmarks import CLEAN, clean
 
 
 def test_a_definition_is_read(tmp_path):

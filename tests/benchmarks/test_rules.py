@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small import TEN, ten, write_coco
 
 from openset import read
 from openset.benchmarks.pool import Pool, Universe, image_names
@@ -14,6 +13,7 @@ from openset.benchmarks.rules import check_rule, class_set, rules, select
 from openset.benchmarks.taxonomy import Taxonomy
 from openset.findings import InputError, UsageError
 from openset.tables import Vocabulary
+from scenes.benchmarks import TEN, ten, write_coco
 
 
 @pytest.fixture

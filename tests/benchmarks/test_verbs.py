@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from small import clean, held, write_coco
+from scenes.benchmarks import clean, held, write_coco
 
 
 def test_build_audit_evaluate(openset, tmp_path):

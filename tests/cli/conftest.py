@@ -15,9 +15,6 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # for builders
-sys.path.insert(0, str(Path(__file__).parents[1] / "evaluation"))  # for test_bad_input
-
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 
 

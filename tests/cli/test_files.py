@@ -7,14 +7,11 @@ import os
 import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cli_scenes import write_scene
+from scenes.cli import write_scene
 
 EVALUATE = ("evaluate", "gt.json", "base.json", "--known", "dog,cat", "--no-intervals")
 SCORE = ("score", "energy.parquet", "--with", "energy", "-o")

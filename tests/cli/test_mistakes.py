@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
-from test_bad_input import KNOWN, ROWS, Row, files
 
 from openset.findings import Level
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cli_scenes import write_scene
+from scenes.bad_input import KNOWN, ROWS, Row, files
+from scenes.cli import write_scene
 
 # What a decoder says of broken bytes is its own business, and differs between the two readers.
 _DECODER = re.compile(r"(cannot read \S+:)(.|\n)*?(?=\n    (first|cause) )")
@@ -151,20 +148,26 @@ def test_a_wrong_command_in_json(name, mess, openset):
     assert done.json["error"]["message"] and done.err == ""
 
 
+def beside(name):
+    """A file of tests beside this one."""
+    spec = spec_from_file_location(f"beside_{name}", Path(__file__).with_name(f"{name}.py"))
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def test_every_snapshot_has_its_test():
     pytest.importorskip("torchvision")
-    import test_run_verb
-    import test_train
-    from test_verbs import COMPARE, EVALUATE
-
+    train, run = beside("test_train").MISTAKES, beside("test_run_verb").MISTAKES
+    verbs = beside("test_verbs")
     names = {f"mistakes/{slug(row)}" for row in ROWS} | {f"usage/{name}" for name in OTHER}
-    names |= {f"evaluate/{name}" for name in (*EVALUATE, "wide")}
-    names |= {f"compare/{name}" for name in COMPARE}
+    names |= {f"evaluate/{name}" for name in (*verbs.EVALUATE, "wide")}
+    names |= {f"compare/{name}" for name in verbs.COMPARE}
     names |= {"check/warnings", "check/errors", "convert/csv", "draw/three"}
     names |= {"help/evaluate", "help/compare", "demo/demo", "report/page"}
     names |= {"explain/code", "list/vocabularies", "list/formats", "worlds/digits"}
-    names |= {f"train/{name}" for name in (*test_train.MISTAKES, "done", "stopped", "gone-on")}
-    names |= {f"run/{name}" for name in (*test_run_verb.MISTAKES, "done", "skipped")}
+    names |= {f"train/{name}" for name in (*train, "done", "stopped", "gone-on")}
+    names |= {f"run/{name}" for name in (*run, "done", "skipped")}
     folder = Path(__file__).with_name("snapshots")
     stored = {str(path.relative_to(folder).with_suffix("")) for path in folder.rglob("*.txt")}
     assert stored <= names

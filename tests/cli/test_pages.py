@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cli_scenes import write_pictures, write_scene
+from scenes.cli import write_pictures, write_scene
 
 K = ("--known", "known.txt")
 

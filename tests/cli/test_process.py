@@ -7,13 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cli_scenes import write_scene
+from scenes.cli import write_scene
 
 HEAVY = {"numpy", "polars", "scipy", "sklearn", "altair", "PIL", "torch", "jinja2", "msgspec"}
 K = ("--known", "known.txt")

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cli_scenes import write_scene
-
 import openset as package
 from openset.evaluation.run import Run, evaluate_all
 from openset.findings import InputError, UsageError
+from scenes.cli import write_scene
 
 NAMES = ["base", "../../etc", "BASE", "truth", "", "é" * 5000, "<script>"]
 

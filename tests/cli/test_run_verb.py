@@ -13,15 +13,13 @@ import numpy as np
 import pytest
 
 pytest.importorskip("torchvision")
-sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "detectors"))  # for test_onnx
 
 import torch
-from tiny import LABELS, make_data
 
 from openset.detectors import find, save
 from openset.formats import read_detections
 from openset.scorers import Head, ledger
+from scenes.training import LABELS, make_data
 
 SMALL = {"backbone": "small", "shortest": 64, "longest": 64}
 OPTIONS = ("--option", "backbone=small", "--option", "shortest=64", "--option", "longest=64")
@@ -114,11 +112,11 @@ def test_a_detector_by_name_with_weights(openset, data):
 
 
 def test_an_exported_model(openset, data, monkeypatch):
-    from test_onnx import Session, yolox_output
+    from openset import plugins
+    from openset.detectors import onnx
+    from scenes.exported_models import Session, yolox_output
 
-    from openset.detectors import _spec, onnx
-
-    monkeypatch.setattr(_spec, "find_spec", lambda name: name)  # onnxruntime is an extra
+    monkeypatch.setattr(plugins, "find_spec", lambda name: name)  # onnxruntime is an extra
     monkeypatch.setattr(onnx, "_session", lambda path, device: Session(yolox_output()))
     done = openset("run", "yolo.onnx", "data", "--known", "red,green", "--score", "0.3", *RUN[3:])
     assert done.code == 0, done.err
@@ -252,9 +250,9 @@ def test_memory_that_runs_out_advises_a_batch(openset, data, monkeypatch):
 
 
 def test_without_torch_it_says_what_to_install(openset, data, monkeypatch):
-    from openset.detectors import _spec
+    from openset import plugins
 
-    monkeypatch.setattr(_spec, "find_spec", lambda name: None)
+    monkeypatch.setattr(plugins, "find_spec", lambda name: None)
     done = openset(*RUN)
     assert done.code == 2
     assert "OS601" in done.err and "openset[torch]" in done.err

@@ -1,19 +1,14 @@
 """score: files with unknownness, made by scorers that say what they were fitted on."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "scorers"))  # for scorer_scenes
-
-from scorer_scenes import head, scene
-
 from openset.formats import read_detections, write
 from openset.scorers import Head, ledger, table
 from openset.tables import Annotations, Images
+from scenes.scorers import head, scene
 
 
 @pytest.fixture

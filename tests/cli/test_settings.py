@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cli_scenes import write_scene
+from scenes.cli import write_scene
 
 
 @pytest.fixture

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from test_terminal import Terminal
-from test_terminal import pytestmark as needs_tmux
-
 from openset.cli import _console
 from openset.cli._console import Output
+from scenes.terminal import Terminal, needs_tmux
 
 SLOW = (
     "import time; from openset.cli._console import Output\n"

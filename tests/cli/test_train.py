@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torchvision")
-sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 
 import torch
-from tiny import make_data
 
 from openset.detectors._rcnn import RegionModel
-from openset.detectors._weights import read
+from openset.nets.weights import read
 from openset.training import Recipe, TrainingData, train
+from scenes.training import make_data
 
 RECIPE = """
 detector = "faster_rcnn"
@@ -187,9 +186,9 @@ def test_memory_that_runs_out_advises_a_batch(openset, data, monkeypatch):
 
 
 def test_without_torch_it_says_what_to_install(openset, data, monkeypatch):
-    from openset.detectors import _spec
+    from openset import plugins
 
-    monkeypatch.setattr(_spec, "find_spec", lambda name: None)
+    monkeypatch.setattr(plugins, "find_spec", lambda name: None)
     done = openset(*TRAIN)
     assert done.code == 2
     assert "OS601" in done.err and "openset[torch]" in done.err

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from cli_scenes import write_pictures, write_scene
-
 from openset.cli._app import verbs
+from scenes.cli import write_pictures, write_scene
 
 
 @pytest.fixture

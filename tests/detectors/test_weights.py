@@ -11,8 +11,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 
 from openset.detectors import find, load, save  # noqa: E402
-from openset.detectors._torch import device_of, memory_guard  # noqa: E402
 from openset.findings import InputError  # noqa: E402
+from openset.nets.device import device_of, memory_guard  # noqa: E402
 
 KEEP = frozenset({"logits", "embedding"})
 

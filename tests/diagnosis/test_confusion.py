@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from diagnosis_scenes import (
+
+from openset.diagnosis.confusion import confusion
+from openset.matching import match
+from scenes.diagnosis import (
     PAPER,
     by_hand,
     expected,
@@ -13,9 +16,6 @@ from diagnosis_scenes import (
     random_tables,
     shuffled,
 )
-
-from openset.diagnosis.confusion import confusion
-from openset.matching import match
 
 
 @pytest.mark.parametrize("key", keys("/paper/confusion"))

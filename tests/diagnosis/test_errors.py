@@ -6,7 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from diagnosis_scenes import (
+
+from openset.diagnosis.errors import ERROR_TYPES, errors
+from openset.findings import UsageError
+from openset.matching import match
+from scenes.diagnosis import (
     KNOWN,
     PAPER,
     by_hand,
@@ -17,10 +21,6 @@ from diagnosis_scenes import (
     random_tables,
     shuffled,
 )
-
-from openset.diagnosis.errors import ERROR_TYPES, errors
-from openset.findings import UsageError
-from openset.matching import match
 
 NAMES = ("Correct", "Loc", "Sim", "Oth", "UnknownUnknown", "MixedUnknown")
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from diagnosis_scenes import PAPER, by_hand, random_tables
 
 from openset.diagnosis.evidence import BINS, object_evidence
 from openset.findings import InputError, UsageError
 from openset.matching import match
 from openset.tables import LogitLayout
+from scenes.diagnosis import PAPER, by_hand, random_tables
 
 FIRST, LAST = LogitLayout.SOFTMAX_BACKGROUND_FIRST, LogitLayout.SOFTMAX_BACKGROUND_LAST
 

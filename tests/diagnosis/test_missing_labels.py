@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from diagnosis_scenes import PAPER, by_hand, golden, random_tables, shuffled, tables
 from sklearn.isotonic import isotonic_regression
 
 from openset.diagnosis.missing_labels import calibrated, missing_labels, rising
 from openset.matching import match
+from scenes.diagnosis import PAPER, by_hand, golden, random_tables, shuffled, tables
 
 
 def test_by_hand():

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from diagnosis_scenes import (
+
+from openset.diagnosis.operating_point import OUTCOMES, operating_points, thresholds
+from openset.matching import match
+from scenes.diagnosis import (
     PAPER,
     by_hand,
     expected,
@@ -14,9 +17,6 @@ from diagnosis_scenes import (
     shuffled,
     tables,
 )
-
-from openset.diagnosis.operating_point import OUTCOMES, operating_points, thresholds
-from openset.matching import match
 
 
 @pytest.mark.parametrize("key", keys("/paper/Fbeta/"))

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from diagnosis_scenes import PAPER, by_hand, golden, golden_matches, random_tables, tables
 
 from openset.diagnosis.strata import (
     by_image,
@@ -19,6 +18,7 @@ from openset.findings import UsageError
 from openset.matching import Protocol, match
 from openset.metrics import table
 from openset.tables import Images
+from scenes.diagnosis import PAPER, by_hand, golden, golden_matches, random_tables, tables
 
 NAMES = ("ap_known", "a_ose", "unknown_recall", "detections_per_image")
 

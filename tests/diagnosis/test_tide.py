@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from diagnosis_scenes import by_hand, expected, golden, keys, random_tables, shuffled
-from tide_by_loops import tide_by_loops
 
 from openset.diagnosis import _regions
 from openset.diagnosis._regions import ANY_CLASS
 from openset.diagnosis.tide import ABSENT, CORRECT, ERRORS, tide
 from openset.findings import UsageError
 from openset.tables.join import join
+from scenes.diagnosis import by_hand, expected, golden, keys, random_tables, shuffled
+from scenes.tide_by_loops import tide_by_loops
 
 UNKNOWN = {"unknown_as_class": "class", "known_only": "drop", "unknown_ignored": "ignore"}
 DIFFICULT = {"difficult_as_gt": "object", "difficult_ignored": "ignore"}

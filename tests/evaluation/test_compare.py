@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import openset
-from builders import KNOWN, scene
 from openset.findings import UsageError
 from openset.metrics import table
 from openset.tables import Vocabulary
+from scenes.builders import KNOWN, scene
 
 HALF = openset.Protocol.of("default").but(recall=0.5)
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import openset
-from builders import KNOWN, scene, torchvision
 from openset.examples import DETECTIONS, TRUTH
 from openset.findings import InputError, UsageError
 from openset.matching.protocol import PRESETS
 from openset.metrics import table
 from openset.tables import Vocabulary
+from scenes.builders import KNOWN, scene, torchvision
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "inputs"
 FOLDERS = sorted(path.parent for path in GOLDEN.glob("*/*/gt.json"))

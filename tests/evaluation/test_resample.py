@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import openset
-from builders import KNOWN, scene
 from openset.diagnosis.resample import draw, interval, p_value, replicates
 from openset.examples import DETECTIONS, TRUTH
 from openset.matching import Protocol, match
 from openset.metrics import table
+from scenes.builders import KNOWN, scene
 
 RESAMPLED = [name for name, metric in table().items() if metric.resampled]
 PROTOCOLS = ["default", "coco", "owod", "opendet-2007", "fmiyc", "elephant", "vos", "paper", "tide"]

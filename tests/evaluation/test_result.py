@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import openset
-from builders import KNOWN, scene
 from openset.evaluation import Evaluation
 from openset.evaluation.result import number
 from openset.findings import InputError, UsageError
 from openset.metrics import table
+from scenes.builders import KNOWN, scene
 
 
 @pytest.fixture(scope="module")

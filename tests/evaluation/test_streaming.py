@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import openset
-from builders import KNOWN, scene, torchvision
 from openset.findings import InputError, UsageError
 from openset.matching import match
 from openset.matching.merge import merge
 from openset.metrics import table
 from openset.tables import Vocabulary
+from scenes.builders import KNOWN, scene, torchvision
 
 ANYWAY = {"intervals": False, "force": True}
 PROTOCOLS = ["default", "owod", "elephant", "vos", "fmiyc"]

@@ -10,7 +10,8 @@ import openset.formats
 from openset.formats import formats
 
 PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
-SOURCES = Path(openset.formats.__file__).parent
+FORMATS = Path(openset.formats.__file__).parent
+SHARED = [FORMATS.parent / name for name in ("files.py", "json_text.py", "refusals.py")]
 
 
 def test_examples():
@@ -26,5 +27,6 @@ def test_format_is_listed(name):
 
 
 def test_codes_are_listed():
-    used = {code for path in SOURCES.glob("*.py") for code in re.findall("OS1..", path.read_text())}
+    sources = [*FORMATS.glob("*.py"), *SHARED]
+    used = {code for path in sources for code in re.findall("OS1..", path.read_text())}
     assert used == set(re.findall(r"^\| (OS1..) ", PAGE.read_text(), re.M))

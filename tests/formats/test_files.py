@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import openset
+from openset.files import keeping
 from openset.formats import read, write
-from openset.formats._files import keeping
 
 ROWS = "image_id,category_id,x,y,w,h,score\n1,2,1,2,3,4,0.5\n2,2,1,2,3,4,0.5\n"
 LINE = '{"image_id": 1, "category_id": 2, "bbox": [1, 2, 3, 4], "score": 0.5}\n'

@@ -5,8 +5,8 @@ import pytest
 
 import openset
 from openset.formats import formats, read, write
-from openset.formats._names import stems
 from openset.plugins import record_of
+from openset.tables.names import stems
 
 RECORDS = {name: record_of(cls) for name, cls in formats().items()}
 CASES = [

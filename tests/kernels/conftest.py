@@ -1,14 +1,9 @@
 """Every test of a kernel runs on both backends."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
 from openset import kernels
 from openset.kernels import _library
-
-sys.path.insert(0, str(Path(__file__).parent))  # for kernel_scenes
 
 
 @pytest.fixture(params=["native", "numpy"])

@@ -1,8 +1,9 @@
-import kernel_scenes as scenes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from scenes import kernels as scenes
 
 
 @scenes.needs_native

@@ -3,9 +3,10 @@
 import contextlib
 import io
 
-import kernel_scenes as scenes
 import numpy as np
 import pytest
+
+from scenes import kernels as scenes
 
 coco = pytest.importorskip("pycocotools.coco")
 cocoeval = pytest.importorskip("pycocotools.cocoeval")

@@ -1,10 +1,10 @@
-import kernel_scenes as scenes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openset import kernels
+from scenes import kernels as scenes
 
 
 def naive_best(scene, dtype=np.float64, offset=0.0):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_scenes import needs_native
 
 from openset import kernels
+from scenes.kernels import needs_native
 
 RECALLS = [0.0, 0.1, 0.3, 0.5, 0.8, 1.0]
 

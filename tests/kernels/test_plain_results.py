@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_scenes import needs_native
 
 from openset.kernels import ReadError, read_results
 from openset.kernels.numpy_twins import plain_results
 from openset.kernels.numpy_twins.decimals import LONGEST, decode
 from openset.kernels.numpy_twins.read import _count_keys
+from scenes.kernels import needs_native
 
 RECORD = {"image_id": 3, "category_id": 1, "bbox": [0.5, 1, 2.25, -30.125], "score": 0.75}
 NUMBER = re.compile(rb"-?(0|[1-9][0-9]*)(\.[0-9]+)?")

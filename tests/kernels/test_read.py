@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from kernel_scenes import needs_native
 
 from openset import kernels
 from openset.kernels import ReadError, read_results, read_truth
+from scenes.kernels import needs_native
 
 RECORD = {"image_id": 3, "category_id": 1, "bbox": [0.5, 1, 2.25, 3e1], "score": 0.75}
 TRUTH = {

@@ -1,12 +1,12 @@
 """Weighted counts equal those of a data set in which images literally occur several times."""
 
-import kernel_scenes as scenes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openset import kernels
+from scenes import kernels as scenes
 
 LIMIT = 20
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from builders import KNOWN, scene
 from openset.findings import InputError, UsageError
 from openset.matching import Protocol, match
 from openset.matching.merge import merge
 from openset.tables import Annotations, Detections, Images, Vocabulary
+from scenes.builders import KNOWN, scene
 
 DOG = Vocabulary.of(["dog"])
 LABELS = ("dog", "zebra", "unknown")

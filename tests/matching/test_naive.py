@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import KNOWN, scene
 from openset.matching import Protocol, match
 from openset.matching.protocol import COCO_IOU
+from scenes import naive
+from scenes.builders import KNOWN, scene
 
 SEEDS = st.integers(0, 10_000)
 FLAGS = [(), ("crowd",), ("crowd", "difficult")]

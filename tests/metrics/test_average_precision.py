@@ -6,12 +6,12 @@ cat: .85 wrong, .8 right, .35 wrong, 1 object: 1/2.  unknown: .4 right, .2 wrong
 
 import numpy as np
 import pytest
-from metric_scenes import Scene, hand
 
 from openset.findings import UsageError
 from openset.matching import Protocol
 from openset.metrics.average_precision import ap_known, ar_known
 from openset.tables import Annotations, Detections, Images, Vocabulary
+from scenes.metrics import Scene, hand
 
 NEAR = {"abs": 1e-6}
 

@@ -4,7 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from metric_scenes import (
+
+from openset.matching import Protocol
+from openset.metrics import Value, table
+from openset.tables import Images, Vocabulary
+from scenes.metrics import (
     LABELS,
     PROTOCOLS,
     doubled,
@@ -12,10 +16,6 @@ from metric_scenes import (
     random_scene,
     with_images_in_order,
 )
-
-from openset.matching import Protocol
-from openset.metrics import Value, table
-from openset.tables import Images, Vocabulary
 
 METRICS = sorted(table())
 EVERY = pytest.mark.parametrize("name", METRICS)

@@ -1,7 +1,8 @@
 """Load by hand: nine detections on three images."""
 
 import pytest
-from metric_scenes import hand
+
+from scenes.metrics import hand
 
 
 def test_detections_per_image():

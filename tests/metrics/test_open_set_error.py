@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from metric_scenes import LEFT, Scene, hand
 
 from openset.matching import Protocol
 from openset.tables import Annotations, Detections, Images, Vocabulary
+from scenes.metrics import LEFT, Scene, hand
 
 
 def test_detections():

@@ -6,10 +6,10 @@ Wild: .35 .6 .7 .8. By rising unknownness: c c c w c c w w w.
 from dataclasses import replace
 
 import pytest
-from metric_scenes import hand
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from openset.matching import Protocol
+from scenes.metrics import hand
 
 
 def test_area_under_roc():

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from metric_scenes import hand
 
 from openset.metrics import table
+from scenes.metrics import hand
 
 
 def test_recall_and_precision():

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from metric_scenes import LEFT, NOWHERE, RIGHT, Scene, hand
 
 from openset.diagnosis._points import chosen_images
 from openset.findings import UsageError
 from openset.tables import Annotations, Detections, Images, Vocabulary
+from scenes.metrics import LEFT, NOWHERE, RIGHT, Scene, hand
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ import re
 
 import numpy as np
 import pytest
-from golden_coco import stats
-from test_golden import excluded
 
-from golden import DATA, REFERENCE, assert_agrees, rules_of
 from openset.formats import read_annotations, read_detections
 from openset.matching import match
 from openset.tables import Vocabulary
+from scenes.golden import DATA, REFERENCE, assert_agrees, rules_of
+from scenes.golden_coco import stats
+from scenes.golden_excluded import excluded
 
 REAL = pytest.mark.skipif("OPENSET_DATA" not in os.environ, reason="OPENSET_DATA is not set")
 NUMBERS = REFERENCE / "expected.json.gz"

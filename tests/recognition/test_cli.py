@@ -5,11 +5,11 @@ import sys
 
 import numpy as np
 import pytest
-from recognition_scenes import made
 
 from openset.findings import UsageError
 from openset.recognition import Recognition
 from openset.recognition.plot import oscr_plot, write_oscr_plot
+from scenes.recognition import made
 
 
 def save(path, scores):

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recognition_scenes import made
 
 from openset.evaluation import Evaluation, compare
 from openset.findings import InputError, UsageError
 from openset.recognition import Recognition, evaluate_recognition, table
 from openset.recognition.resample import _weights, replicates
+from scenes.recognition import made
 
 
 @pytest.fixture(scope="module")

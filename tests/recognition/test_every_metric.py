@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from recognition_scenes import made, value
 
 from openset.recognition import Scores
 from openset.recognition.metrics import compute, table
+from scenes.recognition import made, value
 
 METRICS = table()
 every_metric = pytest.mark.parametrize("name", METRICS)

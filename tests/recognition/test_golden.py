@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recognition_scenes import from_counts, value
 
 from openset.recognition import Scores, oscr_curve, read_scores
 from openset.recognition.confusion import confusion
+from scenes.recognition import from_counts, value
 
 FOLDER = Path(__file__).parents[1] / "golden"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text())

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recognition_scenes import STEADY, answers_of, from_counts, made, pairs, small_scores, value
 
 from openset.findings import UsageError
 from openset.recognition import Scores, oscr_curve
 from openset.recognition.metrics import compute, table
 from openset.recognition.metrics._threshold import _best
+from scenes.recognition import STEADY, answers_of, from_counts, made, pairs, small_scores, value
 
 TIES = {"half": 0.5, "strict": 0.0, "all": 1.0}
 AT_A_THRESHOLD = ("f_score_macro", "f_score_micro", "youden_macro", "youden_micro")

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from recognition_scenes import STEADY, answers_of, from_counts, small_scores, value
 
 from openset.recognition import oscr_curve
 from openset.recognition.confusion import confusion
+from scenes.recognition import STEADY, answers_of, from_counts, small_scores, value
 
 KEPT = ("f_score_macro", "f_score_micro", "youden_macro", "youden_micro")
 

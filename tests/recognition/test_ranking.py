@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recognition_scenes import STEADY
 
 from openset.recognition.ranking import _order, rank
+from scenes.recognition import STEADY
 
 VALUES = st.lists(st.one_of(st.floats(allow_nan=False), st.sampled_from([0.0, -0.0, 1.0, 1e-300])))
 

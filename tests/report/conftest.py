@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -36,7 +33,7 @@ def file(made, tmp_path_factory) -> Path:
 @pytest.fixture
 def opened(browser, file):
     """That page, open until the test ends."""
-    from report_page import Page
+    from scenes.report_page import Page
 
     page = Page(browser, file)
     yield page

@@ -7,13 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
-from report_runs import run
 
 from openset.benchmarks.auditing import Audit, Judgement, documents
 from openset.benchmarks.principles import Check, Principle, Verdict, failed, note, passed, unknown
 from openset.findings import InputError
 from openset.report import audit as section
 from openset.report.page import render
+from scenes.report_runs import run
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 

@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from report_page import Page, settled
-from report_runs import hostile, run
 
 from openset.render import Table
 from openset.report import operating_flow, write
@@ -19,6 +17,8 @@ from openset.report.gallery import KINDS, choose
 from openset.report.model import models_of
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.annotations import Images
+from scenes.report_page import Page, settled
+from scenes.report_runs import hostile, run
 
 CELLS = [
     "known_right",

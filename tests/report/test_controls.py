@@ -9,15 +9,15 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
-from report_page import Page, settled
-from report_runs import worse
 
-import builders
 from openset.evaluation.run import evaluate_all
 from openset.report import write
 from openset.report.model import models_of
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.annotations import Images
+from scenes import builders
+from scenes.report_page import Page, settled
+from scenes.report_runs import worse
 
 NARROW = {"width": 400, "height": 800}
 WIDE = {"width": 1280, "height": 900}

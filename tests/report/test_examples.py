@@ -7,8 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from report_page import Page, settled
-from report_runs import run
 
 from openset.evaluation.run import evaluate_all
 from openset.report import crops, write
@@ -18,6 +16,8 @@ from openset.report.gallery import DISAGREE, choose, is_right
 from openset.report.model import models_of
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.annotations import Images
+from scenes.report_page import Page, settled
+from scenes.report_runs import run
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from report_runs import matches
 
 from openset.matching import match
 from openset.metrics import table
@@ -16,6 +15,7 @@ from openset.report.sliders import score_levels, sliders, weight_of
 from openset.scorers.threshold import relabel
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.annotations import Images
+from scenes.report_runs import matches
 
 PROTOCOLS = ("default", "owod", "paper", "elephant")
 
@@ -131,7 +131,7 @@ NAMES = {3: "dog", 7: "cat", 8: "cow", 12: "zebra", 20: "unknown"}
 
 
 def _random(seed: int):
-    import builders
+    from scenes import builders
 
     return builders.scene(seed, images=12, flags=False, ties=False).tables()
 
@@ -208,7 +208,7 @@ def test_scores_beyond_one_have_a_ladder_too():
 
 def _relabelled():
     """Matches of a detector with an unknownness that labels nothing unknown."""
-    import builders
+    from scenes import builders
 
     truth, found = builders.scene(0, images=40, ties=False).tables()
     named = found.select(np.isin(found.label, [3, 7, 8]))

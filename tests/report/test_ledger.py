@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from report_runs import run, worse
 
-import builders
 from openset.evaluation.run import Run, evaluate_all
 from openset.findings import InputError
 from openset.report.page import render
 from openset.scorers.ledger import Entry, recorded
+from scenes import builders
+from scenes.report_runs import run, worse
 
 FIT = Entry("fit", "knn", "digits train", 900, 5000)
 LEAKING = Entry("threshold", "quantile", "digits test", 60, 400, leaks=("fitted on test data",))

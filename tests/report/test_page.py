@@ -10,9 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_runs import hostile, run
 
-import builders
 from openset.evaluation.run import Run, evaluate_all
 from openset.findings import InputError, UsageError
 from openset.report import figures, write
@@ -20,6 +18,8 @@ from openset.report.charts import curve_figures
 from openset.report.names import short
 from openset.report.page import SECTIONS, render
 from openset.report.payload import embedded
+from scenes import builders
+from scenes.report_runs import hostile, run
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'`{{7*7}}&../../etc/passwd"
 

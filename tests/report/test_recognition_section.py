@@ -7,7 +7,6 @@ import re
 
 import numpy as np
 import pytest
-from report_runs import run
 
 from openset.cli import main
 from openset.recognition import Recognition, Scores, evaluate_recognition
@@ -15,6 +14,7 @@ from openset.recognition.metrics.oscr import oscr_curve
 from openset.report.alone import render_alone
 from openset.report.page import render
 from openset.report.recognition import recognised
+from scenes.report_runs import run
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 

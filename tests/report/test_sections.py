@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from report_runs import run
 
 from openset.findings import Finding, Level
 from openset.report.absorption import absorption
@@ -22,6 +21,7 @@ from openset.report.pairs import pairs
 from openset.report.scoreboard import comparisons, scoreboard
 from openset.report.slice_charts import slice_figures
 from openset.report.verdict import verdict
+from scenes.report_runs import run
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import scorer_scenes as scenes
-
 from openset import scorers
+from scenes import scorers as scenes
 
 ROOT = Path(__file__).parents[2]
 LIGHT = """
@@ -14,7 +13,7 @@ import sys
 for name in ("msgspec", "polars", "cyclopts", "rich", "altair", "PIL", "scipy", "sklearn", "torch"):
     sys.modules[name] = None
 from openset import scorers
-import scorer_scenes as scenes
+from scenes import scorers as scenes
 for name in scorers.table():
     scenes.fitted(name).scored(scenes.scene(split="test"))
 """
@@ -38,7 +37,7 @@ def test_every_option_is_on_the_page():
 
 
 def test_numpy_is_enough():
-    folder, source = Path(scenes.__file__).parent, ROOT / "src"
+    folder, source = Path(scenes.__file__).parents[1], ROOT / "src"
     code = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(source)!r}]\n{LIGHT}"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False

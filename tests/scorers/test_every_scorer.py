@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scorer_scenes as scenes
 
 from openset import scorers
 from openset.findings import InputError, UsageError
 from openset.scorers._evidence import UndeclaredError
 from openset.tables import Detections, LogitLayout
+from scenes import scorers as scenes
 
 TABLE = scorers.table()
 EVERY = pytest.mark.parametrize("name", TABLE)

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scorer_scenes as scenes
 
 from openset.findings import InputError, UsageError
 from openset.scorers.lard import _kernel_density, sample_entropy
+from scenes import scorers as scenes
 
 
 def by_definition(samples, k):

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scorer_scenes as scenes
 
 from openset import scorers
 from openset.findings import InputError, UsageError
 from openset.formats import read_detections, write
 from openset.scorers import ledger
 from openset.tables import LogitLayout
+from scenes import scorers as scenes
 
 
 def named_unknown(detections, rows):

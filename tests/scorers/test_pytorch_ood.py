@@ -125,7 +125,8 @@ def test_frozen_numbers_are_theirs():
     pytest.importorskip("pytorch_ood", reason="needs pytorch-ood: pip install openset[torch]")
     frozen = json.loads(FROZEN.read_text())
     for name, values in theirs().items():
-        assert values == pytest.approx(frozen[name], rel=1e-6, abs=1e-6), name
+        # float32: the eigenvectors of ViM differ in the last digits from processor to processor.
+        assert values == pytest.approx(frozen[name], rel=1e-5, abs=1e-5), name
 
 
 def test_where_they_break():

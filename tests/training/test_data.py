@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
-sys.path.insert(0, str(Path(__file__).parent))
-
-from tiny import make_data, recipe  # noqa: E402
 
 from openset.findings import InputError, UsageError  # noqa: E402
 from openset.formats import read_annotations  # noqa: E402
 from openset.tables import Annotations, Images  # noqa: E402
 from openset.training._augment import zoomed  # noqa: E402
 from openset.training.data import Order, TrainingData, Views, resident  # noqa: E402
+from scenes.training import make_data, recipe  # noqa: E402
 
 
 @pytest.fixture(scope="module")

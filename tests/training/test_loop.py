@@ -13,17 +13,15 @@ from pathlib import Path
 import pytest
 
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-
-from tiny import LABELS, make_data, recipe  # noqa: E402
+SCRIPT = Path(__file__).parents[1] / "scenes" / "training.py"
 
 import openset  # noqa: E402
 from openset.detectors import ImageFiles, load, run  # noqa: E402
-from openset.detectors._weights import read  # noqa: E402
 from openset.findings import InputError, UsageError  # noqa: E402
 from openset.formats import read_annotations  # noqa: E402
+from openset.nets.weights import read  # noqa: E402
 from openset.training import Recipe, TrainingData, train  # noqa: E402
+from scenes.training import LABELS, make_data, recipe  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +53,7 @@ def whole(truth, tmp_path_factory):
 
 def test_a_killed_training_goes_on_to_the_same_weights(truth, whole, tmp_path):
     folder = tmp_path / "run"
-    command = [sys.executable, str(HERE / "tiny.py"), str(folder), str(truth), "5"]
+    command = [sys.executable, str(SCRIPT), str(folder), str(truth), "5"]
     killed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert read(folder / "checkpoint.pt")["step"] == 3
@@ -169,7 +167,7 @@ def test_what_cannot_be_trained_is_said(truth, tmp_path):
 
 def test_two_processes_train_as_one_program(truth, tmp_path):
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone",
-               str(HERE / "tiny.py"), str(tmp_path / "run"), str(truth), "-1"]  # fmt: skip
+               str(SCRIPT), str(tmp_path / "run"), str(truth), "-1"]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False,
                           env={**os.environ, "OMP_NUM_THREADS": "1"})  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]

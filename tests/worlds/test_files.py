@@ -191,7 +191,6 @@ class Blocker:
         if name.partition(".")[0] in ("msgspec", "polars", "PIL", "yaml", "defusedxml", "torch"):
             raise ImportError(name)
 sys.meta_path.insert(0, Blocker())
-sys.path.insert(0, {SOURCE!r})
 from openset.worlds.digits import DigitsWorld
 assert "sklearn" not in sys.modules
 DigitsWorld(images=10).write({str(tmp_path / "w")!r})

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from openset import __version__
 from openset.benchmarks.bundle import Bundle
 from openset.benchmarks.principles import Check, Principle, Verdict, principles
 from openset.findings import refuse
 from openset.plugins import lookup
 from openset.render import Table
+from openset.version import __version__
 
 SCHEMA = "openset.audit/1"
 _ORDER = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.PASS)

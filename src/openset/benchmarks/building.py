@@ -38,8 +38,8 @@ from openset.benchmarks.roles import Roles, resolve, spelling
 from openset.benchmarks.rules import select
 from openset.benchmarks.rules.listed import find_list
 from openset.benchmarks.writing import write_truth
+from openset.files import unwritable
 from openset.findings import Finding, InputError, refuse
-from openset.formats._files import unwritable
 from openset.tables import Annotations, Vocabulary
 
 Say = Callable[[str], None]
@@ -276,7 +276,7 @@ class _Job:
     def _manifest(
         self, unified: files.Unified, roles: Roles, splits: dict[str, Any]
     ) -> dict[str, Any]:
-        from openset import __version__
+        from openset.version import __version__
 
         definition = self.definition
         sources = {

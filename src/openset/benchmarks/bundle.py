@@ -22,8 +22,8 @@ from openset.benchmarks.definition import Benchmark, Kind, load
 from openset.benchmarks.pool import Universe, image_names
 from openset.benchmarks.roles import Roles, resolve, spelling
 from openset.benchmarks.taxonomy import Taxonomy
+from openset.files import safe_name
 from openset.findings import InputError, UsageError, refuse
-from openset.formats._files import safe_name
 from openset.tables import Annotations, Vocabulary
 from openset.tables.vocabulary import Role
 
@@ -209,8 +209,8 @@ def _line_names(table: Annotations) -> NDArray[np.str_]:
 
 def _image_lines(path: Path) -> tuple[str, ...]:
     """Names of the images of a COCO file, repeated ones repeated."""
-    from openset.formats._files import load as load_bytes
-    from openset.formats._json import decode
+    from openset.files import load as load_bytes
+    from openset.json_text import decode
 
     records = decode(load_bytes(path), str(path))["images"]
     return tuple(str(record.get("file_name") or record["id"]) for record in records)

@@ -19,8 +19,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from openset.files import safe_name
 from openset.findings import InputError, UsageError, refuse
-from openset.formats._files import safe_name
 from openset.plugins import lookup
 
 Kind = Literal["train", "finetune", "val", "test", "id", "ood"]

@@ -54,8 +54,8 @@ class _Manifest(msgspec.Struct):
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What ``bundle.json`` says."""
-    from openset.formats._files import load as load_bytes
-    from openset.formats._json import decode
+    from openset.files import load as load_bytes
+    from openset.json_text import decode
 
     document = decode(load_bytes(folder / MANIFEST), str(folder / MANIFEST))
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
@@ -120,7 +120,7 @@ def vocabulary_toml(vocabulary: Vocabulary) -> str:
 
 def write_json(path: Path, document: Any) -> None:
     """Write JSON so that the file is whole or absent."""
-    from openset.formats._files import replacing
+    from openset.files import replacing
 
     with replacing(path, folder=False) as target:
         target.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")

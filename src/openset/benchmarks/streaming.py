@@ -16,10 +16,10 @@ import numpy as np
 
 from openset.benchmarks.pool import no_such_label
 from openset.findings import refuse
-from openset.formats._columns import text_column
-from openset.formats._errors import undecodable
-from openset.formats.openimages import _parent, read_descriptions, read_hierarchy
+from openset.formats.openimages import parent_of, read_descriptions, read_hierarchy
+from openset.refusals import undecodable
 from openset.tables import Annotations, Images, Vocabulary
+from openset.tables.columns import text_column
 
 _CORNERS = ("XMin", "XMax", "YMin", "YMax")
 
@@ -53,7 +53,7 @@ def read_boxes(
         label=columns.pop("LabelName").to_physical().to_numpy().astype(np.int32),
         box=_boxes(columns, size, image),
         crowd=None if group is None else group.to_numpy() == 1,
-        supercategory=tuple(_parent(code, parents, names) for code in codes),
+        supercategory=tuple(parent_of(code, parents, names) for code in codes),
     )
 
 
@@ -124,8 +124,8 @@ def _images(ids: Any) -> tuple[Any, Any]:
 def _sizes(path: Path | None, images: Any) -> Any:
     if path is None:
         return np.ones((len(images), 2))
-    from openset.formats._errors import needs_sizes
     from openset.formats.yolo import read_sizes
+    from openset.refusals import needs_sizes
 
     listed = read_sizes(path)
     lost = [name for name in images.tolist() if name not in listed]

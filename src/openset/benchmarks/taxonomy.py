@@ -139,7 +139,7 @@ def of_wordnet(nouns: str | Path, synsets: Mapping[str, str]) -> Taxonomy:
 
 def _hypernyms(path: Path) -> dict[str, tuple[str, ...]]:
     """Hypernyms by offset: pointers ``@`` and ``@i`` of the noun file."""
-    from openset.formats._files import load_text
+    from openset.files import load_text
 
     found: dict[str, tuple[str, ...]] = {}
     for line in load_text(path).splitlines():

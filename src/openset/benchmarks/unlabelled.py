@@ -16,11 +16,11 @@ from openset.benchmarks.bundle import Bundle, Part
 from openset.benchmarks.pool import image_names
 from openset.benchmarks.principles import Check, note, unknown
 from openset.findings import UsageError
-from openset.formats._names import named
-from openset.scorers._overlap import iou
 from openset.tables import Annotations
 from openset.tables.columns import positions
 from openset.tables.join import join_images
+from openset.tables.names import named
+from openset.tables.overlap import iou
 from openset.tables.vocabulary import Role
 
 _IOU = 0.5

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from openset.benchmarks.cutting import _chosen
-from openset.formats._coco_write import truth_document
-from openset.formats._files import replacing
-from openset.formats._json import encode
+from openset.files import replacing
+from openset.formats.coco import truth_document
+from openset.json_text import encode
 from openset.tables import Annotations
 from openset.tables.columns import take
 

@@ -13,9 +13,9 @@ from importlib import import_module
 
 from cyclopts import App, Group, Parameter
 
-from openset import __version__
 from openset.cli import _config
 from openset.findings import UsageError
+from openset.version import __version__
 
 EXIT_CODES = "Exit codes: 0 computed, 1 computed and the answer is no, 2 could not compute."
 PANELS = {

@@ -73,7 +73,7 @@ def _parse(tokens: list[str]) -> tuple[Callable[..., Any], BoundArguments]:
 @contextmanager
 def _inputs_kept(bound: BoundArguments) -> Iterator[None]:
     """No verb writes over a file that it was given to read, whatever it calls its arguments."""
-    from openset.formats._files import keeping, refuse_kept
+    from openset.files import keeping, refuse_kept
 
     given: dict[str, list[Any]] = {
         name: value if isinstance(value, list) else [value]
@@ -100,7 +100,7 @@ def _print(answer: Answer, output: Output, tokens: Sequence[str]) -> int:
 def _json(document: dict[str, Any]) -> Callable[[TextIO], None]:
     import json
 
-    from openset.evaluation.result import plain
+    from openset.json_text import plain
 
     text = json.dumps(plain({"schema_version": SCHEMA_VERSION, **document}), indent=1)
 

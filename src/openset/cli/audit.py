@@ -129,7 +129,7 @@ def _write(found: Sequence[Audit], out: Path, *, lists: bool) -> None:
     import json
 
     from openset.benchmarks.auditing import documents, page
-    from openset.formats._files import replacing
+    from openset.files import replacing
 
     if out.suffix == ".json":
         text = json.dumps(documents(found), indent=1) + "\n"

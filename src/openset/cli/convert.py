@@ -12,7 +12,7 @@ from openset.cli._console import Answer, Output
 from openset.findings import UsageError
 
 if TYPE_CHECKING:
-    from openset.formats._spec import FileFormat
+    from openset.formats import FileFormat
     from openset.tables import Annotations
 
 app = verb("convert", panel="Data")
@@ -66,7 +66,7 @@ def _sizes(
 ) -> dict[str, Any]:
     """The option with which boxes that are fractions of images are read as pixels, or refused."""
     from openset.formats import reading
-    from openset.formats._names import sizes_by_name
+    from openset.tables.names import sizes_by_name
 
     if sizes is not None:
         return {"sizes": sizes}

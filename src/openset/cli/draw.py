@@ -80,8 +80,7 @@ def _rows(run: Run, only: list[str]) -> list[int] | None:
 
 def _draw_all(found: Any, images: Path, folder: Path, output: Output) -> list[str]:
     from openset.cli._picture import Painter
-    from openset.evaluation._run_folder import file_stems
-    from openset.formats._files import replacing
+    from openset.files import file_stems, replacing
     from openset.report.crops import Pixels
 
     pixels = Pixels(images)

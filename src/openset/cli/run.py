@@ -65,8 +65,8 @@ def run(
     """
     from openset.cli._inputs import listed
     from openset.detectors import run as run_model
-    from openset.detectors._processes import is_first
     from openset.formats import write
+    from openset.nets.processes import is_first
 
     _refuse_place(out)
     truth = None if _is_images(source) else _truth(source)
@@ -104,7 +104,7 @@ def _refuse_place(out: Path) -> None:
 
 
 def _is_images(source: Path) -> bool:
-    from openset.detectors._images import SUFFIXES
+    from openset.nets.pictures import SUFFIXES
 
     return source.is_dir() or source.suffix.lower() in SUFFIXES
 
@@ -150,7 +150,7 @@ def _model(
     options: dict[str, Any],
 ) -> Model:
     from openset.detectors import find, load
-    from openset.detectors._processes import own_device
+    from openset.nets.processes import own_device
 
     path, place = Path(model), own_device(device)
     if path.suffix == ".onnx":
@@ -189,13 +189,12 @@ def _weighted(
 
 def _kept(model: Model, names: list[str]) -> tuple[Any, ...]:
     """The evidence asked for; what the detector does not have is only refused if it was named."""
-    from openset.detectors import find
-    from openset.detectors._run import DEFAULT
+    from openset.detectors import KEPT, find
 
     there = find(model.about["detector"]).keeps
     if names == [ALL]:
         return there
-    return tuple(names) or tuple(column for column in DEFAULT if column in there)
+    return tuple(names) or tuple(column for column in KEPT if column in there)
 
 
 def _split(source: Path) -> str:

@@ -68,8 +68,8 @@ def train(
     """
     from openset.cli._inputs import option_pairs
     from openset.detectors import find
-    from openset.detectors._processes import is_first
-    from openset.detectors._spec import check_installed
+    from openset.nets.processes import is_first
+    from openset.plugins import check_installed
 
     chosen = _recipe(recipe, steps, option_pairs(option), batch=batch, seed=seed)
     check_installed(f"recipe {recipe!r}", find(chosen.detector).requires)
@@ -123,8 +123,8 @@ def _data(data: Path, images: Path | None, known: list[str] | None) -> TrainingD
 
 def _refuse_place(out: Path) -> None:
     """Refuse what is no folder for a training, and weights that it would overwrite."""
-    from openset.formats._files import refuse_kept
-    from openset.training._folder import RunFolder
+    from openset.files import refuse_kept
+    from openset.training.folder import RunFolder
 
     folder = RunFolder(out)
     refuse_kept(folder.model)
@@ -147,7 +147,7 @@ def _stoppable() -> Iterator[Callable[[], bool]]:
 
     Several processes cannot end at the same step: they end at once, and go on from a checkpoint.
     """
-    from openset.detectors._processes import number
+    from openset.nets.processes import number
 
     asked: list[int] = []
 

@@ -14,23 +14,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openset.detectors._found import Found
-from openset.detectors._images import ImageFiles
-from openset.detectors._run import run
-from openset.detectors._spec import Detector, Model, check_installed, detector
-from openset.plugins import discover, lookup, record_of
+from openset.detectors._run import KEPT, run
+from openset.detectors._spec import Detector, Model, detector
+from openset.nets.pictures import ImageFiles
+from openset.plugins import check_installed, discover, lookup, record_of
+
+if TYPE_CHECKING:
+    from openset.detectors._torch import TorchModel
 
 # Torch's idle threads spin. On a busy machine that made a small training step twelve times dearer:
 # let them sleep. Without effect once torch is loaded, or where the user has chosen.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __all__ = [
+    "KEPT",
     "Detector",
     "Found",
     "ImageFiles",
     "Model",
+    "TorchModel",
     "detector",
     "find",
     "load",
@@ -52,7 +57,7 @@ def find(name: str) -> Detector:
 
 def save(model: Model, path: str) -> None:
     """Write weights, labels and options to one file, from which `load` makes the model again."""
-    from openset.detectors._weights import write_model
+    from openset.nets.weights import write_model
 
     write_model(model, path)
 
@@ -66,7 +71,7 @@ def load(path: str, *, device: str | None = None, **options: Any) -> Model:
         **options: Options of the detector to change, such as ``score``.
     """
     check_installed("a trained detector", ("torch", "torchvision"))
-    from openset.detectors._weights import read_model
+    from openset.nets.weights import read_model
 
     about, state = read_model(path)
     record = find(about["detector"])
@@ -77,3 +82,12 @@ def load(path: str, *, device: str | None = None, **options: Any) -> Model:
     model.load_state(state, path)
     model.about = {"detector": about["detector"], "options": chosen}
     return model
+
+
+def __getattr__(name: str) -> Any:
+    """The base of trainable models, which needs torch, imported on first use."""
+    if name != "TorchModel":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from openset.detectors._torch import TorchModel
+
+    return TorchModel

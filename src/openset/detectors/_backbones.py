@@ -25,8 +25,8 @@ from torchvision.ops import FeaturePyramidNetwork, FrozenBatchNorm2d
 from torchvision.ops.feature_pyramid_network import LastLevelMaxPool, LastLevelP6P7
 
 from openset.detectors import _efficientnet
-from openset.detectors._weights import load_into, read_state
 from openset.findings import UsageError
+from openset.nets.weights import load_into, read_state
 
 BackboneName = Literal["resnet50", "resnet50-c4", "efficientnet-lite0", "small"]
 

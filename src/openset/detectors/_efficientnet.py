@@ -16,7 +16,7 @@ from torch.nn import functional
 from torchvision.ops import FeaturePyramidNetwork
 from torchvision.ops.feature_pyramid_network import LastLevelMaxPool
 
-from openset.detectors._weights import load_into, read_state
+from openset.nets.weights import load_into, read_state
 
 MEAN, STD = (127 / 255,) * 3, (128 / 255,) * 3
 """What the weights expect of pixels between 0 and 1."""

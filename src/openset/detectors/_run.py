@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from openset.detectors._found import Found, tabled
-from openset.detectors._images import ImageFiles, batches
-from openset.detectors._processes import processes
-from openset.detectors._spec import Evidence, Model, own_version
+from openset.detectors._spec import Evidence, Model
 from openset.findings import InputError, UsageError, refuse
+from openset.nets.pictures import ImageFiles, batches
+from openset.nets.processes import processes
 from openset.plugins import lookup
 from openset.tables import Detections
+from openset.version import __version__
 
-DEFAULT: tuple[Evidence, ...] = ("logits", "embedding")
+KEPT: tuple[Evidence, ...] = ("logits", "embedding")
 Progress = Callable[[int, int], None]
 
 
@@ -22,7 +23,7 @@ def run(
     model: Model,
     images: ImageFiles,
     *,
-    keep: tuple[Evidence, ...] = DEFAULT,
+    keep: tuple[Evidence, ...] = KEPT,
     batch: int = 8,
     threads: int = 2,
     unreadable: Literal["refuse", "skip"] = "refuse",
@@ -113,7 +114,7 @@ def _example(error: InputError) -> str:
 
 
 def _provenance(model: Model, images: int, skipped: list[str], split: str | None) -> dict[str, Any]:
-    held = {"model": dict(model.about), "images": images, "openset": own_version()}
+    held = {"model": dict(model.about), "images": images, "openset": __version__}
     held |= {"split": split} if split is not None else {}
     held |= {"skipped_images": skipped} if skipped else {}
     return held

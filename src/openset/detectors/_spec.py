@@ -9,16 +9,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import UsageError, refuse
+from openset.findings import UsageError
 from openset.options import check_options
-from openset.plugins import lookup, tag
+from openset.plugins import check_installed, lookup, tag
 from openset.tables import LogitLayout
 
 if TYPE_CHECKING:
@@ -139,26 +137,10 @@ class Detector:
         model = self.make(tuple(labels), device=device, **options)
         model.about = {"detector": self.name, "options": {**self.options, **options}}
         if weights is not None:
-            from openset.detectors._weights import read_state
+            from openset.nets.weights import read_state
 
             model.load_state(read_state(weights), weights)
         return model
-
-
-def check_installed(what: str, packages: Sequence[str]) -> None:
-    """Refuse what needs packages that are not there."""
-    absent = [package for package in packages if find_spec(package) is None]
-    if absent:
-        message = f"{what} needs {', '.join(absent)}"
-        raise refuse("OS601", message, count=len(absent), example=absent[0])
-
-
-def own_version() -> str:
-    """The version of this package, whether it is installed or only found on the path.
-
-    By name: the package offers every layer, and this one must not depend on those above it.
-    """
-    return str(import_module("openset").__version__)
 
 
 def detector(

@@ -19,8 +19,8 @@ from torch import Tensor, nn
 
 from openset.detectors._found import Found
 from openset.detectors._spec import Evidence
-from openset.detectors._weights import load_into
-from openset.findings import InputError, refuse
+from openset.nets.device import device_of, memory_guard
+from openset.nets.weights import load_into
 from openset.scorers import Head
 from openset.tables import LogitLayout
 
@@ -89,41 +89,6 @@ def _array(values: Tensor) -> NDArray[Any]:
 def tensor_of(image: NDArray[np.uint8]) -> Tensor:
     """Pixels as float, 0 to 1, channels first."""
     return torch.tensor(image).permute(2, 0, 1).float().div(255)
-
-
-def device_of(name: str | None) -> torch.device:
-    """The device of a name, or a GPU where there is one; refused if it is not there."""
-    if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        message = f"the device {name!r} is not there"
-        raise refuse("OS606", message, example=str(error).partition("\n")[0]) from error
-    return device
-
-
-@contextmanager
-def memory_guard(batch: int) -> Iterator[None]:
-    """Turn memory that runs out into a finding that advises a smaller batch."""
-    try:
-        yield
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if not _is_out_of_memory(error):
-            raise
-        raise _too_large(batch, error) from error
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    known = isinstance(error, torch.OutOfMemoryError | MemoryError)
-    return known or "not enough memory" in str(error) or "can't allocate memory" in str(error)
-
-
-def _too_large(batch: int, error: Exception) -> InputError:
-    fix = f"use a batch of {batch // 2}" if batch > 1 else "use smaller images, or a larger device"
-    message = f"out of memory with {batch} images at a time"
-    return refuse("OS607", message, example=str(error).partition("\n")[0], fix=fix)
 
 
 @contextmanager

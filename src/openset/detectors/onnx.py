@@ -19,8 +19,8 @@ from openset.detectors._found import Found
 from openset.detectors._spec import Evidence, Model, detector
 from openset.findings import UsageError, refuse
 from openset.plugins import lookup
-from openset.scorers._overlap import class_wise_nms
 from openset.tables import LogitLayout
+from openset.tables.overlap import class_wise_nms
 
 _CANDIDATES = 1000  # before suppression, which compares all pairs
 

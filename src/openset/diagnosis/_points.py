@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from openset.findings import UsageError
 from openset.matching import Matches
-from openset.metrics._curves import hits_needed
-from openset.metrics._wilderness import wild_wanted
+from openset.matching.counting import wild_wanted
+from openset.matching.curves import hits_needed
 
 Mask = NDArray[np.bool_]
 

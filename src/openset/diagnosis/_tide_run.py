@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.diagnosis._tide_scene import Scene
-from openset.metrics._curves import envelope
+from openset.matching.curves import envelope
 
 ERRORS = ("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss")
 CORRECT = -1

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from openset.diagnosis._text import Row, aligned
 from openset.findings import UsageError, refuse
 from openset.matching import Matches
-from openset.scorers._logits import class_columns, softmax
 from openset.tables import Detections, LogitLayout
+from openset.tables.logits import class_columns, softmax
 from openset.tables.vocabulary import is_unknown_spelling
 
 BINS = 20

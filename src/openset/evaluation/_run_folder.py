@@ -9,19 +9,19 @@ anything: file names are made from them and stay inside the folder.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openset import __version__
-from openset.evaluation.result import Evaluation, plain
+from openset.evaluation.result import Evaluation
+from openset.files import file_stems, replacing, safe_name, target_of, unwritable
 from openset.findings import InputError, UsageError, refuse
 from openset.formats import read_annotations, read_detections, write
-from openset.formats._files import replacing, safe_name, target_of, unwritable
+from openset.json_text import plain
 from openset.matching import Protocol, match
 from openset.tables import Role, Vocabulary
+from openset.version import __version__
 
 if TYPE_CHECKING:
     from openset.evaluation.run import Run
@@ -94,25 +94,6 @@ def _write(run: Run, folder: Path) -> None:
     for name, stem in stems.items():
         run.evaluations[name].to_json(folder / (stem + _RESULT), replicates=True)
         write(run.detections[name], folder / (stem + _DETECTIONS))
-
-
-def file_stems(names: Iterable[str]) -> dict[str, str]:
-    """A file name for each name: short, plain, distinct even where case does not count.
-
-    >>> file_stems(["yolo", "../../etc", "YOLO"])
-    {'yolo': 'yolo', '../../etc': 'etc-74ccf3c5', 'YOLO': 'YOLO-99f26510'}
-    """
-    import hashlib
-
-    stems: dict[str, str] = {}
-    for name in names:
-        stem = re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("._-")[:_LONGEST]
-        taken = {other.lower() for other in stems.values()} | {"truth", "run", "report", ""}
-        if stem != name or stem.lower() in taken:
-            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-            stem = f"{stem or 'model'}-{digest}"
-        stems[name] = stem
-    return stems
 
 
 def _vocabulary_fields(vocabulary: Vocabulary) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset import __version__
 from openset.matching import Matches
 from openset.tables import Detections
 from openset.tables.columns import ranks
+from openset.version import __version__
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from openset.evaluation.provenance import Provenance
 from openset.findings import Finding, InputError, Level, UsageError, refuse
+from openset.json_text import plain
 from openset.matching import Matches
 from openset.metrics import Metric, Value, table
 from openset.plugins import lookup
@@ -173,7 +174,7 @@ class Evaluation:
 
         text = json.dumps(document, indent=1, allow_nan=False)
         if path is not None:
-            from openset.formats._files import replacing
+            from openset.files import replacing
 
             with replacing(Path(path), folder=False) as target:
                 target.write_text(text + "\n", "utf-8")
@@ -243,19 +244,6 @@ def ends(value: Value, metric: Metric | None) -> str:
         return ""
     low, high = (number(end, metric).removesuffix(" %") for end in value.interval)
     return f"[{low}, {high}]"
-
-
-def plain(value: Any) -> Any:
-    """Only what JSON has: mappings, lists, strings, finite numbers, None."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
 
 
 def _value_fields(value: Value) -> dict[str, Any]:

@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openset.files import HEAD, head, replacing
 from openset.findings import InputError, UsageError, refuse
-from openset.formats._errors import shown, wrong_kind, wrong_type
-from openset.formats._files import HEAD, head, replacing
-from openset.formats._spec import Format, Kind
+from openset.formats._spec import FileFormat, Format, Kind
+from openset.refusals import shown, wrong_kind, wrong_type
 
 if TYPE_CHECKING:
     from openset.tables import Annotations, Detections
 
-__all__ = ["formats", "read", "read_annotations", "read_detections", "write"]
+__all__ = ["FileFormat", "formats", "read", "read_annotations", "read_detections", "write"]
 _KINDS = ("annotations", "detections")
 
 
@@ -131,7 +131,7 @@ def _unrecognised(path: Path, start: bytes, tried: list[str]) -> InputError:
 
 def _refuse_bad_json(path: Path, start: bytes) -> None:
     """Say where JSON is broken, if the head is enough to see it."""
-    from openset.formats._json import decode
+    from openset.json_text import decode
 
     try:
         decode(start, str(path))

@@ -26,8 +26,8 @@ from openset.formats._columns import (
     required,
     texts,
 )
-from openset.formats._errors import dangling, missing_key, repeated, wrong_kind, wrong_type
 from openset.kernels.read import BULK_KEYS
+from openset.refusals import dangling, missing_key, repeated, wrong_kind, wrong_type
 from openset.tables import Annotations, Detections, Images, LogitLayout
 from openset.tables.columns import positions
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.formats._columns import cells
-from openset.formats._names import category_ids
 from openset.tables import Annotations, Detections
+from openset.tables.names import category_ids
 
 
 def results_document(

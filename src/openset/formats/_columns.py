@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.formats._errors import missing_key, wrong_type
-from openset.formats._json import compact
-from openset.tables.columns import ids
+from openset.json_text import compact
+from openset.refusals import missing_key, wrong_type
+from openset.tables.columns import ids, text_column
 
 _EXACT = 1 << 53
 
@@ -136,14 +136,6 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     return value if type(value) is str else compact(value)
-
-
-def text_column(values: Sequence[str]) -> NDArray[Any]:
-    """Text of fixed width, or of variable width where one long value would cost much memory."""
-    longest = max(map(len, values), default=0)
-    if longest * len(values) > 16 * sum(map(len, values)) + (1 << 18):
-        return np.array(values, np.dtypes.StringDType())
-    return np.array(values, np.str_)
 
 
 def cells(column: NDArray[Any]) -> list[Any]:

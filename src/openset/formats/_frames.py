@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.formats._columns import text_column
-from openset.formats._errors import missing_key, undecodable, wrong_type
-from openset.formats._files import load
+from openset.files import load
+from openset.refusals import missing_key, undecodable, wrong_type
+from openset.tables.columns import text_column
 
 if TYPE_CHECKING:
     import polars as pl
@@ -114,7 +114,7 @@ def attribute(series: pl.Series) -> NDArray[Any]:
     import polars as pl
 
     if series.dtype in (pl.List, pl.Struct, pl.Array):
-        from openset.formats._json import compact
+        from openset.json_text import compact
 
         return text_column(["" if v is None else compact(v) for v in series.to_list()])
     whole = series.null_count() == 0
@@ -140,7 +140,7 @@ def _refuse_null(series: pl.Series, where: str) -> None:
 
 def write_csv(columns: dict[str, NDArray[Any] | list[Any]], path: Path) -> None:
     """A CSV file with the given columns; None is written as an empty field."""
-    from openset.formats._files import save
+    from openset.files import save
 
     save(path, frame(columns).write_csv().encode())
 

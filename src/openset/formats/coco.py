@@ -20,12 +20,15 @@ from typing import Any
 
 import numpy as np
 
+from openset.files import HEAD, is_gzip, load, save
 from openset.formats import _coco, _coco_write
-from openset.formats._files import HEAD, is_gzip, load, save
-from openset.formats._json import decode, encode, is_text
+from openset.formats._coco import annotations_of
+from openset.formats._coco_write import truth_document
 from openset.formats._spec import FileFormat, Format, Kind, file_format
+from openset.json_text import decode, encode, is_text
 from openset.tables import Annotations, Detections
 
+__all__ = ["Coco", "annotations_of", "truth_document"]
 _DOCUMENT = re.compile(rb'"(images|annotations|categories)"\s*:')
 _RESULT = re.compile(rb'"(image_id|category_id|bbox|score)"\s*:')
 _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
@@ -62,7 +65,7 @@ class Coco(Format):
         if columns is not None:
             return _coco.build_annotations(columns, str(path))
         data = load(source) if isinstance(source, Path) else source
-        return _coco.annotations_of(decode(data, str(path)), str(path), everything=everything)
+        return annotations_of(decode(data, str(path)), str(path), everything=everything)
 
     def read_detections(self, path: Path, *, layout: str | None = None, **_: Any) -> Detections:
         """Read results; `layout` says what the columns of logits are, if the file does not."""
@@ -75,7 +78,7 @@ class Coco(Format):
 
     def write_annotations(self, table: Annotations, path: Path) -> None:
         """Write ground truth."""
-        document, finite = _coco_write.truth_document(table)
+        document, finite = truth_document(table)
         save(path, encode(document, finite=finite))
 
     def write_detections(

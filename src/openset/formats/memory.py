@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from openset.findings import UsageError, refuse
 from openset.formats import _coco
-from openset.formats._errors import dangling, missing_key, wrong_kind, wrong_type
 from openset.plugins import lookup
+from openset.refusals import dangling, missing_key, wrong_kind, wrong_type
 from openset.tables import Annotations, Detections, Images, LogitLayout
 from openset.tables.columns import ids, positions
 

@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.files import load, load_text
 from openset.findings import refuse
 from openset.formats import _frames
-from openset.formats._columns import text_column
-from openset.formats._errors import needs_sizes, undecodable
-from openset.formats._files import load, load_text
-from openset.formats._json import decode
-from openset.formats._names import detection_images, named, sizes_for, sizes_of, stems
 from openset.formats._spec import FileFormat, Format, Kind, file_format
+from openset.json_text import decode
+from openset.refusals import needs_sizes, undecodable
 from openset.tables import Annotations, Detections, Images
+from openset.tables.columns import text_column
+from openset.tables.names import detection_images, named, sizes_for, sizes_of, stems
 
 if TYPE_CHECKING:
     import polars as pl
@@ -110,7 +110,7 @@ class OpenImages(Format):
             label=label.astype(np.int32),
             box=_boxes(frame, size[index], where),
             crowd=None if groups is None else _frames.numbers(groups, where, gaps=True) == 1,
-            supercategory=tuple(_parent(code, parents, names) for code in codes.tolist()),
+            supercategory=tuple(parent_of(code, parents, names) for code in codes.tolist()),
             attributes={n: _frames.attribute(frame[n]) for n in extra if n != "IsGroupOf"},
         )
 
@@ -214,7 +214,7 @@ def _descriptions(path: str | Path | None) -> dict[str, str]:
     return {} if path is None else read_descriptions(path)
 
 
-def _parent(code: str, parents: Parents, names: Mapping[str, str]) -> str:
+def parent_of(code: str, parents: Parents, names: Mapping[str, str]) -> str:
     """The parent's name; the root ("Entity") is no super-class."""
     above = [parent for parent in parents.get(code, ()) if parent in parents]
     return names.get(above[0], above[0]) if above else ""

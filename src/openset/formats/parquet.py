@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import UsageError, refuse
-from openset.formats._errors import undecodable, wrong_kind
 from openset.formats._spec import FileFormat, Format, Kind, file_format
+from openset.refusals import undecodable, wrong_kind
 from openset.tables import Annotations, Detections, Images, LogitLayout
 
 if TYPE_CHECKING:

@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.files import BOM, HEAD, load, save
 from openset.findings import UsageError, refuse
 from openset.formats import _frames
 from openset.formats._columns import matrix
-from openset.formats._errors import undecodable
-from openset.formats._files import BOM, HEAD, load, save
-from openset.formats._names import file_names
 from openset.formats._spec import FileFormat, Format, Kind, file_format
+from openset.refusals import undecodable
 from openset.tables import Annotations, Detections, Images
+from openset.tables.names import file_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -169,7 +169,7 @@ def _no_column(what: str, names: Sequence[str], frame: pl.DataFrame, where: str)
 
 
 def _json_cells(series: pl.Series, where: str) -> list[Any]:
-    from openset.formats._json import decode
+    from openset.json_text import decode
 
     values = series.to_list()
     return [decode(v.encode(), where) if isinstance(v, str) else v for v in values]
@@ -341,7 +341,7 @@ def _object_columns(table: Annotations) -> dict[str, Any]:
 
 def _save(columns: dict[str, Any], path: Path) -> None:
     if path.suffix in _LINES:
-        from openset.formats._json import encode
+        from openset.json_text import encode
 
         lists = {k: v if isinstance(v, list) else v.tolist() for k, v in columns.items()}
         if not lists["image_id"]:

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.files import listing, load, load_text, safe_name
 from openset.findings import refuse
-from openset.formats._columns import text_column
-from openset.formats._errors import missing_key, shown, wrong_type
-from openset.formats._files import listing, load, load_text, safe_name
-from openset.formats._names import detection_images, file_names, named, stems
 from openset.formats._spec import FileFormat, Format, Kind, file_format
+from openset.refusals import missing_key, shown, wrong_type
 from openset.tables import Annotations, Detections, Images
+from openset.tables.columns import text_column
+from openset.tables.names import detection_images, file_names, named, stems
 
 _RESULT = re.compile(r"comp\d+_det_([^_]+)_(.+)\.txt")
 _NOT_XML = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]")

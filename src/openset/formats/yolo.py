@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.formats._columns import text_column
-from openset.formats._errors import dangling, missing_key, needs_sizes, undecodable, wrong_type
-from openset.formats._files import load_text, safe_name
+from openset.files import load_text, safe_name
 from openset.formats._imagesize import SUFFIXES, image_size
-from openset.formats._names import detection_images, named, sizes_for, sizes_of, stems
 from openset.formats._spec import FileFormat, Format, Kind, file_format
+from openset.refusals import dangling, missing_key, needs_sizes, undecodable, wrong_type
 from openset.tables import Annotations, Detections, Images
+from openset.tables.columns import text_column
+from openset.tables.names import detection_images, named, sizes_for, sizes_of, stems
 
 _SPLITS = ("val", "test", "train")
 _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})

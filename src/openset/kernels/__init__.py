@@ -6,7 +6,7 @@ one runs. Nothing here knows what the columns mean to a metric.
 
 from __future__ import annotations
 
-from openset.kernels._library import backend
+from openset.kernels._library import backend, threads
 from openset.kernels.accumulate import PrecisionRecall, accumulate
 from openset.kernels.match import Boxes, MatchColumns, Objects, match
 from openset.kernels.operating_points import operating_points
@@ -31,5 +31,6 @@ __all__ = [
     "read_results",
     "read_truth",
     "take",
+    "threads",
     "weighted_average_precision",
 ]

@@ -6,6 +6,7 @@ a matrix product, in float32 where that is exact.
 
 from __future__ import annotations
 
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -69,3 +70,12 @@ def _exact(counts: NDArray[Any], total: int) -> NDArray[Any]:
 
 def _rounded(counts: NDArray[Any]) -> Counts:
     return np.rint(counts).astype(np.int64)
+
+
+def wild_wanted(ratio: float, closed: int) -> int:
+    """How many wild images a wilderness ratio takes beside closed-set ones, rounded down.
+
+    >>> int(1.4 * 45), wild_wanted(1.4, 45)
+    (62, 63)
+    """
+    return floor(ratio * closed + 1e-9)

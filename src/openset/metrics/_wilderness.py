@@ -7,7 +7,6 @@ column of weights, NaN where it does not exist.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.matching import Matches
-from openset.metrics._curves import resampled_precision
+from openset.matching.curves import resampled_precision
 from openset.metrics._points import as_columns, nearest_to, threshold_for, weights_of
 
 Numbers = NDArray[np.float64]
@@ -122,15 +121,6 @@ VARIANTS: dict[str, Variant] = {
     "ratio-of-sums": _ratio_of_sums,
     "nearest-recall": _nearest_recall,
 }
-
-
-def wild_wanted(ratio: float, closed: int) -> int:
-    """How many wild images a wilderness ratio takes beside closed-set ones, rounded down.
-
-    >>> int(1.4 * 45), wild_wanted(1.4, 45)
-    (62, 63)
-    """
-    return math.floor(ratio * closed + 1e-9)
 
 
 def first_wild(matches: Matches, wanted: NDArray[np.int64]) -> NDArray[np.uint8]:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from openset.findings import UsageError
 from openset.matching import Matches
+from openset.matching.curves import Curve, curve, envelope, hits_needed, resampled_precision
 from openset.matching.matches import DETECTION_LIMITS, SIZE_RANGES
 from openset.metrics._classes import class_mean, settle, where_unknown, without_unknown
-from openset.metrics._curves import Curve, curve, envelope, hits_needed, resampled_precision
 from openset.metrics._spec import Value, metric
 from openset.plugins import lookup
 

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.matching import Matches
+from openset.matching.counting import wild_wanted
 from openset.metrics._points import level_name, weights_of
 from openset.metrics._spec import Value, metric
 from openset.metrics._wilderness import (
@@ -38,7 +39,6 @@ from openset.metrics._wilderness import (
     first_wild,
     nanmean,
     resampled_average,
-    wild_wanted,
 )
 from openset.metrics.average_precision import ap_known
 from openset.plugins import lookup

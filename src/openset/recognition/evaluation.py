@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from openset import __version__
 from openset.diagnosis.resample import RESAMPLES, interval
 from openset.evaluation.provenance import Provenance, digest
 from openset.evaluation.result import Evaluation
@@ -26,6 +25,7 @@ from openset.recognition.metrics import Metric, compute, table
 from openset.recognition.reading import read_scores
 from openset.recognition.resample import replicates
 from openset.recognition.scores import Scores
+from openset.version import __version__
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.plugins import lookup
-from openset.scorers._logits import free_energy, max_softmax
+from openset.tables.logits import free_energy, max_softmax
 
 Floats = NDArray[np.float64]
 

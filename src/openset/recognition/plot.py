@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from openset.formats._files import replacing
+from openset.files import replacing
 from openset.plugins import lookup
 from openset.recognition.metrics.oscr import oscr_curve
 from openset.recognition.scores import Scores

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.files import load
 from openset.findings import refuse
-from openset.formats._files import load
 from openset.recognition.scores import Scores
 from openset.tables.vocabulary import is_unknown_spelling
 

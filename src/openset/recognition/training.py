@@ -17,10 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from openset.detectors import _weights
-from openset.detectors._torch import device_of
 from openset.evaluation.provenance import digest
 from openset.findings import UsageError, refuse
+from openset.nets import weights
+from openset.nets.device import device_of
 from openset.options import is_of
 from openset.plugins import lookup
 from openset.recognition.augment import Augment, scaled
@@ -29,9 +29,9 @@ from openset.recognition.methods import Objective, table
 from openset.recognition.networks import build_network, standardised
 from openset.recognition.recipe import Recipe
 from openset.recognition.scores import Scores, class_column, same_length
-from openset.training._folder import RunFolder, about_run
-from openset.training._log import Log
 from openset.training.data import Order
+from openset.training.folder import RunFolder, about_run
+from openset.training.log import Log
 from openset.training.steps import State, advance
 
 __all__ = ["Classifier", "Recipe", "train"]
@@ -78,7 +78,7 @@ class Learner(nn.Module):
 
     def load_state(self, state: Mapping[str, Tensor], where: str) -> None:
         """Take weights that were read from a file."""
-        _weights.load_into(self.network, state, where)
+        weights.load_into(self.network, state, where)
 
     def forward(self, images: Tensor, label: Tensor) -> dict[str, Tensor]:
         """Losses on some pictures (bytes, channels first)."""
@@ -114,12 +114,12 @@ class Classifier:
 
     def save(self, path: str | Path) -> None:
         """Write weights, classes and recipe to one file."""
-        _weights.write_model(self.learner, path)
+        weights.write_model(self.learner, path)
 
     @classmethod
     def load(cls, path: str | Path, *, device: str | None = None) -> Classifier:
         """The classifier that `save` has written; nothing is unpickled."""
-        held = _weights.read(path)
+        held = weights.read(path)
         about = held.get("openset")
         if not isinstance(about, dict) or not {"recipe", "shape", "labels"} <= about.keys():
             raise refuse("OS604", f"{path} holds no classifier", example=", ".join(map(str, held)))
@@ -128,7 +128,7 @@ class Classifier:
         except (TypeError, ValueError) as error:
             raise refuse("OS604", f"{path} holds no classifier: {error}") from error
         learner = Learner(recipe, labels, shape, device)
-        learner.load_state(_weights.state_in(held, path), str(path))
+        learner.load_state(weights.state_in(held, path), str(path))
         return cls(learner)
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from openset import __version__
 from openset.evaluation.result import Evaluation
-from openset.formats._files import replacing
+from openset.files import replacing
 from openset.report import scripts
 from openset.report.page import RECOGNITION
 from openset.report.payload import figures_payload
 from openset.report.recognition import recognised
 from openset.report.shell import fill
 from openset.report.verdict import listed
+from openset.version import __version__
 
 SOURCES = ("core.js", "charts.js", "alone.js")
 

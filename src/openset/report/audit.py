@@ -13,8 +13,8 @@ from typing import Literal
 
 import msgspec
 
+from openset.files import load
 from openset.findings import refuse
-from openset.formats._files import load
 from openset.report.names import short
 from openset.report.verdict import Sentence, listed
 

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openset import __version__
 from openset.evaluation.result import Evaluation
 from openset.evaluation.run import Run
+from openset.files import replacing
 from openset.findings import Finding
-from openset.formats._files import replacing
 from openset.report import scripts
 from openset.report.absorption import absorption
 from openset.report.audit import Audit, sentences
@@ -40,6 +39,7 @@ from openset.report.recognition import recognised
 from openset.report.scoreboard import comparisons, scoreboard
 from openset.report.shell import fill
 from openset.report.verdict import grouped, listed, verdict
+from openset.version import __version__
 
 LIKELY = 0.8  # least chance of a background box to be an object, for "likely"
 MOST_SUSPECTS = 1000
@@ -237,7 +237,7 @@ def _ledger(model: Model) -> str:
     """Where a detector's boxes come from, as its file says."""
     import json
 
-    from openset.evaluation.result import plain
+    from openset.json_text import plain
 
     said = model.detections.provenance
     return short(json.dumps(plain(said), indent=1, sort_keys=True), 4000) if said else ""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from openset.evaluation.run import Run
-from openset.formats._files import replacing
+from openset.files import replacing
 from openset.plugins import lookup
 from openset.report.breakdown import breakdown
 from openset.report.charts import curve_figures

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.evaluation.result import plain
 from openset.evaluation.run import Run
+from openset.json_text import plain
 from openset.matching import Matches
 from openset.report.breakdown import Stratum
 from openset.report.charts import Figure

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from openset.findings import UsageError, refuse
 from openset.scorers import _archive
-from openset.scorers._logits import Background, check_background, class_columns
+from openset.scorers._logits import Background, check_background
 from openset.tables import Detections
 from openset.tables.detections import LogitLayout
+from openset.tables.logits import class_columns
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Logits: their columns by meaning, and the functions that logit scorers are made of.
+"""Readings of logits: with the background or without, as a softmax or as sigmoids.
 
 A softmax and a row of sigmoids are different detectors. Where a scorer was published for a softmax
 and the logits are sigmoids, there are two readings, and the caller says which (`activation`): the
@@ -7,7 +7,7 @@ sigmoid analogue, or a softmax over the sigmoids' logits as FMIYC's code compute
 
 from __future__ import annotations
 
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,25 +15,9 @@ from numpy.typing import NDArray
 from openset.findings import UsageError, refuse
 from openset.scorers._evidence import Evidence
 from openset.tables.detections import LogitLayout
+from openset.tables.logits import Activation, class_columns
 
 Background = Literal["keep", "drop"]
-Activation = Literal["softmax", "sigmoid"]
-F = TypeVar("F", np.float32, np.float64)
-
-# Where the classes are, by layout.
-_CLASSES = {
-    LogitLayout.SOFTMAX: slice(None),
-    LogitLayout.SOFTMAX_BACKGROUND_LAST: slice(None, -1),
-    LogitLayout.SOFTMAX_BACKGROUND_FIRST: slice(1, None),
-    LogitLayout.SIGMOID: slice(None),
-}
-
-
-def class_columns(layout: LogitLayout | None) -> slice:
-    """Which columns of the logits are classes, not background."""
-    if layout is None:
-        raise UsageError("logits need a layout: which column is the background, if any?")
-    return _CLASSES[layout]
 
 
 def check_background(background: str) -> None:
@@ -69,43 +53,3 @@ def activation_of(layout: LogitLayout | None, stated: Activation | None) -> Acti
             "activation='sigmoid' for the analogue, or 'softmax' for a softmax over these logits"
         )
     return stated
-
-
-def logsumexp(values: NDArray[F]) -> NDArray[F]:
-    """Row-wise ``log(sum(exp(values)))`` without overflow."""
-    peak = values.max(axis=1, keepdims=True)
-    return np.asarray(peak[:, 0] + np.log(np.exp(values - peak).sum(axis=1)))
-
-
-def max_softmax(values: NDArray[F]) -> NDArray[F]:
-    """Row-wise largest softmax probability, in the precision of the values."""
-    return np.asarray(softmax(values).max(axis=1))
-
-
-def softmax(values: NDArray[F]) -> NDArray[F]:
-    """Row-wise softmax."""
-    shares = np.exp(values - values.max(axis=-1, keepdims=True))
-    # Divide first and then take the largest, as float32 references do.
-    return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
-
-
-def sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Element-wise sigmoid without overflow."""
-    return np.asarray(np.exp(-np.logaddexp(0.0, -values)))
-
-
-def probabilities(values: NDArray[np.float64], activation: Activation) -> NDArray[np.float64]:
-    """Class probabilities: they sum to one under a softmax, and are independent under sigmoids."""
-    return softmax(values) if activation == "softmax" else sigmoid(values)
-
-
-def free_energy(
-    values: NDArray[np.float64], activation: Activation, temperature: float = 1.0
-) -> NDArray[np.float64]:
-    """``-T log sum exp(l / T)``, or for sigmoids ``-T sum log(1 + exp(l / T))``."""
-    if not temperature > 0:
-        raise UsageError(f"temperature must be positive, not {temperature}")
-    scaled = values / temperature
-    if activation == "softmax":
-        return -temperature * logsumexp(scaled)
-    return np.asarray(-temperature * np.logaddexp(0.0, scaled).sum(axis=1))

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from openset.kernels._library import threads
+from openset.kernels import threads
 from openset.scorers._gaussian import class_means
 
 Points = NDArray[np.float32]

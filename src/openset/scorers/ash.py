@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from openset.findings import UsageError
 from openset.scorers._evidence import Evidence
 from openset.scorers._fitted import Unknownness
-from openset.scorers._logits import Activation, Background, activation_of, free_energy
+from openset.scorers._logits import Background, activation_of
 from openset.scorers._spec import scorer
+from openset.tables.logits import Activation, free_energy
 
 Array = NDArray[np.float64]
 Variant = Literal["s", "p", "b"]

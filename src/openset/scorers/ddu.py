@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from openset.findings import refuse
 from openset.scorers._evidence import Evidence
 from openset.scorers._fitted import Unknownness
-from openset.scorers._logits import logsumexp
 from openset.scorers._spec import TRAINING, scorer
+from openset.tables.logits import logsumexp
 
 Array = NDArray[np.float64]
 # The published ladder starts at 0 and 1e-20, where a singular covariance passes by rounding errors.

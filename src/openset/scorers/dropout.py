@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 from openset.findings import UsageError, refuse
 from openset.scorers._evidence import Evidence, gather
 from openset.scorers._fitted import Unknownness
-from openset.scorers._logits import Activation, activation_of, class_columns, probabilities
-from openset.scorers._overlap import best_first, by_image, iou
+from openset.scorers._logits import activation_of
 from openset.scorers._spec import scorer
 from openset.scorers.entropy import surprise
 from openset.tables import Detections
+from openset.tables.logits import Activation, class_columns, probabilities
+from openset.tables.overlap import best_first, by_image, iou
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import UsageError
-from openset.scorers._overlap import by_image, iou
 from openset.scorers.ledger import unknown_rows
 from openset.tables import Detections
+from openset.tables.overlap import by_image, iou
 
 Survivor = Literal["better", "neither"]
 

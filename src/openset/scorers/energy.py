@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from openset.scorers._evidence import Evidence
 from openset.scorers._fitted import Unknownness
-from openset.scorers._logits import Activation, Background, activation_of, free_energy, logits_of
+from openset.scorers._logits import Background, activation_of, logits_of
 from openset.scorers._spec import scorer
+from openset.tables.logits import Activation, free_energy
 
 
 @scorer("energy", paper="Liu et al., Energy-based Out-of-distribution Detection, NeurIPS 2020")

@@ -7,14 +7,9 @@ from numpy.typing import NDArray
 
 from openset.scorers._evidence import Evidence
 from openset.scorers._fitted import Unknownness
-from openset.scorers._logits import (
-    Activation,
-    Background,
-    activation_of,
-    logits_of,
-    probabilities,
-)
+from openset.scorers._logits import Background, activation_of, logits_of
 from openset.scorers._spec import scorer
+from openset.tables.logits import Activation, probabilities
 
 
 @scorer(

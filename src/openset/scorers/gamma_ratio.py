@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from openset.findings import UsageError, refuse
 from openset.scorers._evidence import Evidence, gather
 from openset.scorers._fitted import Unknownness
-from openset.scorers._logits import class_columns, probabilities
-from openset.scorers._overlap import class_wise_nms
 from openset.scorers._spec import scorer
 from openset.tables import Detections
 from openset.tables.detections import LogitLayout
+from openset.tables.logits import class_columns, probabilities
+from openset.tables.overlap import class_wise_nms
 
 PAPER = (
     "Hosoya et al., Rectifying Open-Set Object Detection: Proper Evaluation and a Simple Baseline"

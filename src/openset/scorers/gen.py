@@ -8,15 +8,9 @@ from numpy.typing import NDArray
 from openset.findings import UsageError
 from openset.scorers._evidence import Evidence
 from openset.scorers._fitted import Unknownness
-from openset.scorers._logits import (
-    Activation,
-    Background,
-    activation_of,
-    logits_of,
-    probabilities,
-    sigmoid,
-)
+from openset.scorers._logits import Background, activation_of, logits_of
 from openset.scorers._spec import scorer
+from openset.tables.logits import Activation, probabilities, sigmoid
 
 
 @scorer("gen", title="GEN", paper="Liu et al., GEN: Generalized Entropy Score, CVPR 2023")

@@ -21,9 +21,9 @@ from openset.findings import UsageError, refuse
 from openset.scorers._evidence import Evidence
 from openset.scorers._fitted import Unknownness
 from openset.scorers._gaussian import Gaussian
-from openset.scorers._logits import logsumexp
 from openset.scorers._neighbours import Bank
 from openset.scorers._spec import TRAINING, scorer
+from openset.tables.logits import logsumexp
 
 Array = NDArray[np.float64]
 Density = Literal["gaussian", "classes", "knn", "kde"]

@@ -11,8 +11,9 @@ from openset.findings import UsageError
 from openset.scorers._evidence import Evidence
 from openset.scorers._fitted import Unknownness
 from openset.scorers._head import Head
-from openset.scorers._logits import Activation, Background, activation_of, free_energy
+from openset.scorers._logits import Background, activation_of
 from openset.scorers._spec import TRAINING, scorer
+from openset.tables.logits import Activation, free_energy
 
 
 @scorer(

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from openset.findings import UsageError
-from openset.scorers._logits import class_columns, max_softmax
 from openset.scorers.ranking import Ranking, unknown_score
 from openset.tables import Detections, LogitLayout
+from openset.tables.logits import class_columns, max_softmax
 from openset.tables.vocabulary import is_unknown_spelling
 
 Names = Mapping[int, str] | Sequence[str] | None

@@ -93,3 +93,11 @@ def _positions_by_lookup(
         values = np.where((values < low) | (values > high), high + 1, values)
     found: NDArray[np.int32] = where[values - low] if low else where[values]
     return found
+
+
+def text_column(values: Sequence[str]) -> NDArray[Any]:
+    """Text of fixed width, or of variable width where one long value would cost much memory."""
+    longest = max(map(len, values), default=0)
+    if longest * len(values) > 16 * sum(map(len, values)) + (1 << 18):
+        return np.array(values, np.dtypes.StringDType())
+    return np.array(values, np.str_)

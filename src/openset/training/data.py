@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.detectors._images import ImageFiles, decode
 from openset.findings import Finding, InputError, UsageError, refuse
 from openset.formats import read_annotations
+from openset.nets.pictures import ImageFiles, decode
 from openset.plugins import lookup
 from openset.tables import Annotations
 
@@ -116,8 +116,8 @@ def _read(path: Path) -> Annotations:
         return read_annotations(path)
     import json
 
-    from openset.formats._coco import annotations_of
-    from openset.formats._files import load_text
+    from openset.files import load_text
+    from openset.formats.coco import annotations_of
 
     return annotations_of(json.loads(load_text(path)), str(path))
 

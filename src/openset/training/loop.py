@@ -15,13 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from openset.detectors import _weights, find
-from openset.detectors._processes import own_device, processes
-from openset.detectors._torch import TorchModel
+from openset.detectors import TorchModel, find
 from openset.findings import Finding, InputError, UsageError
-from openset.training._folder import RunFolder, about_run
-from openset.training._log import Log, Progress
+from openset.nets import weights
+from openset.nets.processes import own_device, processes
 from openset.training.data import Order, TrainingData, Views, resident
+from openset.training.folder import RunFolder, about_run
+from openset.training.log import Log, Progress
 from openset.training.recipe import Recipe
 from openset.training.steps import State, advance
 
@@ -162,4 +162,4 @@ def _as_list(batch: list[Any]) -> list[Any]:
 
 def _finish(state: State, place: RunFolder) -> None:
     state.finish()
-    _weights.write_model(state.model, place.model)
+    weights.write_model(state.model, place.model)

@@ -157,7 +157,7 @@ def _held(source: str | Path | Mapping[str, Any]) -> dict[str, Any]:
         return dict(source)
     if isinstance(source, str) and not source.endswith(".toml"):
         return asdict(lookup(_presets(), source, "recipe"))
-    from openset.formats._files import load_text
+    from openset.files import load_text
 
     path = Path(source)
     try:

@@ -19,12 +19,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from openset.detectors import _weights
-from openset.detectors._processes import Processes
-from openset.detectors._torch import memory_guard
+from openset.nets import weights
+from openset.nets.device import memory_guard
+from openset.nets.processes import Processes
 from openset.training._average import Average
-from openset.training._folder import RunFolder
-from openset.training._log import Log, refuse_diverged
+from openset.training.folder import RunFolder
+from openset.training.log import Log, refuse_diverged
 from openset.training.recipe import Recipe
 
 _PRECISION = {"bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -75,7 +75,7 @@ class State:
     def held(self) -> dict[str, Any]:
         """What a checkpoint holds."""
         return {
-            **_weights.identity(self.model),
+            **weights.identity(self.model),
             "step": self.step,
             "model": self.model.network.state_dict(),
             "optimizer": self.optimizer.state_dict(),

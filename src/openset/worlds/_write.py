@@ -20,9 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openset.files import load, replacing
 from openset.findings import refuse
-from openset.formats._coco_write import truth_document
-from openset.formats._files import load, replacing
+from openset.formats.coco import truth_document
 from openset.tables import Vocabulary
 from openset.worlds import _png, _tables
 from openset.worlds._cast import SPLITS, Split

@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from openset.benchmarks.readers import reader, table_of
+from openset.files import load
 from openset.findings import refuse
-from openset.formats._files import load
-from openset.formats._json import decode
+from openset.json_text import decode
 from openset.tables import Annotations
 
 _SIZE = (1280.0, 720.0)

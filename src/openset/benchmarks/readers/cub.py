@@ -11,8 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from openset.benchmarks.readers import reader, table_of
+from openset.files import load_text
 from openset.findings import refuse
-from openset.formats._files import load_text
 from openset.tables import Annotations
 
 _NAN = float("nan")

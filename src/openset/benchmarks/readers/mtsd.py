@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from openset.benchmarks.readers import reader, table_of
+from openset.files import load, load_text
 from openset.findings import refuse
-from openset.formats._files import load, load_text
-from openset.formats._json import decode
+from openset.json_text import decode
 from openset.tables import Annotations
 
 

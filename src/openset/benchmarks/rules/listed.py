@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from openset.benchmarks.pool import Pool, image_names
 from openset.benchmarks.rules import image_rule
+from openset.files import load_text
 from openset.findings import refuse
-from openset.formats._files import load_text
 from openset.plugins import lookup
 from openset.tables.columns import positions
 

@@ -19,7 +19,7 @@ from openset.benchmarks.rules import image_rule
 from openset.benchmarks.rules.listed import among, not_in
 from openset.benchmarks.rules.presence import without
 from openset.findings import refuse
-from openset.metrics._wilderness import wild_wanted
+from openset.matching.counting import wild_wanted
 
 Count = Annotated[int, Meta(gt=0)]
 Share = Annotated[float, Meta(gt=0, le=1)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from openset.formats._files import load
+from openset.files import load
 from openset.recognition.data._spec import Samples, Source, broken, dataset
 
 PAPER = "Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009"

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from openset.formats._files import load_text
+from openset.files import load_text
 from openset.recognition.data._pictures import pictures
 from openset.recognition.data._spec import Samples, Source, broken, dataset
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.formats._files import load
+from openset.files import load
 from openset.recognition.data._spec import Samples, Source, broken, dataset
 
 _PREFIX = {"train": "train", "test": "t10k"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from openset.files import load_text
 from openset.findings import refuse
-from openset.formats._files import load_text
 from openset.recognition.data._pictures import pictures
 from openset.recognition.data._spec import Samples, Source, broken, dataset
 

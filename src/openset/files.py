@@ -1,0 +1,227 @@
+"""Files: loading bytes with located errors, writing so that a crash leaves no half file.
+
+Compression is seen in the content (the gzip magic number), not in the name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from openset.findings import InputError, UsageError, refuse
+from openset.refusals import shown, undecodable
+
+HEAD = 1 << 16
+_GZIP = b"\x1f\x8b"
+BOM = b"\xef\xbb\xbf"
+_LONGEST = 60  # characters of a file name that is made from another name
+_kept: set[str] = set()
+
+
+def head(path: Path) -> bytes:
+    """The first 64 KiB, decompressed; for a folder, the sorted names in it, one per line."""
+    if path.is_dir():
+        return listing(path)
+    with _located(path), path.open("rb") as stream:
+        start = stream.read(HEAD)
+    if start[:2] == _GZIP:
+        import gzip
+
+        with _located(path), gzip.open(path) as unpacked:
+            start = unpacked.read(HEAD)
+    if not start:
+        raise undecodable(str(path), "the file is empty")
+    return start.removeprefix(BOM)
+
+
+def listing(path: Path) -> bytes:
+    """The sorted names in a folder, one per line; an empty folder is refused."""
+    with _located(path):
+        names = sorted(os.listdir(path))  # noqa: PTH208 - ten times faster than iterdir
+    if not names:
+        raise refuse("OS103", f"{path} is an empty folder")
+    return "\n".join(names).encode("utf-8", "replace")
+
+
+def load(path: Path) -> bytes:
+    """All bytes of a file, decompressed."""
+    with _located(path):
+        data = path.read_bytes()
+        if data[:2] != _GZIP:
+            return data
+        import gzip
+
+        return gzip.decompress(data)
+
+
+def is_gzip(path: Path) -> bool:
+    """Whether the content is gzip."""
+    with _located(path), path.open("rb") as stream:
+        return stream.read(2) == _GZIP
+
+
+def load_text(path: Path) -> str:
+    """All text of a UTF-8 file."""
+    data = load(path)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise undecodable(str(path), f"not UTF-8 at byte {error.start}") from error
+
+
+def save(path: Path, data: bytes) -> None:
+    """Write bytes, compressed if the name ends in ``.gz`` (the same bytes every time)."""
+    if path.suffix == ".gz":
+        import gzip
+
+        data = gzip.compress(data, 6, mtime=0)
+    path.write_bytes(data)
+
+
+@contextmanager
+def _located(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        near = _similar(path)
+        fix = f"did you mean {near}?" if near else ""
+        raise refuse("OS101", f"no such file: {path}", fix=fix) from error
+    except IsADirectoryError as error:
+        raise refuse("OS103", f"{path} is a folder, but a file was expected") from error
+    except (zlib.error, EOFError) as error:
+        raise undecodable(str(path), error, cause="a damaged or truncated gzip file") from error
+    except (OSError, ValueError) as error:
+        raise undecodable(shown(str(path)), error) from error
+
+
+def _similar(path: Path) -> str:
+    from difflib import get_close_matches
+
+    try:
+        names = os.listdir(path.parent)  # noqa: PTH208
+    except OSError:
+        return ""
+    return next(iter(get_close_matches(path.name, names, n=1)), "")
+
+
+def safe_name(name: str) -> str:
+    """`name` if it can be a file name inside its folder, else a refusal.
+
+    >>> safe_name("000139")
+    '000139'
+    """
+    inside = not any(char in "/\\:" or char < " " or char == "\x7f" for char in name)
+    if inside and name.strip(". ") and len(name.encode("utf-8", "replace")) < 240:
+        return name
+    raise refuse(
+        "OS113",
+        f"{shown(name)} cannot be the name of a file inside the folder",
+        fix="rename the image or the label, or write a format that is one file",
+    )
+
+
+@contextmanager
+def keeping(paths: Iterable[str]) -> Iterator[None]:
+    """Meanwhile no file of `paths` is overwritten: they are what a command reads."""
+    before = set(_kept)
+    _kept.update(map(os.path.realpath, paths))
+    try:
+        yield
+    finally:
+        _kept.intersection_update(before)
+
+
+def refuse_kept(path: Path) -> None:
+    """Refuse to write over a file that is read."""
+    real = os.path.realpath(path)
+    if real in _kept and Path(real).is_file():
+        raise UsageError(f"{path} is an input and would be overwritten; write elsewhere")
+
+
+@contextmanager
+def replacing(path: Path, *, folder: bool) -> Iterator[Path]:
+    """A path to write to, moved to `path` at the end; after an error `path` is untouched.
+
+    It lies in a temporary folder beside `path`, so that the move is one rename. A link stays, and
+    what it points to is replaced; a file that is replaced keeps its mode.
+    """
+    import shutil
+    import tempfile
+
+    target = target_of(path, folder=folder)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        workshop = Path(tempfile.mkdtemp(prefix=".openset-", dir=target.parent))
+    except OSError as error:
+        raise unwritable(path, error) from error
+    draft = workshop / path.name  # the name as given: its ending may choose a compression
+    try:
+        yield draft
+        if target.exists():
+            draft.chmod(stat.S_IMODE(target.stat().st_mode))
+        os.replace(draft, target)  # noqa: PTH105 - replaces an empty folder too
+    except OSError as error:
+        raise unwritable(path, error) from error
+    finally:
+        shutil.rmtree(workshop, ignore_errors=True)
+
+
+def target_of(path: Path, *, folder: bool, empty: bool = True) -> Path:
+    """Where `path` leads to, refused if nothing can be put there.
+
+    Args:
+        path: A file or folder that need not exist.
+        folder: Whether a folder is to be written.
+        empty: Whether a folder that is there must be empty.
+    """
+    refuse_kept(path)
+    try:
+        mode = path.stat().st_mode
+        taken = stat.S_ISDIR(mode) and (not folder or (empty and any(path.iterdir())))
+    except FileNotFoundError:
+        mode, taken = 0, False
+    except (OSError, ValueError) as error:
+        raise unwritable(path, error) from error
+    target = Path(os.path.realpath(path))
+    if taken:
+        raise UsageError(f"{path} is a folder{' that is not empty' if folder else ''}")
+    if folder and (target == Path.cwd() or path.name == ".."):
+        raise UsageError(f"{path} is the working folder; name a folder inside it")
+    if mode and not stat.S_ISDIR(mode) and (folder or not stat.S_ISREG(mode)):
+        wanted = "a folder" if folder else "a regular file"
+        raise unwritable(path, f"it exists and is not {wanted}", cause="a file, pipe or device")
+    return target
+
+
+def unwritable(path: Path, why: object, cause: str = "") -> InputError:
+    """OS102 for a file or folder that could not be written."""
+    return refuse(
+        "OS102",
+        f"cannot write {path}: {why}",
+        cause=cause or "a full disk, or a folder that may not be written to",
+        fix="make room, or write elsewhere",
+    )
+
+
+def file_stems(names: Iterable[str]) -> dict[str, str]:
+    """A file name for each name: short, plain, distinct even where case does not count.
+
+    >>> file_stems(["yolo", "../../etc", "YOLO"])
+    {'yolo': 'yolo', '../../etc': 'etc-74ccf3c5', 'YOLO': 'YOLO-99f26510'}
+    """
+    import hashlib
+
+    stems: dict[str, str] = {}
+    for name in names:
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("._-")[:_LONGEST]
+        taken = {other.lower() for other in stems.values()} | {"truth", "run", "report", ""}
+        if stem != name or stem.lower() in taken:
+            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+            stem = f"{stem or 'model'}-{digest}"
+        stems[name] = stem
+    return stems

@@ -1,0 +1,123 @@
+"""Weights: read, checked and written without ever unpickling an object.
+
+Files are read with ``weights_only=True``: a checkpoint that would run code on loading is refused
+(OS604), not loaded. A file may hold a state dictionary, or one under ``model`` or ``state_dict``.
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from openset.files import replacing
+from openset.findings import InputError, UsageError, refuse
+
+State = dict[str, Tensor]
+_COUNTER = "num_batches_tracked"
+_NESTED = ("model", "state_dict", "model_state_dict")
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """The tensors and plain values of a checkpoint, or of a ``.safetensors`` file."""
+    where = Path(path)
+    if not where.is_file():
+        raise refuse("OS101", f"no such file: {where}")
+    try:
+        if where.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            return dict(load_file(where))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # about pickles, which are refused anyway
+            held = torch.load(where, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise _unsafe(where, error) from error
+    except Exception as error:  # damaged bytes surface as nearly any exception of the reader
+        raise refuse("OS604", f"{where} cannot be read", example=_first_line(error)) from error
+    if not isinstance(held, dict):
+        raise refuse("OS604", f"{where} holds a {type(held).__name__}, not weights")
+    return held
+
+
+def read_state(path: str | Path) -> State:
+    """The state dictionary in a file."""
+    return state_in(read(path), path)
+
+
+def state_in(held: Mapping[str, Any], where: str | Path) -> State:
+    """The state dictionary in what a file holds."""
+    inner = next((held[key] for key in _NESTED if isinstance(held.get(key), dict)), held)
+    state = {name: value for name, value in inner.items() if isinstance(value, Tensor)}
+    if not state:
+        raise refuse("OS604", f"{where} holds no weights", example=", ".join(map(str, held)))
+    return state
+
+
+def load_into(module: nn.Module, state: Mapping[str, Tensor], where: str | Path) -> None:
+    """Copy weights into a module; every name and shape must be the module's."""
+    own = module.state_dict()
+    # A frozen batch norm does not count batches; files of a plain one do, and the reverse.
+    names, given = ({n for n in held if not n.endswith(_COUNTER)} for held in (own, state))
+    problems = [f"{name} is not in the file" for name in sorted(names - given)]
+    problems += [f"{name} is not in the model" for name in sorted(given - names)]
+    problems += [
+        f"{name} is {tuple(state[name].shape)} in the file, {tuple(own[name].shape)} in the model"
+        for name in sorted(names & given)
+        if state[name].shape != own[name].shape
+    ]
+    if problems:
+        message = f"{where} does not fit: {len(problems)} weights differ"
+        raise refuse("OS605", message, count=len(problems), example=problems[0])
+    module.load_state_dict({name: state.get(name, value) for name, value in own.items()})
+
+
+def write(held: Mapping[str, Any], path: str | Path) -> None:
+    """Write tensors and plain values; the file appears whole or not at all."""
+    with replacing(Path(path), folder=False) as part:
+        torch.save(dict(held), part)
+
+
+def write_model(model: Any, path: str | Path) -> None:
+    """Write a model's weights, with what it takes to build it again."""
+    if not isinstance(getattr(model, "network", None), nn.Module):
+        raise UsageError(f"only torch models can be saved, not {type(model).__name__}")
+    write({**identity(model), "model": model.network.state_dict()}, path)
+
+
+def identity(model: Any) -> dict[str, Any]:
+    """What it takes to build a model again, beside its weights."""
+    return {"openset": {**model.about, "labels": list(model.labels)}}
+
+
+def read_model(path: str | Path) -> tuple[dict[str, Any], State]:
+    """What `write_model` has written: detector, options and labels; and the weights."""
+    held = read(path)
+    about = held.get("openset")
+    if not isinstance(about, dict) or not {"detector", "options", "labels"} <= about.keys():
+        raise refuse(
+            "OS604",
+            f"{path} does not say which detector it is",
+            cause="weights of another library, or a plain state dictionary",
+            fix="build the detector by name and pass the file as weights=",
+        )
+    return about, state_in(held, path)
+
+
+def _unsafe(where: Path, error: Exception) -> InputError:
+    return refuse(
+        "OS604",
+        f"{where} is not a file of plain tensors",
+        example=_first_line(error),
+        cause="a checkpoint with pickled Python objects, which could run code; or a damaged file",
+        fix="save the state dictionary alone: torch.save(model.state_dict(), path)",
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0][:200] or type(error).__name__

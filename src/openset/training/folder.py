@@ -1,0 +1,122 @@
+"""The folder of a training: what is in it, and whether it is of this very training.
+
+```
+run.json        recipe, labels, data and versions
+checkpoint.pt   the last state; from here a stopped training goes on
+log.jsonl       losses, one line per logged step
+model.pt        the trained detector, once it is done: openset.detectors.load reads it
+```
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from openset.files import load_text, replacing
+from openset.findings import refuse
+from openset.nets import weights
+from openset.version import __version__
+
+_LOST = "a checkpoint was copied here, or the file was deleted"
+_ELSEWHERE = "choose another folder, bring the file back, or delete the checkpoint"
+
+
+class RunFolder:
+    """The files of one training."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.checkpoint = self.path / "checkpoint.pt"
+        self.model = self.path / "model.pt"
+        self.log = self.path / "log.jsonl"
+        self.about = self.path / "run.json"
+
+    def claim(self, wanted: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+        """Make the folder that of a training; refused if it is another's.
+
+        Args:
+            wanted: From `about_run`.
+            defaults: Keys of a recipe that an older version did not know, and so did not write.
+        """
+        for stale in self.path.glob(".openset-*"):  # a write that was killed
+            shutil.rmtree(stale, ignore_errors=True)
+        if self.about.exists():
+            held = _parsed(self.about)
+            held["recipe"] = {**_plain(defaults), **held.get("recipe", {})}
+            differs = [key for key in ("recipe", "labels", "data") if held.get(key) != wanted[key]]
+            if differs:
+                what = _difference(held["recipe"], wanted["recipe"]) or ", ".join(differs)
+                message = f"{self.path} holds the training of another {', '.join(differs)}"
+                raise refuse("OS609", message, count=len(differs), example=what)
+            return
+        if self.checkpoint.exists():
+            message = f"{self.path} holds a checkpoint without {self.about.name}: whose is unknown"
+            raise refuse(
+                "OS609", message, example=self.checkpoint.name, cause=_LOST, fix=_ELSEWHERE
+            )
+        with replacing(self.about, folder=False) as part:
+            part.write_text(json.dumps(wanted, indent=2) + "\n", "utf-8")
+
+    def save(self, held: Mapping[str, Any]) -> None:
+        """Replace the checkpoint, at once."""
+        weights.write(held, self.checkpoint)
+
+    def resume(self, *, cut_log: bool) -> dict[str, Any] | None:
+        """The checkpoint, if there is one; one process cuts the log back to it."""
+        held = weights.read(self.checkpoint) if self.checkpoint.exists() else None
+        if held is not None and "step" not in held:
+            raise refuse("OS604", f"{self.checkpoint} is no checkpoint of a training")
+        if cut_log:
+            self._cut_log(0 if held is None else int(held["step"]))
+        return held
+
+    def _cut_log(self, step: int) -> None:
+        if not self.log.exists():
+            return
+        kept = [row for row in map(_row, load_text(self.log).splitlines()) if row]
+        rows = [json.dumps(row) + "\n" for row in kept if row["step"] <= step]
+        with replacing(self.log, folder=False) as part:
+            part.write_text("".join(rows), "utf-8")
+
+
+def _row(line: str) -> dict[str, Any] | None:
+    """A line of the log; the last may be cut off."""
+    try:
+        row: dict[str, Any] = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    return row
+
+
+def about_run(
+    recipe: Mapping[str, Any], labels: Sequence[str], data: Any, **more: Any
+) -> dict[str, Any]:
+    """What ``run.json`` says: recipe, labels and a fingerprint of the data are the training."""
+    import torch
+
+    versions = {"openset": __version__, "torch": str(torch.__version__)}
+    held = {"recipe": recipe, "labels": list(labels), "data": data, **more, "versions": versions}
+    return _plain(held)
+
+
+def _plain(held: Mapping[str, Any]) -> dict[str, Any]:
+    """As JSON gives it back."""
+    plain: dict[str, Any] = json.loads(json.dumps(held))
+    return plain
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        held = json.loads(load_text(path))
+    except json.JSONDecodeError as error:
+        raise refuse("OS609", f"{path} cannot be read: {error}") from error
+    return held if isinstance(held, dict) else {}
+
+
+def _difference(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    changed = [key for key in wanted if held.get(key) != wanted[key]]
+    return ", ".join(f"{key} was {held.get(key)!r}, now {wanted[key]!r}" for key in changed)

@@ -1,0 +1,3 @@
+"""The version of the package, for every layer: importing `openset` itself offers them all."""
+
+__version__ = "0.1.0"

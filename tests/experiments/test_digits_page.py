@@ -1,0 +1,63 @@
+"""The numbers on the page of the digits world: known against unknown boxes, resampled by image."""
+
+from __future__ import annotations
+
+import digits_page as page
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="module")
+def boxes():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 3, 400)  # known, unknown, on nothing
+    unknownness = (rng.normal(size=400) + (kind == 1)).round(1)  # with ties
+    return unknownness, kind == 0, kind == 1, rng.integers(0, 20, 400).astype(np.int32)
+
+
+def test_auroc_is_scikit_learns(boxes):
+    from sklearn.metrics import roc_auc_score
+
+    unknownness, known, unknown, image = boxes
+    drawn = np.random.default_rng(1).integers(0, 3, 20).astype(float)
+    weights = np.stack([np.ones(20), drawn], axis=1)
+    auroc, _ = page.separation(unknownness, known, unknown, image, weights)
+    rows = known | unknown
+    for column, value in enumerate(auroc):
+        again = roc_auc_score(
+            unknown[rows], unknownness[rows], sample_weight=weights[image[rows], column]
+        )
+        assert value == pytest.approx(again, abs=1e-12)
+
+
+def test_fpr95_accepts_at_least_95_percent_of_the_known(boxes):
+    unknownness, known, unknown, image = boxes
+    _, fpr = page.separation(unknownness, known, unknown, image, np.ones((20, 1)))
+    shares = {
+        t: (np.mean(unknownness[known] <= t), np.mean(unknownness[unknown] <= t))
+        for t in np.unique(unknownness)
+    }
+    assert fpr == min(accepted for right, accepted in shares.values() if right >= 0.95)
+
+
+def row(name, auroc, ledger=""):
+    drawn = np.random.default_rng(2).normal(size=100) * 0.01
+    return page.Row(name, np.append(auroc, auroc + drawn), 0.5, {}, ledger)
+
+
+def test_what_is_significant_and_what_is_chance_is_said():
+    baseline = row("msp", 0.8)
+    rows = [row("knn", 0.9), baseline, row("vim", 0.7), row("lard", 0.5)]
+    words = page.sentences(rows)
+    assert "better than MSP: knn." in words
+    assert "worse: vim, lard." in words
+    assert "better than chance: lard." in words
+
+
+def test_ledgers_that_are_alike_share_a_line():
+    rows = [row(name, 0.8, f"{name} fitted on train") for name in ("knn", "vim")]
+    rows.append(row("msp", 0.8, "nothing was fitted"))
+    assert page.ledger_lines(rows).splitlines()[2:] == [
+        "- knn, vim: fitted on train",
+        "- msp: nothing was fitted",
+    ]

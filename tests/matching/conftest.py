@@ -1,7 +1,0 @@
-"""Makes `builders` and `naive` importable."""
-
-import sys
-from pathlib import Path
-
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]

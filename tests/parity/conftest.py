@@ -1,6 +1,0 @@
-"""The rows of golden numbers live in modules beside the tests."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))  # for golden_*
