@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from openset import scorers
 from openset.detectors import find, load
-from openset.diagnosis.resample import draw, interval
 from openset.evaluation.result import number
 from openset.evaluation.run import evaluate_all
 from openset.files import replacing
@@ -32,6 +31,8 @@ from openset.matching import match, right_detections
 from openset.metrics import table as metrics
 from openset.metrics.load import best_threshold
 from openset.render import Table
+from openset.resampling.draws import draw
+from openset.resampling.intervals import interval
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.training import Recipe
 from openset.version import __version__

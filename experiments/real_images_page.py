@@ -20,13 +20,13 @@ from digits_page import COLUMNS, Row, groups, ledger_lines, sentences, separatio
 from numpy.typing import NDArray
 
 from openset import scorers
-from openset.diagnosis.resample import draw
 from openset.evaluation.result import number
 from openset.evaluation.run import evaluate_all
 from openset.files import replacing
 from openset.formats import read_annotations
 from openset.metrics import table as metrics
 from openset.render import Table
+from openset.resampling.draws import draw
 from openset.tables import Annotations, Detections
 from openset.version import __version__
 

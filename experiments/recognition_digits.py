@@ -22,12 +22,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.diagnosis.resample import interval
 from openset.files import replacing
 from openset.recognition import evaluate_recognition
 from openset.recognition.data import left_out, open_split
 from openset.recognition.recipe import Recipe
 from openset.render import Table
+from openset.resampling.intervals import interval
 
 METHODS = ("softmax", "ce_plus", "gcpl", "rpl", "arpl", "arpl_cs", "acc_auc", "openauc")
 METRICS = ("openauc", "auc", "closed_set_accuracy")

@@ -61,7 +61,7 @@ def test_import_is_cheap():
     "code",
     [
         "import openset.kernels, openset.tables",
-        "import openset.matching, openset.scorers, openset.evaluation, openset.diagnosis.resample",
+        "import openset.matching, openset.scorers, openset.evaluation, openset.resampling.images",
         "from openset.metrics import table; assert len(table()) > 20",
         IN_MEMORY,
     ],

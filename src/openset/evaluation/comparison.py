@@ -13,11 +13,11 @@ from math import isclose
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.diagnosis.resample import equal, interval, p_value
 from openset.evaluation.result import Evaluation, number
 from openset.findings import UsageError
 from openset.metrics import Metric, table
 from openset.render import Table
+from openset.resampling.intervals import equal, interval, p_value
 
 Numbers = NDArray[np.float64] | float
 

@@ -53,10 +53,10 @@ def evaluate(
     """
     reading = Reading(gt, dt)
     # Imported while the files are being read: it takes as long.
-    from openset.diagnosis.resample import RESAMPLES
     from openset.evaluation.provenance import ledger_line
     from openset.evaluation.steps import choose, measure, prepare, settle
     from openset.matching import Protocol
+    from openset.resampling.draws import RESAMPLES
     from openset.tables import Vocabulary
 
     rules, chosen = Protocol.of(protocol), choose(metrics)

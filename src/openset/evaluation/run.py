@@ -15,7 +15,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from openset.diagnosis.resample import RESAMPLES
 from openset.evaluation.provenance import ledger_line
 from openset.evaluation.reading import Source, source_name
 from openset.evaluation.result import Evaluation
@@ -24,6 +23,7 @@ from openset.findings import Finding, InputError, UsageError
 from openset.formats import read_annotations, read_detections
 from openset.matching import Matches, Protocol
 from openset.matching.matcher import Leaked
+from openset.resampling.draws import RESAMPLES
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.boxes import in_pixels
 from openset.tables.check import check

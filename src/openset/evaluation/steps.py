@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import get_args
 
-from openset.diagnosis.resample import interval, replicates
 from openset.evaluation.provenance import describe
 from openset.evaluation.result import Evaluation
 from openset.findings import Finding, InputError, Level
@@ -18,6 +17,8 @@ from openset.matching import Matches, Protocol, match
 from openset.matching.matcher import Leaked
 from openset.metrics import Metric, table
 from openset.plugins import lookup
+from openset.resampling.images import replicates
+from openset.resampling.intervals import interval
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.boxes import in_pixels
 from openset.tables.check import check, no_match

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from openset.diagnosis.resample import RESAMPLES
 from openset.evaluation.provenance import ledger_line
 from openset.evaluation.reading import Source
 from openset.evaluation.result import Evaluation
@@ -21,6 +20,7 @@ from openset.formats import read_annotations, read_detections
 from openset.matching import Matches, Protocol
 from openset.matching.matcher import Leaked
 from openset.matching.merge import merge
+from openset.resampling.draws import RESAMPLES
 from openset.tables import Vocabulary
 
 # What a batch may lack without the data lacking it: said only if every batch lacks it.

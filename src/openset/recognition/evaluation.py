@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.diagnosis.resample import RESAMPLES, interval
 from openset.evaluation.provenance import Provenance, digest
 from openset.evaluation.result import Evaluation
 from openset.findings import UsageError
@@ -25,6 +24,8 @@ from openset.recognition.metrics import Metric, compute, table
 from openset.recognition.reading import read_scores
 from openset.recognition.resample import replicates
 from openset.recognition.scores import Scores
+from openset.resampling.draws import RESAMPLES
+from openset.resampling.intervals import interval
 from openset.version import __version__
 
 

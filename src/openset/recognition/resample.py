@@ -1,6 +1,6 @@
 """Resample: how far would a number move, had other samples of the same kind been drawn?
 
-The bootstrap of `openset.diagnosis.resample`, with two differences: known and unknown samples are
+The bootstrap of `openset.resampling`, with two differences: known and unknown samples are
 drawn apart, each as often as there are, since whoever made the test set chose their numbers; and
 columns are drawn in blocks, so that memory stays small however many samples there are.
 """
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.diagnosis.resample import draw
 from openset.recognition.metrics import Metric, compute
 from openset.recognition.scores import Scores, Weights
+from openset.resampling.draws import draw
 
 BLOCK = 4_000_000  # samples times resamples at a time
 

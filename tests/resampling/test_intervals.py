@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import openset
-from openset.diagnosis.resample import draw, interval, p_value, replicates
 from openset.examples import DETECTIONS, TRUTH
 from openset.matching import Protocol, match
 from openset.metrics import table
+from openset.resampling.draws import draw
+from openset.resampling.images import replicates
+from openset.resampling.intervals import interval, p_value
 from scenes.builders import KNOWN, scene
 
 RESAMPLED = [name for name, metric in table().items() if metric.resampled]
