@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from openset import scorers
 from openset.detectors import find, load
-from openset.evaluation.result import number
+from openset.evaluation.numbers import number
 from openset.evaluation.run import evaluate_all
 from openset.files import replacing
 from openset.formats import read_annotations

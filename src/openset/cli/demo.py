@@ -80,8 +80,8 @@ def _images(folder: Path, count: int) -> Path:
 
 def _table(run: Run) -> str:
     from openset.cli._console import width
-    from openset.cli._scoreboard import chosen, ledger_lines, scoreboard
+    from openset.cli._lines import ledger_lines
 
     columns = width()
-    table = scoreboard(run, chosen(run, []), columns)
+    table = run.board(headline=True).text(columns, decimals=1)
     return "\n".join(["", table, *ledger_lines(run, columns), ""])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openset.evaluation.provenance import ledger_line
 from openset.evaluation.reading import Source, source_name
@@ -28,6 +28,9 @@ from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.boxes import in_pixels
 from openset.tables.check import check
 from openset.tables.join import join
+
+if TYPE_CHECKING:
+    from openset.evaluation.scoreboard import Scoreboard
 
 Step = Callable[[str], None]
 Adjust = Callable[[Detections, Annotations], Detections]
@@ -77,6 +80,12 @@ class Run:
             name: tuple(f for f in one.findings if (f.code, f.message) not in of_truth)
             for name, one in self.evaluations.items()
         }
+
+    def board(self, *, headline: bool = False) -> Scoreboard:
+        """Detectors against metrics, the others compared with the first."""
+        from openset.evaluation.scoreboard import Scoreboard
+
+        return Scoreboard.of(self.evaluations, headline=headline)
 
     def save(self, folder: str | Path) -> Path:
         """Write everything a report needs; the folder appears whole or not at all.
