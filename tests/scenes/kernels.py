@@ -34,7 +34,7 @@ class Scene:
 
     def objects(self, dtype=np.float64, offset=0.0):
         boxes = as_boxes(self.object_xywh, dtype, offset)
-        return kernels.Objects(
+        return kernels.ObjectColumns(
             self.object_image, self.object_klass, boxes, self.size, self.ignore, self.region
         )
 
@@ -48,7 +48,7 @@ class Scene:
 
 def as_boxes(xywh, dtype=np.float64, offset=0.0):
     x, y, w, h = xywh.astype(dtype).T
-    return kernels.Boxes(x, y, x + w, y + h, (w + dtype(offset)) * (h + dtype(offset)))
+    return kernels.BoxColumns(x, y, x + w, y + h, (w + dtype(offset)) * (h + dtype(offset)))
 
 
 def random_scene(seed, *, max_detections=400, max_objects=40, difficult=False):

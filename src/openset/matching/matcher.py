@@ -125,7 +125,7 @@ def _run(
     objects: Objects,
     image: NDArray[np.int32],
     klass: NDArray[np.int32],
-    boxes: kernels.Boxes | NDArray[np.float64],
+    boxes: kernels.BoxColumns | NDArray[np.float64],
     order: NDArray[np.int32],
     class_start: NDArray[np.int64],
     vocabulary: Vocabulary,
@@ -140,7 +140,7 @@ def _run(
         boxes,
         order,
         class_start,
-        kernels.Objects(
+        kernels.ObjectColumns(
             image=objects.image,
             klass=objects.klass,
             boxes=geometry.object_boxes(objects.box, rules),
