@@ -163,7 +163,9 @@ def test_impossible_areas_never_match(backend):
     for area in (16.0, 0.0):  # union 0, union negative
         other = kernels.BoxColumns(*(np.array([v], float) for v in (0, 0, 4, 4, area)))
         columns = kernels.match(
-            zero, zero, boxes, *kernels.class_order(zero, np.ones(1), None, 1),
+            kernels.DetectionColumns(
+                zero, zero, boxes, *kernels.class_order(zero, np.ones(1), None, 1)
+            ),
             kernels.ObjectColumns(zero, zero, other, np.ones(1), no, no),
             n_images=1, unknown_class=0, thresholds=np.array([0.5]),
             size_ranges=scenes.SIZE_RANGES, max_detections=100,

@@ -96,15 +96,9 @@ def run_match(scene, *, dtype=np.float64, offset=0.0, tie=None, boxes=None, **op
         "max_detections": 100,
         "offset": offset,
     }
-    columns = kernels.match(
-        scene.image,
-        scene.klass,
-        as_boxes(scene.xywh, dtype, offset) if boxes is None else boxes,
-        order,
-        start,
-        scene.objects(dtype, offset),
-        **(rules | options),
-    )
+    shown = as_boxes(scene.xywh, dtype, offset) if boxes is None else boxes
+    found = kernels.DetectionColumns(scene.image, scene.klass, shown, order, start)
+    columns = kernels.match(found, scene.objects(dtype, offset), **(rules | options))
     return order, start, columns
 
 

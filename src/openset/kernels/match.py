@@ -93,6 +93,25 @@ class MatchColumns(NamedTuple):
     object: NDArray[np.int32]
 
 
+class DetectionColumns(NamedTuple):
+    """Detections in the order of the input, and how they stand in class order.
+
+    Attributes:
+        image: Image index of each detection.
+        klass: Class index of each detection.
+        boxes: Geometry: columns, or rows of ``x, y, width, height`` as tables have them, which
+            saves the memory of the columns.
+        order: From `class_order`.
+        class_start: From `class_order`.
+    """
+
+    image: NDArray[np.int32]
+    klass: NDArray[np.int32]
+    boxes: BoxColumns | NDArray[np.float64]
+    order: NDArray[np.int32]
+    class_start: NDArray[np.int64]
+
+
 class Problem(NamedTuple):
     """Everything matching depends on, contiguous and of the right types."""
 
@@ -119,11 +138,7 @@ class Problem(NamedTuple):
 
 
 def match(
-    image: NDArray[np.int32],
-    klass: NDArray[np.int32],
-    boxes: BoxColumns | NDArray[np.float64],
-    order: NDArray[np.int32],
-    class_start: NDArray[np.int64],
+    detections: DetectionColumns,
     objects: ObjectColumns,
     *,
     n_images: int,
@@ -139,12 +154,7 @@ def match(
     """Compare detections with the objects of their image.
 
     Args:
-        image: Image index of each detection, in input order.
-        klass: Class index of each detection.
-        boxes: Geometry of the detections: columns, or rows of ``x, y, width, height`` as tables
-            have them, which saves the memory of the columns.
-        order: From `class_order`.
-        class_start: From `class_order`.
+        detections: What the detector said.
         objects: The ground truth.
         n_images: Number of images.
         unknown_class: The class of all unknown objects and of detections that say "unknown".
@@ -165,7 +175,7 @@ def match(
     ...     return BoxColumns(*(np.array([v], float) for v in (x, 0, x + 4, 4, 16)))
     >>> no = np.zeros(1, bool)
     >>> columns = match(
-    ...     one, one, box(1), *class_order(one, np.array([0.9]), None, 2),
+    ...     DetectionColumns(one, one, box(1), *class_order(one, np.array([0.9]), None, 2)),
     ...     ObjectColumns(one, one, box(0), np.array([16.0]), no, no),
     ...     n_images=1, unknown_class=1, thresholds=np.array([0.5, 0.75]),
     ...     size_ranges=np.array([[0, 1e10]]), max_detections=100,
@@ -173,15 +183,15 @@ def match(
     >>> columns.iou_same.tolist(), columns.matched.tolist(), columns.object.tolist()
     ([0.6], [[1]], [[0, -1]])
     """
-    real = np.float32 if _is_float32(boxes) else np.float64
+    real = np.float32 if _is_float32(detections.boxes) else np.float64
     problem = Problem(
-        image=np.ascontiguousarray(image, np.int32),
-        klass=np.ascontiguousarray(klass, np.int32),
-        boxes=_contiguous_detections(boxes, real),
-        order=np.ascontiguousarray(order, np.int32),
+        image=np.ascontiguousarray(detections.image, np.int32),
+        klass=np.ascontiguousarray(detections.klass, np.int32),
+        boxes=_contiguous_detections(detections.boxes, real),
+        order=np.ascontiguousarray(detections.order, np.int32),
         objects=_contiguous_objects(objects, real),
         n_images=n_images,
-        n_classes=len(class_start) - 1,
+        n_classes=len(detections.class_start) - 1,
         offset=float(offset),
         unknown_class=unknown_class,
         thresholds=np.ascontiguousarray(thresholds, np.float64),
