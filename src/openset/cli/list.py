@@ -13,7 +13,16 @@ from openset.findings import UsageError
 app = verb("list", panel="Understand")
 Rows = Mapping[str, Mapping[str, Any]]
 # Packages whose `table()` may list their plug-ins.
-_PACKAGES = ("metrics", "scorers", "detectors", "methods", "worlds", "benchmarks")
+_PACKAGES = (
+    "metrics",
+    "scorers",
+    "detectors",
+    "methods",
+    "worlds",
+    "benchmarks",
+    "engines",
+    "integrations",
+)
 
 _FIELDS = (
     "title",
