@@ -31,13 +31,19 @@ _FIELDS = (
     "requires",
     "keeps",
     "trainable",
+    "shows",
     "fits_on",
+    "needs",
+    "leaks",
+    "installed",
     "paper",
     "headline",
 )
 # What the list itself says below a summary, and how it is called there, by topic.
 _SHOWN: Mapping[str, Mapping[str, str]] = {
-    "detectors": {"keeps": "keeps", "requires": "needs", "paper": "paper"},
+    "detectors": {"keeps": "keeps", "requires": "needs", "shows": "shows", "paper": "paper"},
+    "integrations": {"requires": "needs", "installed": "installed"},
+    "methods": {"needs": "needs", "leaks": "leaks", "paper": "paper"},
     "recipes": {"differs": "not as in the paper", "paper": "paper"},
     "scorers": {"requires": "reads", "fits_on": "fits on", "paper": "paper"},
 }
