@@ -201,10 +201,13 @@ def _text(rows: Rows, shown: Mapping[str, str]) -> str:
     lines = []
     for name, row in rows.items():
         lines.append(f"{name:<{wide}}{row['summary']}")
-        more = {title: _words(row[field]) for field, title in shown.items() if row.get(field)}
+        said = {title: _words(row.get(field, "")) for field, title in shown.items()}
+        more = {title: words for title, words in said.items() if words}
         lines += [f"{'':<{wide}}{title}: {words}" for title, words in more.items()]
     return "\n".join(textwrap.fill(line, columns, subsequent_indent=" " * wide) for line in lines)
 
 
 def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return value if isinstance(value, str) else ", ".join(map(str, value))
