@@ -11,6 +11,7 @@ import re
 # Options that findings name in Python's way, and what the command line calls them.
 _FLAGS = {name: f"--{name}" for name in ("boxes", "known", "leaked", "protocol", "force", "truth")}
 _FLAGS |= {name: f"--{name}" for name in ("batch", "device", "unreadable", "weights")}
+_FLAGS |= {"head": "openset score --head", "keep": "openset score --known-share"}
 _FLAGS |= {"format": "openset convert --from", "sizes": "openset convert --sizes"}
 _VALUE = r"'[\w.-]+'"
 _OPTION = re.compile(

@@ -28,8 +28,7 @@ from openset.detectors._torch import (
     pooled,
     tapped,
 )
-from openset.scorers import Head
-from openset.tables import LogitLayout
+from openset.tables import Head, LogitLayout
 
 DROPOUT = 0.5
 Kept = tuple[Tensor, Tensor, Tensor, Tensor]

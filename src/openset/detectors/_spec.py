@@ -18,11 +18,10 @@ from openset.detectors._regions import Shown
 from openset.findings import UsageError
 from openset.options import check_options
 from openset.plugins import check_installed, lookup, tag
-from openset.tables import LogitLayout
+from openset.tables import Head, LogitLayout
 
 if TYPE_CHECKING:
     from openset.detectors._found import Found
-    from openset.scorers import Head
 
 Evidence = Literal[
     "logits",

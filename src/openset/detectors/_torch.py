@@ -21,8 +21,7 @@ from openset.detectors._found import Found
 from openset.detectors._spec import Evidence
 from openset.nets.device import device_of, memory_guard
 from openset.nets.weights import load_into
-from openset.scorers import Head
-from openset.tables import LogitLayout
+from openset.tables import Head, LogitLayout
 
 Boxes = dict[str, Tensor]
 """Columns of the kept boxes of one image: box, score, label and evidence."""
