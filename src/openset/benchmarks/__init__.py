@@ -25,8 +25,9 @@ _HOMES = {"Benchmark": "definition", "load": "definition", "build": "building", 
 @cache
 def files() -> Mapping[str, Path]:
     """The catalogue: TOML files by name."""
-    folder = Path(__file__).with_name("catalogue")
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    from openset.plugins import documents
+
+    return documents("openset.benchmarks.catalogue", Path)
 
 
 @dataclass(frozen=True)

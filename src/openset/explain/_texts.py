@@ -1,4 +1,8 @@
-"""Texts: what the code itself does not say, in TOML files, one per kind of entry."""
+"""Texts: what the code itself does not say, in TOML files, by kind of entry.
+
+A file's name begins with the kind of its entries: ``terms.toml``, or ``terms-anything.toml``, here
+or in another package. A table is an entry.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +14,36 @@ from typing import Any
 
 from openset.explain.example import Example, Result
 from openset.explain.scene import Scene
-from openset.plugins import lookup
+from openset.plugins import Documents, documents, lookup, only
 
-_FOLDER = Path(__file__).with_name("texts")
 _PLACE = re.compile(r"(?:Fig\. \d+|section [\d.]*\d)$")
 
 
+Tables = Mapping[str, Mapping[str, Any]]
+
+
 @cache
-def texts(file: str) -> Mapping[str, Mapping[str, Any]]:
-    """The tables of a file, by name."""
+def texts(kind: str) -> Tables:
+    """The tables of all files of a kind, by name."""
+    found: dict[str, Mapping[str, Any]] = {}
+    homes: dict[str, str] = {}
+    for file in _files():
+        if file.partition("-")[0] == kind:
+            for name, table in _files()[file].items():
+                only("entry", name, [*filter(None, [homes.get(name)]), file])
+                found[name], homes[name] = table, file
+    return found
+
+
+@cache
+def _files() -> Documents[Tables]:
+    return documents("openset.explain.texts", _tables)
+
+
+def _tables(path: Path) -> Tables:
     import tomllib
 
-    return tomllib.loads((_FOLDER / f"{file}.toml").read_text("utf-8"))
+    return tomllib.loads(path.read_text("utf-8"))
 
 
 def common(text: Mapping[str, Any], function: str = "", part: str = "") -> dict[str, Any]:
