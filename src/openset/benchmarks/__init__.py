@@ -2,7 +2,8 @@
 
 `table()` lists the catalogue, `load` reads a definition, `build` makes the COCO files of its splits
 and `audit` says what is wrong with a benchmark. Adding a benchmark is adding a TOML file to
-``catalogue/``, a rule a file to ``rules/``, a principle a file to ``principles/``.
+``catalogue/``, a rule a file to ``rules/``, a principle a file to ``principles/``; each may also be
+behind an entry point, in a group such as ``openset.benchmarks.catalogue``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Recipe: everything that decides a training, as a frozen value that a TOML file can hold.
 
-Presets are the papers' hyper-parameters, one file each in ``recipes/``, with a line on what differs
-from the original where something does. Steps count batches, not epochs.
+Presets are the papers' hyper-parameters, one file each in ``recipes/`` (or behind an entry point in
+the group ``openset.training.recipes``), with a line on what differs from the original where
+something does. Steps count batches, not epochs.
 """
 
 from __future__ import annotations
