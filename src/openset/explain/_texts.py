@@ -14,25 +14,38 @@ from typing import Any
 
 from openset.explain.example import Example, Result
 from openset.explain.scene import Scene
+from openset.findings import UsageError
 from openset.plugins import Documents, documents, lookup, only
 
 _PLACE = re.compile(r"(?:Fig\. \d+|section [\d.]*\d)$")
-
-
 Tables = Mapping[str, Mapping[str, Any]]
+# The kinds of files, and what their tables cannot do without.
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "metrics": (),
+    "protocols": (),
+    "errors": (),
+    "taxonomy": ("summary", "asks", "valid", "invalid"),
+    "terms": ("summary",),
+    "scenes": ("about", "tasks", "images"),
+    "papers": ("citation", "names"),
+}
 
 
 @cache
 def texts(kind: str) -> Tables:
     """The tables of all files of a kind, by name."""
-    found: dict[str, Mapping[str, Any]] = {}
-    homes: dict[str, str] = {}
+    homes: dict[str, list[str]] = {}
     for file in _files():
-        if file.partition("-")[0] == kind:
-            for name, table in _files()[file].items():
-                only("entry", name, [*filter(None, [homes.get(name)]), file])
-                found[name], homes[name] = table, file
-    return found
+        if _kind(file) == kind:
+            for name in _files()[file]:
+                homes.setdefault(name, []).append(file)
+    return {name: _files()[only("entry", name, files)][name] for name, files in homes.items()}
+
+
+def _kind(file: str) -> str:
+    start = file.partition("-")[0]
+    lookup(_NEEDED, start, f"kind of entries, with which the name of {file}.toml must begin:")
+    return start
 
 
 @cache
@@ -43,7 +56,12 @@ def _files() -> Documents[Tables]:
 def _tables(path: Path) -> Tables:
     import tomllib
 
-    return tomllib.loads(path.read_text("utf-8"))
+    found = tomllib.loads(path.read_text("utf-8"))
+    for name, table in found.items():
+        needed = _NEEDED[_kind(path.stem)]
+        if not isinstance(table, dict) or not table.keys() >= set(needed):
+            raise UsageError(f"{name!r} must be a table with the keys of its kind: {needed}")
+    return found
 
 
 def common(text: Mapping[str, Any], function: str = "", part: str = "") -> dict[str, Any]:
