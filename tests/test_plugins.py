@@ -1,4 +1,7 @@
-"""Discovery: a new file is found, a name taken twice is refused, a misspelt one is explained."""
+"""Discovery: a new file is found, a name taken twice is refused, a misspelt one is explained.
+
+That every kind of thing is found is in `test_one_of_each`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,16 @@ from pathlib import Path
 import pytest
 
 from openset.findings import UsageError
-from openset.plugins import DuplicateNameError, discover, lookup, record_of, tag
+from openset.plugins import (
+    DuplicateNameError,
+    PluginError,
+    discover,
+    documents,
+    lookup,
+    modules,
+    record_of,
+    tag,
+)
 
 METRIC = """
 from openset.plugins import tag
@@ -63,7 +75,7 @@ class Record:
 @pytest.fixture
 def package(tmp_path, monkeypatch, request):
     """An importable package; write modules into it, then `discover` it."""
-    name = f"plugged_{request.node.name}"
+    name = f"plugged_{request.node.name}".translate(str.maketrans("[]", "__"))
     folder = tmp_path / name
     folder.mkdir()
     (folder / "__init__.py").write_text("")
@@ -144,6 +156,115 @@ def test_the_example_of_a_page_is_found_in_another_package(tmp_path, page, room,
         command, capture_output=True, text=True, check=False, cwd=tmp_path, env=env
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_what_another_package_broke_is_named(package, tmp_path):
+    (tmp_path / f"{package.name}_bad.py").write_text("import nowhere_to_be_found\n")
+    entry_point(package, package.name, f"more = {package.name}_bad")
+    with pytest.raises(PluginError, match=r"'more'.*_bad.*nowhere_to_be_found"):
+        discover(package.name, "thing")
+    assert modules(package.name) == {"more": [f"{package.name}_bad"]}
+
+
+@pytest.fixture
+def files(package):
+    """A folder of that package with a file in it, and one of another package."""
+    for folder, stem in ((package / "own", "ant"), (package / "other", "bee")):
+        folder.mkdir()
+        (folder / f"{stem}.toml").write_text(stem)
+    entry_point(package, f"{package.name}.own", f"more = {package.name}.other")
+    return package
+
+
+def held(package):
+    return documents(f"{package.name}.own", lambda path: path.read_text())
+
+
+def test_files_are_found_in_order_wherever_they_are(files):
+    (files / "own" / "zebra.toml").write_text("zebra")
+    (files / "own" / "notes.txt").write_text("")
+    assert dict(held(files)) == {"ant": "ant", "bee": "bee", "zebra": "zebra"}
+    assert list(held(files)) == sorted(held(files)) and len(held(files)) == 3
+
+
+def test_two_files_of_one_name_are_in_nobody_elses_way(files):
+    (files / "other" / "ant.toml").write_text("another ant")
+    found = held(files)
+    assert found["bee"] == "bee" and "ant" in found
+    with pytest.raises(DuplicateNameError, match=r"'ant'.*own/ant.toml and .*other/ant.toml"):
+        found["ant"]
+
+
+def test_a_broken_file_is_named_and_in_nobody_elses_way(files):
+    (files / "other" / "bad.toml").write_bytes(b"\xff")
+    found = held(files)
+    assert found["bee"] == "bee"
+    with pytest.raises(PluginError, match=r"other/bad.toml cannot be used"):
+        found["bad"]
+    assert "cow" not in found
+    with pytest.raises(KeyError):
+        found["cow"]
+
+
+def test_a_file_is_read_once(files):
+    read = []
+    found = documents(f"{files.name}.own", lambda path: read.append(path.stem))
+    assert not read
+    assert found["ant"] is found["ant"] is None
+    assert read == ["ant"]
+
+
+@pytest.mark.parametrize(
+    ("module", "why"),
+    [("no_such_package", "no such package"), ("{}.empty", "no .toml"), ("{}.alone", "no .toml")],
+    ids=["absent", "empty", "alone"],
+)
+def test_an_entry_point_that_names_no_files(package, module, why):
+    (package / "own").mkdir()
+    (package / "own" / "ant.toml").write_text("")
+    (package / "empty").mkdir()
+    (package / "alone.py").write_text("")
+    named = module.format(package.name)
+    entry_point(package, f"{package.name}.own", f"more = {named}")
+    with pytest.raises(PluginError, match=rf"'more'.*{named}.*{why}"):
+        held(package)
+
+
+VERB = """
+from openset.cli import Answer, verb
+app = verb("demo", panel="Other")
+
+@app.default
+def demo() -> Answer:
+    return Answer("mine")
+"""
+
+
+def test_a_broken_verb_is_in_nobody_elses_way(package):
+    (package / "broken.py").write_text("import nowhere_to_be_found\n")
+    (package / "empty.py").write_text("")
+    (package / "demo.py").write_text(VERB)
+    names = ("broken", "empty", "demo")
+    entry_point(package, "openset.cli", "\n".join(f"{n} = {package.name}.{n}" for n in names))
+
+    def openset(*arguments):
+        paths = [str(package.parent), *sys.path]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "200"}
+        command = [sys.executable, "-m", "openset", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+    shown = openset("--help")
+    assert shown.returncode == 0
+    assert "Evaluate detections" in shown.stdout and "nowhere_to_be_found" in shown.stdout
+    assert openset("explain", "wi").returncode == 0
+    for verb, why in (
+        ("broken", "nowhere_to_be_found"),
+        ("empty", "no attribute 'app'"),
+        ("demo", "two plug-ins are called verb 'demo'"),
+    ):
+        done = openset(verb)
+        assert (done.returncode, why in " ".join(done.stderr.split())) == (2, True), done.stderr
+        assert "Traceback" not in done.stderr
 
 
 def test_tags_carry_a_record():

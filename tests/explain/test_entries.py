@@ -3,17 +3,19 @@
 import json
 import re
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
 from openset.codes import CODES
 from openset.diagnosis.errors import ERROR_TYPES
 from openset.diagnosis.tide import ERRORS
-from openset.explain import KINDS, Entry, entries
+from openset.explain import KINDS, Entry, _texts, entries
 from openset.explain._texts import texts
 from openset.findings import UsageError
 from openset.matching.protocol import PRESETS
 from openset.metrics import table
+from openset.plugins import Documents, DuplicateNameError, PluginError
 from openset.tables.vocabulary import normal
 
 ENTRIES = entries()
@@ -174,3 +176,40 @@ def sentences(text):
 def test_a_kind_that_is_not_there():
     with pytest.raises(UsageError, match=r"unknown kind of entry 'metrik'\. Did you mean 'metric'"):
         entries("metrik")
+
+
+@pytest.fixture
+def with_file(tmp_path, monkeypatch):
+    """Texts with one more file."""
+
+    def added(name, text):
+        (tmp_path / name).write_text(text)
+        own = {path.stem: [path] for path in (*Path(_texts.__file__).parent.glob("texts/*.toml"),)}
+        files = Documents(own | {Path(name).stem: [tmp_path / name]}, _texts._tables)
+        monkeypatch.setattr(_texts, "_files", lambda: files)
+        texts.cache_clear()
+
+    yield added
+    monkeypatch.undo()
+    texts.cache_clear()
+
+
+def test_files_of_one_kind_are_one(with_file):
+    with_file("terms-mine.toml", '[pasture]\nsummary = "grass"\n')
+    assert {"pasture", "wilderness"} <= {entry.name for entry in entries("term")}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "error", "why"),
+    [
+        ("terms-mine.toml", "[wilderness]\nsummary = 'x'", DuplicateNameError, "terms-mine"),
+        ("terms-mine.toml", "[pasture]\ntitle = 'x'", PluginError, "terms-mine.*'summary'"),
+        ("terms-mine.toml", "pasture = 'x'", PluginError, "terms-mine.*'pasture' must be a table"),
+        ("term-mine.toml", "", UsageError, r"term-mine.toml .*'term'.*'terms'"),
+    ],
+    ids=["twice", "lacking", "no table", "no kind"],
+)
+def test_a_file_that_cannot_be_used_is_named(with_file, name, text, error, why):
+    with_file(name, text)
+    with pytest.raises(error, match=why):
+        entries("term")

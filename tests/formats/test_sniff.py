@@ -85,7 +85,7 @@ def plugin(monkeypatch):
     module = ModuleType("openset_kitti")
     module.Kitti = Kitti
     monkeypatch.setitem(sys.modules, "openset_kitti", module)
-    entry = SimpleNamespace(module="openset_kitti")
+    entry = SimpleNamespace(name="mine", module="openset_kitti")
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
     plugins.discover.cache_clear()
     yield

@@ -10,7 +10,7 @@ import pytest
 
 from openset.findings import InputError, UsageError
 from openset.tables import Annotations, Images, Role, Vocabulary
-from openset.tables.vocabulary import builtin_names, is_unknown_spelling, normal
+from openset.tables.vocabulary import is_unknown_spelling, normal, vocabularies
 
 
 def truth(labels, **columns):
@@ -109,7 +109,7 @@ def test_builtins(name, known, current):
 
 
 def test_all_builtins_are_tested_and_agree():
-    assert len(builtin_names()) == 6
+    assert len(vocabularies()) == 6
     coco, last = Vocabulary.of("coco80"), Vocabulary.of("owod-t4")
     assert {coco.key(label) for label in last.known} == {coco.key(label) for label in coco.known}
     assert (coco.classes(Vocabulary.of("voc20").known) < 80).all()

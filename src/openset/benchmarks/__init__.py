@@ -2,7 +2,8 @@
 
 `table()` lists the catalogue, `load` reads a definition, `build` makes the COCO files of its splits
 and `audit` says what is wrong with a benchmark. Adding a benchmark is adding a TOML file to
-``catalogue/``, a rule a file to ``rules/``, a principle a file to ``principles/``.
+``catalogue/``, a rule a file to ``rules/``, a principle a file to ``principles/``; each may also be
+behind an entry point, in a group such as ``openset.benchmarks.catalogue``.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ _HOMES = {"Benchmark": "definition", "load": "definition", "build": "building", 
 @cache
 def files() -> Mapping[str, Path]:
     """The catalogue: TOML files by name."""
-    folder = Path(__file__).with_name("catalogue")
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    from openset.plugins import documents
+
+    return documents("openset.benchmarks.catalogue", Path)
 
 
 @dataclass(frozen=True)

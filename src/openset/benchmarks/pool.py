@@ -18,7 +18,7 @@ from openset.benchmarks.taxonomy import Taxonomy
 from openset.findings import InputError, UsageError, refuse
 from openset.plugins import lookup
 from openset.tables import Annotations, Vocabulary
-from openset.tables.vocabulary import Role, builtin_names
+from openset.tables.vocabulary import Role, vocabularies
 
 Lists = Mapping[str, Sequence[str]]
 
@@ -40,12 +40,12 @@ def _listed(name: str, lists: Lists) -> Sequence[str]:
     if name in lists:
         return lists[name]
     task, _, number = name.partition("#")
-    if number.isdigit() and task in builtin_names():
-        tasks = Vocabulary.of(task).tasks
+    if number.isdigit() and task in vocabularies():
+        tasks = vocabularies()[task].tasks
         if 1 <= int(number) <= len(tasks):
             return tasks[int(number) - 1]
-    if name in builtin_names():
-        return Vocabulary.of(name).known
+    if name in vocabularies():
+        return vocabularies()[name].known
     return lookup(lists, name, "list of classes")
 
 

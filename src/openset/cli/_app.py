@@ -1,20 +1,20 @@
 """The app: every file of this package that is not private is a verb.
 
-Verbs are registered by the names of their files, without importing them: ``openset evaluate`` never
-imports ``draw``. Only the list of all verbs (``openset --help``) imports all, which is why their
-files import nothing heavy at the top.
+So is every entry point of the group ``openset.cli``, by its name. Verbs are registered by name,
+without importing them: ``openset evaluate`` never imports ``draw``. Only the list of all verbs
+(``openset --help``) imports all, which is why their files import nothing heavy at the top.
 """
 
 from __future__ import annotations
 
-import pkgutil
+from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import import_module
 
 from cyclopts import App, Group, Parameter
 
 from openset.cli import _config
-from openset.findings import UsageError
+from openset.findings import OpenSetError, UsageError
+from openset.plugins import PluginError, modules, only
 from openset.version import __version__
 
 EXIT_CODES = "Exit codes: 0 computed, 1 computed and the answer is no, 2 could not compute."
@@ -39,10 +39,9 @@ def verb(name: str, *, panel: str) -> App:
 
 
 @cache
-def verbs() -> tuple[str, ...]:
-    """Names of all verbs."""
-    here = import_module(__package__).__path__
-    return tuple(sorted(m.name for m in pkgutil.iter_modules(here) if not m.name.startswith("_")))
+def verbs() -> Mapping[str, Sequence[str]]:
+    """All verbs by name, and the module of each; more than one where packages disagree."""
+    return modules(__package__)
 
 
 def build() -> App:
@@ -59,13 +58,31 @@ def build() -> App:
         default_parameter=Parameter(negative=()),
         config=_config.apply,
     )
-    for name in verbs():
-        app.command(f"{__package__}.{name}:app", name=name)
+    for name, homes in verbs().items():
+        app.command(f"{homes[0]}:app", name=name)
     return app
 
 
 def complete_help(app: App) -> None:
-    """Import every verb, so that the list of all can say what each is for."""
+    """Import every verb, so that the list of all can say what each is for, or what is wrong."""
     for name in verbs():
+        try:
+            resolve(app, name)
+        except OpenSetError as error:
+            broken = verb(name, panel="Other")
+            broken.help = str(error)
+            del app[name]
+            app.command(broken)
+
+
+def resolve(app: App, name: str) -> None:
+    """Import a verb; refuse one that two packages claim, or that another package has broken."""
+    home = only("verb", name, verbs()[name])
+    try:
         if app[name].default_command is None:
-            raise UsageError(f"the verb {name!r} has no function")
+            raise UsageError("it has no function under @app.default")
+    except Exception as error:
+        if home == f"{__package__}.{name}":
+            raise
+        why = error.__cause__ or error
+        raise PluginError(f"the verb {name!r} in {home} cannot be used: {why}") from error

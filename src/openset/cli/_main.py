@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 from cyclopts import CycloptsError
 
-from openset.cli._app import build, complete_help, verbs
+from openset.cli._app import build, complete_help, resolve, verbs
 from openset.cli._console import (
     SCHEMA_VERSION,
     Answer,
@@ -63,7 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parse(tokens: list[str]) -> tuple[Callable[..., Any], BoundArguments]:
     app = build()
-    if not tokens or tokens[0] not in verbs():
+    if tokens and tokens[0] in verbs():
+        resolve(app, tokens[0])
+    else:
         complete_help(app)
     command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
     bound.apply_defaults()

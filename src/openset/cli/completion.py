@@ -25,7 +25,9 @@ def completion(
         shell: The shell.
         output: How to speak.
     """
-    from openset.cli._app import build
+    from openset.cli._app import build, complete_help
 
-    script = build().generate_completion(shell=shell)
+    whole = build()
+    complete_help(whole)
+    script = whole.generate_completion(shell=shell)
     return Answer(script, lambda: {"shell": shell, "script": script})

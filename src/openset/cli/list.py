@@ -159,12 +159,11 @@ def _protocols() -> Rows:
 
 
 def _vocabularies() -> Rows:
-    from openset.tables import Vocabulary
-    from openset.tables.vocabulary import builtin_names
+    from openset.tables.vocabulary import vocabularies
 
     rows = {}
-    for name in builtin_names():
-        tasks = Vocabulary.of(name).tasks
+    for name, vocabulary in vocabularies().items():
+        tasks = vocabulary.tasks
         sizes = " + ".join(str(len(task)) for task in tasks)
         known = [label for task in tasks for label in task]
         rows[name] = {"summary": f"{sizes} known: {', '.join(known)}", "tasks": tasks}

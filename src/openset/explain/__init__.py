@@ -2,8 +2,9 @@
 
 One source of words for the command line, the documentation and the report. What the code says of
 itself is not said again: entries of metrics come from their docstrings, those of presets and codes
-from their records, and the texts beside this file add formulas, worked examples, variants and what
-a number must not be compared with. Nothing is computed here and nothing is printed.
+from their records, and the texts beside this file (or of another package, by an entry point in the
+group ``openset.explain.texts``) add formulas, worked examples, variants and what a number must not
+be compared with. Nothing is computed here and nothing is printed.
 """
 
 from __future__ import annotations

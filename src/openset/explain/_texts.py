@@ -1,4 +1,8 @@
-"""Texts: what the code itself does not say, in TOML files, one per kind of entry."""
+"""Texts: what the code itself does not say, in TOML files, by kind of entry.
+
+A file's name begins with the kind of its entries: ``terms.toml``, or ``terms-anything.toml``, here
+or in another package. A table is an entry.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +14,54 @@ from typing import Any
 
 from openset.explain.example import Example, Result
 from openset.explain.scene import Scene
-from openset.plugins import lookup
+from openset.findings import UsageError
+from openset.plugins import Documents, documents, lookup, only
 
-_FOLDER = Path(__file__).with_name("texts")
 _PLACE = re.compile(r"(?:Fig\. \d+|section [\d.]*\d)$")
+Tables = Mapping[str, Mapping[str, Any]]
+# The kinds of files, and what their tables cannot do without.
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "metrics": (),
+    "protocols": (),
+    "errors": (),
+    "taxonomy": ("summary", "asks", "valid", "invalid"),
+    "terms": ("summary",),
+    "scenes": ("about", "tasks", "images"),
+    "papers": ("citation", "names"),
+}
 
 
 @cache
-def texts(file: str) -> Mapping[str, Mapping[str, Any]]:
-    """The tables of a file, by name."""
+def texts(kind: str) -> Tables:
+    """The tables of all files of a kind, by name."""
+    homes: dict[str, list[str]] = {}
+    for file in _files():
+        if _kind(file) == kind:
+            for name in _files()[file]:
+                homes.setdefault(name, []).append(file)
+    return {name: _files()[only("entry", name, files)][name] for name, files in homes.items()}
+
+
+def _kind(file: str) -> str:
+    start = file.partition("-")[0]
+    lookup(_NEEDED, start, f"kind of entries, with which the name of {file}.toml must begin:")
+    return start
+
+
+@cache
+def _files() -> Documents[Tables]:
+    return documents("openset.explain.texts", _tables)
+
+
+def _tables(path: Path) -> Tables:
     import tomllib
 
-    return tomllib.loads((_FOLDER / f"{file}.toml").read_text("utf-8"))
+    found = tomllib.loads(path.read_text("utf-8"))
+    for name, table in found.items():
+        needed = _NEEDED[_kind(path.stem)]
+        if not isinstance(table, dict) or not table.keys() >= set(needed):
+            raise UsageError(f"{name!r} must be a table with the keys of its kind: {needed}")
+    return found
 
 
 def common(text: Mapping[str, Any], function: str = "", part: str = "") -> dict[str, Any]:

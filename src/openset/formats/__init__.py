@@ -13,13 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 from openset.files import HEAD, head, replacing
 from openset.findings import InputError, UsageError, refuse
-from openset.formats._spec import FileFormat, Format, Kind
+from openset.formats._spec import FileFormat, Format, Kind, file_format
 from openset.refusals import shown, wrong_kind, wrong_type
 
 if TYPE_CHECKING:
     from openset.tables import Annotations, Detections
 
-__all__ = ["FileFormat", "formats", "read", "read_annotations", "read_detections", "write"]
+__all__ = [
+    "FileFormat",
+    "Format",
+    "file_format",
+    "formats",
+    "read",
+    "read_annotations",
+    "read_detections",
+    "write",
+]
 _KINDS = ("annotations", "detections")
 
 

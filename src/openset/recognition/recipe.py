@@ -24,12 +24,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
 from openset.findings import InputError, UsageError
 from openset.options import is_of
-from openset.plugins import lookup
+from openset.plugins import documents, lookup
 from openset.training.recipe import Recipe as Plan
 
 Operations = Literal["objects", "digits"]
@@ -162,19 +162,14 @@ class Recipe:
 
 @cache
 def presets() -> Mapping[str, Recipe]:
-    """The recipes that come with the package, by name: data set and method."""
-    folder = files("openset.recognition") / "recipes"
-    paths = sorted((p for p in folder.iterdir() if p.name.endswith(".toml")), key=lambda p: p.name)
-    found: dict[str, Recipe] = {}
-    for path in paths:
-        data = path.name.removesuffix(".toml")
-        found |= {f"{data}-{one.method}": one for one in _in_file(data, path.read_text("utf-8"))}
-    return found
+    """The recipes that have a name, of this package and of others: data set and method."""
+    files = documents("openset.recognition.recipes", _in_file)
+    return {recipe.name: recipe for recipes in files.values() for recipe in recipes}
 
 
-def _in_file(data: str, text: str) -> list[Recipe]:
+def _in_file(path: Path) -> list[Recipe]:
     """The recipes of one data set: what stands before the tables is shared by them."""
-    content = tomllib.loads(text)
+    data, content = path.stem, tomllib.loads(path.read_text("utf-8"))
     tables = {key: value for key, value in content.items() if "methods" in _table(value)}
     shared = {key: value for key, value in content.items() if key not in tables}
     found = []

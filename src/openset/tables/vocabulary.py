@@ -23,10 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import UsageError, refuse
-from openset.plugins import lookup
+from openset.plugins import documents, lookup
 from openset.tables.annotations import Annotations
 
-_FOLDER = Path(__file__).with_name("vocabularies")
 UNKNOWN_SPELLINGS = frozenset({"unknown", "unk", "unknowns", "unknownobject", "unknownclass"})
 SAME_CLASS = (
     # Pascal VOC and COCO call six classes by different names.
@@ -191,16 +190,15 @@ class Vocabulary:
     @classmethod
     def _named(cls, known: str | Path) -> Vocabulary:
         path, name = Path(known), str(known)
-        if name in builtin_names():
-            return cls.from_file(_FOLDER / f"{name}.toml")
+        if name in vocabularies():
+            return vocabularies()[name]
         if path.is_file():
             return cls.from_file(path)
         if path.suffix in {".toml", ".txt"} or "/" in name:
             raise refuse("OS101", f"no such vocabulary file: {name}")
         if "," in name:
             return cls(tasks=(tuple(part.strip() for part in name.split(",") if part.strip()),))
-        lookup(dict.fromkeys(builtin_names()), name, "vocabulary")
-        raise AssertionError  # lookup always raises here
+        return lookup(vocabularies(), name, "vocabulary")
 
     @classmethod
     def from_file(cls, path: Path) -> Vocabulary:
@@ -320,6 +318,6 @@ def _groups(synonyms: tuple[tuple[str, ...], ...]) -> list[list[str]]:
 
 
 @cache
-def builtin_names() -> tuple[str, ...]:
-    """Names of the built-in vocabularies."""
-    return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
+def vocabularies() -> Mapping[str, Vocabulary]:
+    """Every vocabulary that has a name: built in, or of another package."""
+    return documents("openset.tables.vocabularies", Vocabulary.from_file)

@@ -1,7 +1,8 @@
 """Recipe: everything that decides a training, as a frozen value that a TOML file can hold.
 
-Presets are the papers' hyper-parameters, one file each in ``recipes/``, with a line on what differs
-from the original where something does. Steps count batches, not epochs.
+Presets are the papers' hyper-parameters, one file each in ``recipes/`` (or behind an entry point in
+the group ``openset.training.recipes``), with a line on what differs from the original where
+something does. Steps count batches, not epochs.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
 from openset.findings import UsageError, refuse
 from openset.options import is_of
-from openset.plugins import lookup
+from openset.plugins import documents, lookup
 
 Optimizer = Literal["sgd", "adamw"]
 Schedule = Literal["steps", "cosine", "constant"]
@@ -141,29 +141,17 @@ class Recipe:
         return warm
 
 
-def presets() -> Mapping[str, Recipe]:
-    """The recipes that come with the package, by name."""
-    return dict(_presets())
-
-
 @cache
-def _presets() -> dict[str, Recipe]:
-    folder = files("openset.training") / "recipes"
-    paths = sorted(
-        (p for p in folder.iterdir() if p.name.endswith(".toml")), key=lambda path: path.name
-    )
-    found = {}
-    for path in paths:
-        name = path.name.removesuffix(".toml")
-        found[name] = Recipe.of({"name": name, **tomllib.loads(path.read_text("utf-8"))})
-    return found
+def presets() -> Mapping[str, Recipe]:
+    """The recipes that have a name: of this package and of others."""
+    return documents("openset.training.recipes", Recipe.of)
 
 
 def _held(source: str | Path | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(source, Mapping):
         return dict(source)
     if isinstance(source, str) and not source.endswith(".toml"):
-        return asdict(lookup(_presets(), source, "recipe"))
+        return asdict(lookup(presets(), source, "recipe"))
     from openset.files import load_text
 
     path = Path(source)

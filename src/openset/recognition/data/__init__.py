@@ -10,10 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from openset.plugins import discover
-from openset.recognition.data._spec import Dataset, Samples, dataset
+from openset.recognition.data._spec import Dataset, Samples, Source, dataset
 from openset.recognition.data._split import OpenSplit, left_out, open_split
 
-__all__ = ["Dataset", "OpenSplit", "Samples", "dataset", "left_out", "open_split", "table"]
+__all__ = [
+    "Dataset",
+    "OpenSplit",
+    "Samples",
+    "Source",
+    "dataset",
+    "left_out",
+    "open_split",
+    "table",
+]
 
 
 def table() -> Mapping[str, Dataset]:

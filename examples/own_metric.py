@@ -1,0 +1,30 @@
+"""A metric of your own: a function of matches, with a value, an interval, and parts.
+
+Change: the function. `matches` says of every detection what it lies on; docs/metrics.md shows what
+the others make of it. Once it is good, one file makes it part of `openset evaluate`, for you or for
+all: see CONTRIBUTING.md.
+"""
+
+import openset
+from openset.examples import DETECTIONS, TRUTH
+from openset.metrics import Value, metric
+from openset.resampling.images import replicates
+from openset.resampling.intervals import interval
+
+
+@metric("unknown_f1", paper="yours")
+def unknown_f1(matches: openset.Matches) -> Value:
+    """Harmonic mean of unknown precision and unknown recall."""
+    found = matches.count(matches.outcome().correct & matches.labelled_unknown)
+    said = matches.count(matches.labelled_unknown)
+    there = matches.count_objects(matches.objects.klass == matches.n_known)
+    return Value.ratio(2 * found, said + there, why="nothing is unknown")
+
+
+result = openset.evaluate(TRUTH, DETECTIONS, intervals=False)
+value = unknown_f1(result.matches)
+print("unknown F1:", value)
+# What is counted with `matches.count` and its kin gives one number per resample, too.
+drawn = replicates(result.matches, [unknown_f1.metric], seed=0, resamples=1000)["unknown_f1"]
+low, high = interval(drawn, value.value)
+print(f"95 % interval: {low:.4f} to {high:.4f}")
