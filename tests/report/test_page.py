@@ -15,9 +15,9 @@ from openset.evaluation.run import Run, evaluate_all
 from openset.findings import InputError, UsageError
 from openset.report import figures, write
 from openset.report.charts import curve_figures
-from openset.report.names import short
 from openset.report.page import SECTIONS, render
 from openset.report.payload import embedded
+from openset.wording import short
 from scenes import builders
 from scenes.report_runs import hostile, run
 

@@ -7,20 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from openset.diagnosis.absorption import absorption
+from openset.diagnosis.breakdown import breakdown
+from openset.diagnosis.deployed import deployed
+from openset.diagnosis.flow import IGNORED, RIGHT, UNKNOWN, WRONG, called, fates, targets
+from openset.diagnosis.verdict import verdict
 from openset.findings import Finding, Level
-from openset.report.absorption import absorption
-from openset.report.breakdown import breakdown
 from openset.report.charts import curve_figures
-from openset.report.crops import Scenes
+from openset.report.crops import Surroundings
 from openset.report.curves import oscr
-from openset.report.flow import IGNORED, RIGHT, UNKNOWN, WRONG, called, fates, targets
 from openset.report.gallery import KINDS, choose, is_right
-from openset.report.model import models_of
-from openset.report.names import distinct
 from openset.report.pairs import pairs
 from openset.report.scoreboard import comparisons, scoreboard
 from openset.report.slice_charts import slice_figures
-from openset.report.verdict import verdict
+from openset.wording import distinct
 from scenes.report_runs import run
 
 
@@ -31,7 +31,7 @@ def made():
 
 @pytest.fixture(scope="module")
 def models(made):
-    return models_of(made)
+    return deployed(made)
 
 
 def _title(models, at: int, title: str):
@@ -44,8 +44,8 @@ def _title(models, at: int, title: str):
 def test_absorption_is_the_unknown_row_of_the_flow(models):
     for model in models:
         table = absorption(model)
-        counts = np.array([row.counts for row in table.rows])
-        assert counts.sum(axis=1).tolist() == [row.total for row in table.rows]
+        counts = np.array([row.counts for row in table.labels])
+        assert counts.sum(axis=1).tolist() == [row.total for row in table.labels]
         assert counts[:, :-2].sum() == model.flow.unknown_wrong
         assert counts[:, -2].sum() == model.flow.unknown_unknown
         assert counts[:, -1].sum() == model.flow.unknown_missed
@@ -60,14 +60,14 @@ def test_absorption_names_the_class_of_the_best_box(models):
         boxes = np.flatnonzero(model.called.known & (model.targets.known == at))
         names.append(model.classes[matches.klass[boxes[np.argmax(matches.score[boxes])]]])
     for column, name in enumerate(table.classes):
-        assert sum(row.counts[column] for row in table.rows) == names.count(name)
+        assert sum(row.counts[column] for row in table.labels) == names.count(name)
 
 
 # ---------------------------------------------------------------------- strata
 
 
 def test_slices_of_a_stratum_add_up_to_the_flow(made, models):
-    slices = breakdown(made.truth, models)
+    slices = breakdown(models)
     assert {"object size", "crowding", "kind of image"} <= {piece.stratum for piece in slices}
     for stratum in ("crowding", "kind of image"):
         for model in models:
@@ -86,7 +86,7 @@ def test_attributes_are_strata(made):
     lens = np.where(np.arange(len(truth.images)) % 2, "wide", "tele")
     images = replace(truth.images, attributes={"lens": lens})
     tagged = replace(truth, attributes={"tier": tier}, images=images)
-    slices = breakdown(tagged, models_of(made))
+    slices = breakdown(deployed(replace(made, truth=tagged)))
     names = [p.name for p in slices if p.stratum == "tier" and p.role == "known"]
     assert names[:2] == ["near", "far"]
     assert {p.name for p in slices if p.stratum == "lens"} == {"wide", "tele"}
@@ -136,7 +136,7 @@ def test_gallery_spreads_over_pairs_of_labels(models):
 
 
 def test_regions_hold_their_box_and_stay_in_the_image(made, models):
-    scenes = Scenes(made, models)
+    scenes = Surroundings(made, models)
     for item in choose(models, 60):
         left, top, width, height = scenes.region(item)
         assert left >= 0
@@ -197,7 +197,7 @@ def test_verdict_says_the_flow(models):
 
 def test_without_intervals_the_verdict_says_nothing_of_differences():
     made = run(3, images=40, models=2, intervals=False)
-    models = models_of(made)
+    models = deployed(made)
     tables = [absorption(model) for model in models]
     said = verdict(models, tables, comparisons(models), [])
     assert "comparison" not in {sentence.section for sentence in said}
@@ -225,7 +225,7 @@ def test_verdict_of_a_detector_that_never_says_unknown():
     from openset.evaluation.run import evaluate_all
 
     again = evaluate_all(made.truth, {"a": only_known}, known=made.vocabulary, intervals=False)
-    models = models_of(again)
+    models = deployed(again)
     said = verdict(models, [absorption(models[0])], [None], [])
     assert "never says “unknown”" in said[0].text
     assert not models[0].sliders.says_unknown
@@ -234,7 +234,7 @@ def test_verdict_of_a_detector_that_never_says_unknown():
 def test_long_names_of_detectors_stay_apart():
     assert len(set(distinct(["x" * 500, "x" * 501, "x" * 502], 60))) == 3
     made = run(0, models=2, names=("n" * 300, "n" * 301), intervals=False)
-    models = models_of(made)
+    models = deployed(made)
     assert [model.name for model in models] == list(made.names)
     assert models[0].title != models[1].title
 
@@ -281,6 +281,6 @@ def test_cursors_start_at_the_operating_point(models):
 
 
 def test_slices_are_figures_too(made, models):
-    drawn = slice_figures(breakdown(made.truth, models))
+    drawn = slice_figures(breakdown(models))
     assert all(figure.spec["facet"] for figure in drawn)
     assert len({figure.name for figure in drawn}) == len(drawn)

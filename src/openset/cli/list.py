@@ -13,7 +13,7 @@ from openset.findings import UsageError
 app = verb("list", panel="Understand")
 Rows = Mapping[str, Mapping[str, Any]]
 # Packages whose `table()` may list their plug-ins.
-_PACKAGES = ("metrics", "scorers", "detectors", "methods", "worlds", "benchmarks")
+_PACKAGES = ("metrics", "diagnosis", "scorers", "detectors", "methods", "worlds", "benchmarks")
 
 _FIELDS = (
     "title",
@@ -28,6 +28,7 @@ _FIELDS = (
 )
 # What the list itself says below a summary, and how it is called there, by topic.
 _SHOWN: Mapping[str, Mapping[str, str]] = {
+    "diagnosis": {"paper": "paper"},
     "detectors": {"keeps": "keeps", "requires": "needs", "paper": "paper"},
     "recipes": {"differs": "not as in the paper", "paper": "paper"},
     "scorers": {"requires": "reads", "fits_on": "fits on", "paper": "paper"},

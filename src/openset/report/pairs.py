@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.diagnosis.deployed import Deployed
 from openset.evaluation.comparison import Difference, compare
 from openset.evaluation.result import number
 from openset.metrics import Metric, table
 from openset.report.gallery import is_right
-from openset.report.model import Model
 
 MOST_CLASSES = 12
 MOST_IMAGES = 10
@@ -75,12 +75,12 @@ class Pair:
     paired: bool
 
 
-def pairs(models: Sequence[Model], image_names: Sequence[str]) -> tuple[Pair, ...]:
+def pairs(models: Sequence[Deployed], image_names: Sequence[str]) -> tuple[Pair, ...]:
     """Every detector against the first."""
     return tuple(_pair(models[0], other, image_names) for other in models[1:])
 
 
-def _pair(first: Model, second: Model, image_names: Sequence[str]) -> Pair:
+def _pair(first: Deployed, second: Deployed, image_names: Sequence[str]) -> Pair:
     found = compare(first.evaluation, second.evaluation, force=True)
     metrics = table()
     deltas = tuple(
@@ -133,7 +133,9 @@ def _bar(d: Difference) -> tuple[float, float, float] | None:
     return low, round(high - low, 2), point
 
 
-def _splits(model: Model, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> tuple[Split, ...]:
+def _splits(
+    model: Deployed, first: NDArray[np.bool_], second: NDArray[np.bool_]
+) -> tuple[Split, ...]:
     objects = model.matches.objects
     unknown = objects.klass == model.matches.n_known
     splits = []
@@ -144,7 +146,7 @@ def _splits(model: Model, first: NDArray[np.bool_], second: NDArray[np.bool_]) -
     return tuple(splits)
 
 
-def _classes(first: Model, second: Model) -> tuple[tuple[str, str, str, float], ...]:
+def _classes(first: Deployed, second: Deployed) -> tuple[tuple[str, str, str, float], ...]:
     """Classes by the size of their change in AP."""
     metric = table()["ap_known"]
     a, b = (model.evaluation.value("ap_known").parts for model in (first, second))
@@ -157,7 +159,7 @@ def _classes(first: Model, second: Model) -> tuple[tuple[str, str, str, float], 
 
 
 def _images(
-    model: Model,
+    model: Deployed,
     first: NDArray[np.bool_],
     second: NDArray[np.bool_],
     names: Sequence[str],

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from openset.evaluation.result import Evaluation
 from openset.report.charts import Figure, share_curves
-from openset.report.names import distinct
 from openset.report.scoreboard import Scoreboard, board
+from openset.wording import distinct
 
 LONGEST_NAME = 60
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from openset.diagnosis.deployed import Deployed
 from openset.evaluation.comparison import Comparison, compare
 from openset.evaluation.result import Evaluation, ends, number
 from openset.metrics import Metric, Value
-from openset.report.model import Model
 
 ARROWS = {"higher": "↑", "lower": "↓", None: ""}
 DIRECTIONS = {"higher": "higher is better", "lower": "lower is better", None: "no direction"}
@@ -65,7 +65,7 @@ class Scoreboard:
     notes: tuple[str, ...]
 
 
-def comparisons(models: Sequence[Model]) -> list[Comparison | None]:
+def comparisons(models: Sequence[Deployed]) -> list[Comparison | None]:
     """Every detector against the first; None for the first itself."""
     return _against([model.evaluation for model in models])
 
@@ -75,7 +75,7 @@ def _against(results: Sequence[Evaluation]) -> list[Comparison | None]:
     return [None, *(compare(first, other, force=True) for other in others)]
 
 
-def scoreboard(models: Sequence[Model]) -> Scoreboard:
+def scoreboard(models: Sequence[Deployed]) -> Scoreboard:
     """The table of all metrics that were computed for detectors."""
     return board({model.title: model.evaluation for model in models})
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from openset.flags import as_flags
 from openset.report import scripts
-from openset.report.names import short
 from openset.report.payload import embedded
-from openset.report.verdict import grouped
+from openset.wording import grouped, short
 
 if TYPE_CHECKING:
     from jinja2 import Environment
