@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openset import detectors, scorers
+from openset import detectors, diagnosis, scorers
 from openset.training import presets
 
 
@@ -28,6 +28,12 @@ def test_scorers_say_what_they_read_and_fit_on(openset):
         assert f"reads: {', '.join(record.requires)} fits on: {record.fits_on}" in text
 
 
+def test_diagnosis_names_its_questions(openset):
+    text = squeezed(openset("list", "diagnosis").out)
+    for name, question in diagnosis.table().items():
+        assert f"{name} {question.summary}" in text and question.paper in text
+
+
 def test_recipes_say_what_differs_from_the_paper(openset):
     text = squeezed(openset("list", "recipes").out)
     for name, recipe in presets().items():
@@ -35,14 +41,14 @@ def test_recipes_say_what_differs_from_the_paper(openset):
         assert recipe.differs in text and recipe.paper in text
 
 
-@pytest.mark.parametrize("topic", ["detectors", "recipes", "scorers"])
+@pytest.mark.parametrize("topic", ["detectors", "diagnosis", "recipes", "scorers"])
 def test_for_programs(openset, topic):
     entries = openset("list", topic, "--json").json["entries"]
     assert all(entry["summary"] and "paper" in entry for entry in entries.values())
 
 
 def test_no_line_is_wider_than_the_terminal(openset):
-    for topic in ("detectors", "recipes", "scorers"):
+    for topic in ("detectors", "diagnosis", "recipes", "scorers"):
         assert max(map(len, openset("list", topic).out.splitlines())) <= 80
 
 

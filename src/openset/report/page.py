@@ -26,6 +26,8 @@ from openset.report import scripts
 from openset.report.audit import Audit, sentences
 from openset.report.charts import curve_figures
 from openset.report.crops import Pixels
+from openset.report.errors import NAMES as ERROR_NAMES
+from openset.report.errors import errors
 from openset.report.gallery import LIMIT, choose
 from openset.report.pairs import pairs
 from openset.report.payload import (
@@ -60,6 +62,7 @@ SECTIONS = (
     Section("flow", "Operating point"),
     Section("curves", "Curves"),
     Section("absorption", "Where unknowns go"),
+    Section("errors", "Errors"),
     Section("gallery", "Gallery"),
     Section("slices", "Strata"),
     Section("comparison", "Comparison"),
@@ -156,6 +159,7 @@ def _context(
         "resamples": origin.resamples,
         "iou": f"{run.protocol.iou[0]:g}",
         "figures": figures,
+        "errors": errors(models),
         "gallery_note": _gallery_note(len(gallery["items"]), pixels),
         "strata": [grouping.title for grouping in slices],
         "pairs": pairs(models, image_names(run)),
@@ -249,7 +253,8 @@ def _glossary(
     """The explanations of what this report shows."""
     from openset.explain import entries
 
-    shown = {*models[0].evaluation.values, run.protocol.name, *(f.code for _, f in findings)}
+    values = models[0].evaluation.values
+    shown = {*values, *ERROR_NAMES, run.protocol.name, *(f.code for _, f in findings)}
     titles = {
         "metric": "Metrics",
         "error": "Error types",
