@@ -174,7 +174,7 @@ def _expected(table) -> list[tuple[str, ...]]:
     others = (f"{table.others} others",) if table.others else ()
     header = ("unknown label", "objects", *table.classes, *others, "only unknown", "missed")
     rows = [header]
-    for row in table.rows[:12]:
+    for row in table.labels[:12]:
         counts = list(row.counts)
         if not table.others:
             del counts[-3]
