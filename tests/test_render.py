@@ -36,6 +36,20 @@ def test_text_has_a_line_per_row_and_no_trailing_space():
     assert all(line == line.rstrip() for line in NASTY.text().splitlines())
 
 
+def test_columns_that_do_not_fit_go_on_below():
+    wide = Table(("name", "one", "two", "three"), (("a", "1", "2", "3"),), ("note",))
+    assert wide.text(14).splitlines() == [
+        "name  one  two",
+        "a       1    2",
+        "",
+        "name  three",
+        "a         3",
+        "note",
+    ]
+    assert wide.text(80) == wide.text()
+    assert wide.text(1).count("name") == 3  # one column at least, however narrow
+
+
 def test_markdown():
     assert PLAIN.markdown().splitlines() == [
         "| metric | value |",

@@ -11,7 +11,7 @@ import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from openset.findings import InputError, UsageError, refuse
 from openset.refusals import shown, undecodable
@@ -19,6 +19,7 @@ from openset.refusals import shown, undecodable
 HEAD = 1 << 16
 _GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
+DEEPEST = 8  # folders of a file name that are looked at
 _LONGEST = 60  # characters of a file name that is made from another name
 _kept: set[str] = set()
 
@@ -225,3 +226,27 @@ def file_stems(names: Iterable[str]) -> dict[str, str]:
             stem = f"{stem or 'model'}-{digest}"
         stems[name] = stem
     return stems
+
+
+class ImageFolder:
+    """A folder of images, found by file name inside of it and nowhere else."""
+
+    def __init__(self, folder: Path) -> None:
+        if not folder.is_dir():
+            raise refuse("OS101", f"no such folder of images: {folder}")
+        self.folder = folder.resolve()
+
+    def find(self, name: str) -> Path | None:
+        """The file of an image, by its path or the end of it, inside of the folder.
+
+        So it does not matter whether the folder is the one that the file names start from.
+        """
+        parts = PurePosixPath(name.replace("\\", "/")).parts[-DEEPEST:]
+        for start in range(len(parts)):
+            try:
+                path = self.folder.joinpath(*parts[start:]).resolve()
+                if path.is_relative_to(self.folder) and path.is_file():
+                    return path
+            except (OSError, ValueError):  # a name that no file system takes
+                continue
+        return None

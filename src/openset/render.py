@@ -14,6 +14,7 @@ from dataclasses import dataclass
 _LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}"}
 _LATEX |= {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
 _LATEX |= {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "–": "--"}
+_GAP = "  "
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +31,18 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
 
-    def text(self) -> str:
-        """For a terminal: columns aligned, the first left, the others right."""
+    def text(self, width: int | None = None) -> str:
+        """For a terminal: columns aligned, the first left, the others right.
+
+        Columns that do not fit into `width` go on below, beside the first one again.
+        """
         cells = [[_one_line(cell) for cell in row] for row in (self.header, *self.rows)]
         widths = [max(len(row[i]) for row in cells) for i in range(len(self.header))]
-        lines = [_aligned(row, widths) for row in cells]
-        return "\n".join([*lines, *self.notes])
+        blocks = [
+            [_aligned([row[i] for i in block], [widths[i] for i in block]) for row in cells]
+            for block in _blocks(widths, width)
+        ]
+        return "\n".join(["\n\n".join("\n".join(lines) for lines in blocks), *self.notes])
 
     def markdown(self) -> str:
         """A Markdown table."""
@@ -59,10 +66,21 @@ class Table:
         return stream.getvalue()
 
 
+def _blocks(widths: Sequence[int], width: int | None) -> list[list[int]]:
+    """Columns that stand beside each other, the first in every block, at least one more with it."""
+    blocks = [[0]]
+    for column in range(1, len(widths)):
+        room = sum(widths[i] + len(_GAP) for i in blocks[-1]) + widths[column]
+        if width is not None and room > width and len(blocks[-1]) > 1:
+            blocks.append([0])
+        blocks[-1].append(column)
+    return blocks
+
+
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
     first = row[0].ljust(widths[0])
     rest = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
-    return "  ".join([first, *rest]).rstrip()
+    return _GAP.join([first, *rest]).rstrip()
 
 
 def _one_line(cell: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openset import detectors, scorers
+from openset import detectors, diagnosis, scorers
 from openset.training import presets
 
 
@@ -26,6 +26,12 @@ def test_scorers_say_what_they_read_and_fit_on(openset):
     text = squeezed(openset("list", "scorers").out)
     for record in scorers.table().values():
         assert f"reads: {', '.join(record.requires)} fits on: {record.fits_on}" in text
+
+
+def test_diagnosis_names_its_questions(openset):
+    text = squeezed(openset("list", "diagnosis").out)
+    for name, question in diagnosis.table().items():
+        assert f"{name} {question.summary}" in text and question.paper in text
 
 
 def test_recipes_say_what_differs_from_the_paper(openset):
@@ -75,14 +81,14 @@ def test_engines(openset):
     assert openset("list", "engines", "--json").json["entries"].keys() >= {"here", "threads"}
 
 
-@pytest.mark.parametrize("topic", ["detectors", "recipes", "scorers"])
+@pytest.mark.parametrize("topic", ["detectors", "diagnosis", "recipes", "scorers"])
 def test_for_programs(openset, topic):
     entries = openset("list", topic, "--json").json["entries"]
     assert all(entry["summary"] and "paper" in entry for entry in entries.values())
 
 
 def test_no_line_is_wider_than_the_terminal(openset):
-    for topic in ("detectors", "recipes", "scorers"):
+    for topic in ("detectors", "diagnosis", "recipes", "scorers"):
         assert max(map(len, openset("list", topic).out.splitlines())) <= 80
 
 

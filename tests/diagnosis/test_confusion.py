@@ -43,12 +43,12 @@ def test_by_hand():
     ]
     assert found.total.tolist() == [1, 0, 1, 2, 1]
     assert (found.mapped, found.unmapped, found.agreeing) == (10, 2, 3)
-    said = [str(item) for item in found.absorption()]
+    said = [str(item) for item in found.misnomers()]
     assert said == [
         "1 in 1 objects of boat are called car",
         "1 in 2 objects of zebra are called dog",
     ]
-    assert found.absorption()[1].detections == 2
+    assert found.misnomers()[1].detections == 2
     assert "zebra" in str(found)
 
 

@@ -49,7 +49,7 @@ def test_by_hand():
     # Dog at 0.9: the zebra at 0.95 and the dog. Car at 0.6: the boat at 0.7 and the car.
     assert found.totals["correct"] == 2 and found.totals["unknown-unknown"] == 2
     assert found.counts.sum() == 4
-    assert found.rows()[-1]["class"] == "all" and "dog" in str(found)
+    assert found.rows()[0]["class"] == "all" and "dog" in str(found)
 
 
 def test_all_types_by_hand():

@@ -1,15 +1,15 @@
-"""Worked examples are computed: the printed numbers follow from the printed scenes."""
+"""Worked examples are computed: the printed numbers follow from the printed sketches."""
 
 import pytest
 
-from openset.explain import Result, Scene, entries
+from openset.explain import Result, Sketch, entries
 from openset.findings import UsageError
 
 WITH_EXAMPLE = [entry for entry in entries() if entry.example is not None]
 
 
 @pytest.mark.parametrize("entry", WITH_EXAMPLE, ids=lambda entry: entry.name)
-def test_numbers_follow_from_the_scene(entry):
+def test_numbers_follow_from_the_sketch(entry):
     shown = [result.value for result in entry.example.results]
     assert shown
     for result, number in zip(entry.example.results, entry.example.compute(), strict=True):
@@ -32,17 +32,17 @@ def test_a_wrong_number_would_be_noticed():
     assert example.compute() == [3.0, 2.0, pytest.approx(2 / 3)]
 
 
-def scene(*images, tasks=(("dog",),)):
-    return Scene("test", "A test.", tasks, images)
+def sketch(*images, tasks=(("dog",),)):
+    return Sketch("test", "A test.", tasks, images)
 
 
-def test_scene_boxes_overlap_as_they_say():
-    found = scene("dog, dog | dog .9 on 2 at .3, dog .8 on 1, dog .7 on nothing").matches()
+def test_sketch_boxes_overlap_as_they_say():
+    found = sketch("dog, dog | dog .9 on 2 at .3, dog .8 on 1, dog .7 on nothing").matches()
     assert found.columns.iou_same.round(6).tolist() == [0.3, 1.0, 0.0]
 
 
-def test_scene_roles_flags_and_unknownness():
-    truth, found, vocabulary = scene(
+def test_sketch_roles_flags_and_unknownness():
+    truth, found, vocabulary = sketch(
         "dog, bear crowd, cat difficult | unknown .5 u .25 on 2", "|"
     ).tables()
     assert [truth.labels[i] for i in truth.label] == ["dog", "bear", "cat"]
@@ -61,9 +61,9 @@ def test_scene_roles_flags_and_unknownness():
         ("dog cat | dog .9 on 1", "'dog cat'"),
     ],
 )
-def test_a_scene_that_cannot_be_read(line, message):
+def test_a_sketch_that_cannot_be_read(line, message):
     with pytest.raises(UsageError, match=message):
-        scene(line).tables()
+        sketch(line).tables()
 
 
 def test_how_a_result_is_written():

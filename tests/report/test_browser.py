@@ -9,12 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from openset.diagnosis.absorption import absorption
+from openset.diagnosis.breakdown import breakdown
+from openset.diagnosis.deployed import deployed
+from openset.diagnosis.flow import operating_flow
 from openset.render import Table
-from openset.report import operating_flow, write
-from openset.report.absorption import absorption
-from openset.report.breakdown import breakdown
+from openset.report import write
 from openset.report.gallery import KINDS, choose
-from openset.report.model import models_of
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.annotations import Images
 from scenes.report_page import Page, settled
@@ -80,7 +81,7 @@ def test_its_policy_forbids_network_and_foreign_scripts(browser, file, action, d
 
 
 def test_sliders_count_what_python_counts(opened, made):
-    first = models_of(made)[0]
+    first = deployed(made)[0]
     rng = np.random.default_rng(0)
     for _ in range(8):
         i, j = int(rng.integers(201)), int(rng.integers(len(first.sliders.second)))
@@ -96,7 +97,7 @@ def test_sliders_count_what_python_counts(opened, made):
 
 
 def test_it_starts_at_the_operating_point_and_switches_detector(opened, made):
-    first, second = models_of(made)
+    first, second = deployed(made)
     assert opened.cells() == {name: getattr(first.flow, name) for name in CELLS}
     opened.page.keyboard.press("m")
     assert opened.cells() == {name: getattr(second.flow, name) for name in CELLS}
@@ -173,7 +174,7 @@ def _expected(table) -> list[tuple[str, ...]]:
     others = (f"{table.others} others",) if table.others else ()
     header = ("unknown label", "objects", *table.classes, *others, "only unknown", "missed")
     rows = [header]
-    for row in table.rows[:12]:
+    for row in table.labels[:12]:
         counts = list(row.counts)
         if not table.others:
             del counts[-3]
@@ -182,7 +183,7 @@ def _expected(table) -> list[tuple[str, ...]]:
 
 
 def test_where_unknowns_go_follows_the_sliders(opened, made):
-    first, second = models_of(made)
+    first, second = deployed(made)
     opened.page.locator("#absorption").scroll_into_view_if_needed()
     opened.page.wait_for_selector("[data-absorption='1'] tbody tr")
     _assert_absorbed(opened, 0, first)
@@ -206,7 +207,7 @@ def test_where_unknowns_go_by_unknown_scores(browser, tmp_path):
     for i, j in ((0, 0), (90, 40)):
         page.move("score", i)
         page.move("second", j)
-        _assert_absorbed(page, 0, replace(models_of(made)[0], place=(i, j)))
+        _assert_absorbed(page, 0, replace(deployed(made)[0], place=(i, j)))
     page.context.close()
 
 
@@ -221,7 +222,7 @@ def _strata(opened) -> dict[tuple[str, str, str], list[str]]:
 
 def _sliced(made, models) -> dict[tuple[str, str, str], list[str]]:
     found: dict[tuple[str, str, str], list[str]] = {}
-    for piece in breakdown(made.truth, models):
+    for piece in breakdown(models):
         other = "" if piece.role == "unknown" else f"unknown {piece.unknown}, "
         said = f"right {piece.right}, wrong {piece.wrong}, {other}missed {piece.missed}"
         found.setdefault((piece.stratum, piece.role, piece.name), []).append(said)
@@ -229,7 +230,7 @@ def _sliced(made, models) -> dict[tuple[str, str, str], list[str]]:
 
 
 def test_strata_follow_the_sliders(opened, made):
-    models = models_of(made)
+    models = deployed(made)
     opened.page.locator("#slices").scroll_into_view_if_needed()
     at_first = _sliced(made, models)
     assert settled(opened, lambda: _strata(opened), at_first) == at_first
@@ -261,7 +262,7 @@ def _cards(opened, kind: str, gone: int) -> tuple[int, bool]:
 
 
 def test_gallery_shows_what_occurs_at_the_thresholds(opened, made):
-    models = models_of(made)
+    models = deployed(made)
     items = choose(models, 240)
     opened.page.check("#gallery-every")
     opened.page.locator("#gallery").scroll_into_view_if_needed()
@@ -349,7 +350,7 @@ def test_the_oscr_marks_stand_where_python_counts(opened, made):
         opened.move("second", j)
         flows = [
             operating_flow(model.matches, model.score, model.second)
-            for model in moved(models_of(made), i, j)
+            for model in moved(deployed(made), i, j)
         ]
         expected = [
             pytest.approx([flow.unknown_as_known, flow.known_recall], abs=1e-9) for flow in flows

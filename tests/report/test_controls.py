@@ -10,9 +10,9 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 
+from openset.diagnosis.deployed import deployed
 from openset.evaluation.run import evaluate_all
 from openset.report import write
-from openset.report.model import models_of
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.annotations import Images
 from scenes import builders
@@ -56,7 +56,7 @@ def _in_link(page, key, value):
 
 
 def test_the_operating_point_is_every_detectors_own(opened, made):
-    first, second = models_of(made)
+    first, second = deployed(made)
     assert first.position != second.position
     opened.page.click("[data-preset='max-f1']")
     assert settled(opened, opened.state, {}) == {}
@@ -76,7 +76,7 @@ def test_the_operating_point_is_every_detectors_own(opened, made):
 
 
 def test_presets_are_pressed_where_they_are_true(opened, made):
-    model = models_of(made)[0]
+    model = deployed(made)[0]
     presets = {preset.name: preset for preset in model.presets}
     assert {"max-f1", "tpr-95", "one-alarm"} == set(presets)
     opened.move("score", 0)

@@ -8,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from openset.diagnosis.deployed import deployed
+from openset.diagnosis.flow import UNKNOWN, called_unknown
 from openset.evaluation.run import evaluate_all
 from openset.report import crops, write
-from openset.report.crops import Scenes
-from openset.report.flow import UNKNOWN, called_unknown
+from openset.report.crops import Surroundings
 from openset.report.gallery import DISAGREE, choose, is_right
-from openset.report.model import models_of
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.annotations import Images
 from scenes.report_page import Page, settled
@@ -56,8 +56,8 @@ def _drawn(page: Page) -> list[str]:
 @pytest.mark.parametrize("unknownness", [True, False])
 def test_enlarged_examples_draw_what_is_said_at_the_sliders(browser, tmp_path, unknownness):
     made = run(3, images=30, models=1, unknownness=unknownness, intervals=False)
-    (model,) = models_of(made)
-    items, scenes = choose((model,), 30), Scenes(made, (model,))
+    (model,) = deployed(made)
+    items, scenes = choose((model,), 30), Surroundings(made, (model,))
     page = Page(browser, write(made, tmp_path / "report.html", crops=30), "#item=0")
     last, seen = len(model.sliders.second) - 1, set()
     whole = [at for at, item in enumerate(items) if not scenes.cut(item)[0]]
@@ -87,8 +87,8 @@ def test_cards_drop_boxes_below_the_least_score(opened, made):
 def test_an_example_says_what_it_leaves_out(browser, tmp_path, monkeypatch):
     monkeypatch.setattr(crops, "MOST_BOXES", 1)
     made = run(3, images=30, models=1, intervals=False)
-    (model,) = models_of(made)
-    items, scenes = choose((model,), 30), Scenes(made, (model,))
+    (model,) = deployed(made)
+    items, scenes = choose((model,), 30), Surroundings(made, (model,))
     at = next(at for at, item in enumerate(items) if item.box >= 0 and scenes.cut(item)[0])
     (best,) = scenes.cut(items[at])
     page = Page(browser, write(made, tmp_path / "report.html", crops=30))
@@ -109,7 +109,7 @@ def test_an_example_that_does_not_occur_says_so(browser, file):
 
 
 def test_unknown_found_means_only_unknown(made):
-    models = models_of(made)
+    models = deployed(made)
     both = 0
     for model in models:
         also = called_unknown(model.matches, model.called, model.targets)
@@ -128,7 +128,7 @@ def _shown(page: Page) -> tuple[int, int]:
 
 
 def test_disagreements_follow_the_sliders(opened, made):
-    models = models_of(made)
+    models = deployed(made)
     items = [item for item in choose(models, 240) if item.kind == DISAGREE]
     opened.page.locator("#gallery").scroll_into_view_if_needed()
     seen = set()
@@ -156,7 +156,7 @@ def test_only_numbers_with_examples_are_buttons(browser, made, tmp_path):
 
 
 def test_the_gallery_prefers_cells_that_have_no_example_yet(made):
-    model = models_of(made)[0]
+    model = deployed(made)[0]
     objects, klass = model.matches.objects, model.matches.klass
     items = [item for item in choose((model,), 12) if item.kind == "unknown-as-known"]
     cells = [(objects.label[item.object], klass[item.box]) for item in items]

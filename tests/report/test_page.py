@@ -15,7 +15,6 @@ from openset.evaluation.run import Run, evaluate_all
 from openset.findings import InputError, UsageError
 from openset.report import figures, write
 from openset.report.charts import curve_figures
-from openset.report.names import short
 from openset.report.page import SECTIONS, render
 from openset.report.payload import embedded
 from scenes import builders
@@ -124,12 +123,6 @@ def test_payload_cannot_end_its_element():
     text = embedded({"a": "</script><!--", "b": float("nan"), "c": np.float64(1.5)})
     assert "<" not in text
     assert json.loads(text) == {"a": "</script><!--", "b": None, "c": 1.5}
-
-
-def test_short_names():
-    assert short("a\nb") == "a b"
-    assert short("") == "(no name)"
-    assert len(short("é" * 500)) <= 120
 
 
 @pytest.mark.parametrize("models", [1, 3])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 
-from openset.evaluation.numbers import short
 from openset.evaluation.run import Run
+from openset.wording import COLUMN, short
 
 
 def protocol_line(run: Run) -> str:
@@ -31,7 +31,7 @@ def ledger_lines(run: Run, width: int) -> list[str]:
     """What was fitted on which data, as the models' files say; models that say the same share."""
     said: dict[str, list[str]] = {}
     for name, one in run.evaluations.items():
-        said.setdefault(one.provenance.ledger, []).append(short(name))
+        said.setdefault(one.provenance.ledger, []).append(short(name, COLUMN))
     lines = [f"{', '.join(names)}: {text}" for text, names in said.items() if text]
     return [textwrap.fill(line, width, subsequent_indent="   ") for line in lines]
 

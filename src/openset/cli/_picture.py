@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.cli._console import clean
+from openset.diagnosis.deployed import Deployed, deployed
+from openset.diagnosis.flow import MISSED, called, fates
 from openset.evaluation.run import Run
 from openset.findings import refuse
-from openset.report.flow import MISSED, called, fates
-from openset.report.model import Model, models_of
 from openset.tables import Images
 
 Four = tuple[float, float, float, float]
@@ -57,7 +57,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Drawing:
     """An image and the boxes on it.
 
     Attributes:
@@ -72,27 +72,27 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Scenes:
+class Drawings:
     """Images to draw, and the score from which boxes are drawn."""
 
-    scenes: list[Scene]
+    drawings: list[Drawing]
     level: float
 
 
-def scenes(
+def drawings(
     run: Run, name: str, rows: Sequence[int] | None, score: float | None, limit: int
-) -> Scenes:
+) -> Drawings:
     """What a detector did on some images; without `rows`, on those with most mistakes."""
-    model = next(model for model in models_of(run) if model.name == name)
+    model = next(model for model in deployed(run) if model.name == name)
     said = _Said(run, model, model.score if score is None else score)
     chosen = said.worst() if rows is None else list(rows)
-    return Scenes([said.scene(at) for at in chosen[:limit]], said.level)
+    return Drawings([said.drawing(at) for at in chosen[:limit]], said.level)
 
 
 class _Said:
     """A detector's boxes at a score."""
 
-    def __init__(self, run: Run, model: Model, level: float) -> None:
+    def __init__(self, run: Run, model: Deployed, level: float) -> None:
         self.run, self.model, self.level = run, model, level
         self.matches, self.target = model.matches, model.targets
         self.call = called(model.matches, level, model.second)
@@ -125,7 +125,7 @@ class _Said:
         counts = [-np.bincount(image, minlength=m.n_images) for image in by]
         return [int(at) for at in np.lexsort(counts)]
 
-    def scene(self, image: int) -> Scene:
+    def drawing(self, image: int) -> Drawing:
         """One image."""
         m, kinds = self.matches, self.kinds
         rows = np.flatnonzero((m.image == image) & (kinds != ""))
@@ -138,7 +138,7 @@ class _Said:
         order = list(LOOKS)
         marks.sort(key=lambda mark: order.index(mark.kind))
         images = self.run.truth.images
-        return Scene(_name(images, image), _size(images, image), tuple(marks))
+        return Drawing(_name(images, image), _size(images, image), tuple(marks))
 
     def _words(self, row: int) -> str:
         """What a box says, and of what, where the two differ."""
@@ -172,9 +172,9 @@ def _size(images: Images, at: int) -> tuple[float, float]:
 
 
 class Painter:
-    """Draws scenes on images."""
+    """Draws on images."""
 
-    def paint(self, path: Path, scene: Scene) -> Any:
+    def paint(self, path: Path, drawing: Drawing) -> Any:
         """The image with its boxes and a legend, as a Pillow image."""
         from PIL import Image, ImageDraw, UnidentifiedImageError
 
@@ -187,17 +187,17 @@ class Painter:
         picture = _resized(picture)
         fx, fy = (
             new / (stated if np.isfinite(stated) and stated > 0 else old)
-            for new, stated, old in zip(picture.size, scene.size, real, strict=True)
+            for new, stated, old in zip(picture.size, drawing.size, real, strict=True)
         )
         pen = Pen(ImageDraw.Draw(picture), picture.size)
         scaled = [
-            (m, (m.box[0] * fx, m.box[1] * fy, m.box[2] * fx, m.box[3] * fy)) for m in scene.marks
+            (m, (m.box[0] * fx, m.box[1] * fy, m.box[2] * fx, m.box[3] * fy)) for m in drawing.marks
         ]
         for mark, box in scaled:
             pen.box(box, LOOKS[mark.kind])
         for mark, box in reversed(scaled):  # what matters most finds room first
             pen.tag(box, mark.words, LOOKS[mark.kind], always=mark.kind == "confused")
-        return _with_legend(picture, scene, pen)
+        return _with_legend(picture, drawing, pen)
 
 
 def _resized(picture: Any) -> Any:
@@ -274,11 +274,11 @@ def _cross(a: Four, b: Four) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
-def _with_legend(picture: Any, scene: Scene, pen: Pen) -> Any:
+def _with_legend(picture: Any, drawing: Drawing, pen: Pen) -> Any:
     """The picture above a strip that says what the boxes mean and how many there are."""
     from PIL import Image, ImageDraw
 
-    kinds = [mark.kind for mark in scene.marks]
+    kinds = [mark.kind for mark in drawing.marks]
     texts = {kind: f"{look.words} ({kinds.count(kind)})" for kind, look in LOOKS.items()}
     row, swatch = round(pen.height * 1.6), pen.height * 3
     columns = max(1, picture.width // round(pen.height * 12))

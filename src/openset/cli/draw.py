@@ -12,7 +12,7 @@ from openset.cli._console import Answer, Output
 from openset.findings import UsageError, refuse
 
 if TYPE_CHECKING:
-    from openset.cli._picture import Scene
+    from openset.cli._picture import Drawing, Drawings
     from openset.evaluation.run import Run
 
 app = verb("draw", panel="Understand")
@@ -44,7 +44,7 @@ def draw(
         output: How to speak.
     """
     from openset.cli._inputs import listed
-    from openset.cli._picture import scenes
+    from openset.cli._picture import drawings
     from openset.evaluation.run import Run
     from openset.plugins import lookup
 
@@ -54,7 +54,7 @@ def draw(
     if limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
     rows = _rows(loaded, listed(only))
-    found = scenes(loaded, name, rows, minimum_score, limit)
+    found = drawings(loaded, name, rows, minimum_score, limit)
     folder = out if out is not None else run.with_name(f"{run.name}-drawn")
     drawn = _draw_all(found, images, folder, output)
     text = (
@@ -82,27 +82,26 @@ def _rows(run: Run, only: list[str]) -> list[int] | None:
     return [lookup(places, name, "image") for name in only]
 
 
-def _draw_all(found: Any, images: Path, folder: Path, output: Output) -> list[str]:
+def _draw_all(found: Drawings, images: Path, folder: Path, output: Output) -> list[str]:
     from openset.cli._picture import Painter
-    from openset.files import file_stems, replacing
-    from openset.report.crops import Pixels
+    from openset.files import ImageFolder, file_stems, replacing
 
-    pixels = Pixels(images)
-    scenes: list[Scene] = [scene for scene in found.scenes if pixels.find(scene.name)]
-    if not scenes:
+    folder_of = ImageFolder(images)
+    shown: list[Drawing] = [one for one in found.drawings if folder_of.find(one.name)]
+    if not shown:
         raise refuse(
             "OS101",
-            f"none of the {len(found.scenes)} images is in {images}",
-            example=found.scenes[0].name if found.scenes else "",
+            f"none of the {len(found.drawings)} images is in {images}",
+            example=found.drawings[0].name if found.drawings else "",
             cause="another folder, or file names of another data set",
         )
-    stems = file_stems(Path(scene.name).stem for scene in scenes)
+    stems = file_stems(Path(one.name).stem for one in shown)
     painter = Painter()
-    with output.progress(len(scenes)) as step, replacing(folder, folder=True) as target:
+    with output.progress(len(shown)) as step, replacing(folder, folder=True) as target:
         target.mkdir()
-        for scene in scenes:
-            step(f"drawing {scene.name}")
-            path = pixels.find(scene.name)
+        for one in shown:
+            step(f"drawing {one.name}")
+            path = folder_of.find(one.name)
             assert path is not None
-            painter.paint(path, scene).save(target / f"{stems[Path(scene.name).stem]}.png")
+            painter.paint(path, one).save(target / f"{stems[Path(one.name).stem]}.png")
     return [str(folder / f"{stem}.png") for stem in stems.values()]

@@ -113,14 +113,13 @@ def _tell(run: Run, gt: Path, output: Output, seconds: float) -> None:
 def _text(run: Run, asked: list[str], out: Path | None) -> str:
     import textwrap
 
-    from openset.cli._evidence import sentences
     from openset.cli._lines import counts_line, ledger_lines, protocol_line
-    from openset.cli._sentences import diagnosis
+    from openset.diagnosis.verdict import in_short
 
     columns = width()
     counts = next(iter(run.evaluations.values())).provenance.counts
     head = [textwrap.fill(line, columns) for line in (protocol_line(run), counts_line(counts))]
-    words = [textwrap.fill(sentence, columns) for sentence in (*diagnosis(run), *sentences(run))]
+    words = [textwrap.fill(sentence, columns) for sentence in in_short(run)]
     table = run.board(headline=not asked).text(columns, decimals=1)
     return "\n".join([*head, "", table, *ledger_lines(run, columns), "", *words, next_command(out)])
 
@@ -137,12 +136,12 @@ def document(run: Run, out: Path | None) -> dict[str, Any]:
     import json
     from dataclasses import asdict
 
-    from openset.cli import _evidence
+    from openset.diagnosis.evidence import evidence_of
 
     return {
         "models": {name: json.loads(one.to_json()) for name, one in run.evaluations.items()},
         "differences": _differences(run),
-        "object_evidence": _evidence.document(run),
+        "object_evidence": {name: asdict(one) for name, one in evidence_of(run)},
         "truth_findings": [asdict(finding) for finding in run.truth_findings],
         "out": None if out is None else str(out),
     }

@@ -15,6 +15,7 @@ Rows = Mapping[str, Mapping[str, Any]]
 # Packages whose `table()` may list their plug-ins.
 _PACKAGES = (
     "metrics",
+    "diagnosis",
     "scorers",
     "detectors",
     "methods",
@@ -41,6 +42,7 @@ _FIELDS = (
 )
 # What the list itself says below a summary, and how it is called there, by topic.
 _SHOWN: Mapping[str, Mapping[str, str]] = {
+    "diagnosis": {"paper": "paper"},
     "detectors": {"keeps": "keeps", "requires": "needs", "shows": "shows", "paper": "paper"},
     "integrations": {"requires": "needs", "installed": "installed"},
     "methods": {"needs": "needs", "leaks": "leaks", "paper": "paper"},

@@ -1,1 +1,20 @@
-"""Diagnosis: from matches to explanations. One question a file."""
+"""Diagnosis: what becomes of objects under a detector, and why. One question a file.
+
+`table()` lists all questions, built in or from third parties (entry points in the group
+``openset.diagnosis``). Adding a question is adding a file. Nothing is drawn here: `openset.report`
+and ``openset diagnose`` show what is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from openset.diagnosis._spec import Diagnosis, Question, question
+from openset.plugins import discover, record_of
+
+__all__ = ["Diagnosis", "Question", "question", "table"]
+
+
+def table() -> Mapping[str, Question]:
+    """Every question, by name, in the order of the files they live in."""
+    return {name: record_of(target) for name, target in discover(__name__, "question").items()}

@@ -15,11 +15,16 @@ from openset.matching import Matches
 from openset.matching.counting import wild_wanted
 from openset.matching.curves import hits_needed
 
+TOUCH = 0.1  # least overlap that counts as "on" an object, in Hoiem et al.
+
 Mask = NDArray[np.bool_]
 
 
 def chosen_images(matches: Matches, ratio: float | None) -> Mask:
-    """All images, or the closed-set images and the first `ratio` wild images per closed-set one."""
+    """All images, or the closed-set images and the first `ratio` wild images per closed-set one.
+
+    Images are taken, as the paper takes them; `flow.wild_weight` counts them more or less often.
+    """
     if ratio is None:
         return np.ones(matches.n_images, np.bool_)
     wild = np.flatnonzero(matches.wild)

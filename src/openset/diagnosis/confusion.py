@@ -16,15 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.diagnosis._points import within_limit
-from openset.diagnosis._text import Row, aligned
+from openset.diagnosis._points import TOUCH, within_limit
+from openset.diagnosis._spec import Diagnosis, Row, question
+from openset.diagnosis.deployed import Deployed
 from openset.matching import Matches
-
-TOUCH = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Absorption:
+class Misnomer:
     """Some objects of an unknown class bear detections of a known class.
 
     Attributes:
@@ -46,7 +45,7 @@ class Absorption:
 
 
 @dataclass(frozen=True)
-class Confusion:
+class Confusion(Diagnosis):
     """Detections by label of their object and by their own label.
 
     Attributes:
@@ -75,12 +74,12 @@ class Confusion:
         """Detections of a known class on an object of that class."""
         return int(np.trace(self.counts[: len(self.classes) - 1, : len(self.classes) - 1]))
 
-    def absorption(self) -> list[Absorption]:
+    def misnomers(self) -> list[Misnomer]:
         """Which known classes unknown objects are called, the most objects first."""
         known = len(self.classes) - 1
         row, column = np.nonzero(self.counts[known:, :known])
         found = [
-            Absorption(
+            Misnomer(
                 self.labels[known + r],
                 self.classes[c],
                 int(self.objects[known + r, c]),
@@ -92,8 +91,11 @@ class Confusion:
         return sorted(found, key=lambda item: (-item.objects, item.total, item.label, item.called))
 
     def rows(self) -> list[Row]:
-        """One row per non-empty cell: label, predicted class, detections, objects."""
+        """One row per non-empty cell, wrong names before right ones, the most objects first."""
         row, column = np.nonzero(self.counts)
+        agrees = np.minimum(row, len(self.classes) - 1) == column
+        order = np.lexsort((column, row, -self.objects[row, column], agrees))
+        row, column = row[order], column[order]
         return [
             {
                 "label": self.labels[r],
@@ -105,8 +107,9 @@ class Confusion:
             for r, c in zip(row.tolist(), column.tolist(), strict=True)
         ]
 
-    def __str__(self) -> str:
-        return aligned(self.rows())
+    def notes(self) -> list[str]:
+        """What is in no row."""
+        return [f"{self.unmapped} detections overlap no object by {TOUCH:g}"]
 
 
 def confusion(
@@ -141,6 +144,12 @@ def confusion(
         total=np.bincount(rows[counted], minlength=len(names)),
         unmapped=int(np.count_nonzero(taking & ~near)),
     )
+
+
+@question("confusion", title="Confusion", paper="Dhamija et al., WACV 2020, Figure 4")
+def called_what(one: Deployed) -> Confusion:
+    """Which labels go by which names, of detections at the operating point's score or above."""
+    return confusion(one.matches, minimum_score=one.score)
 
 
 def _object_rows(matches: Matches) -> tuple[NDArray[np.int64], tuple[str, ...]]:

@@ -24,9 +24,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.diagnosis._points import chosen_images, ends_at_recall, kept_at_recall
-from openset.diagnosis._text import Row, aligned
+from openset.diagnosis._points import TOUCH, chosen_images, ends_at_recall, kept_at_recall
+from openset.diagnosis._spec import Diagnosis, Row, question
+from openset.diagnosis.deployed import Deployed
 from openset.matching import Matches
+from openset.wording import listed
 
 ERROR_TYPES = (
     "correct",
@@ -36,11 +38,10 @@ ERROR_TYPES = (
     "unknown-unknown",
     "mixed-unknown",
 )
-TOUCH = 0.1  # least overlap that counts as "on" an object, in Hoiem et al.
 
 
 @dataclass(frozen=True)
-class ErrorTypes:
+class ErrorTypes(Diagnosis):
     """Kept detections by type.
 
     Attributes:
@@ -78,17 +79,21 @@ class ErrorTypes:
         return tuple(name for name, out in zip(self.classes, missing, strict=True) if out)
 
     def rows(self) -> list[Row]:
-        """One row per class that reaches the recall, and one for all."""
+        """One row for all, and one per class that reaches the recall, the most errors first."""
         named = zip(self.classes, self.threshold.tolist(), self.counts.tolist(), strict=True)
         rows: list[Row] = [
             {"class": name, "threshold": level, **dict(zip(ERROR_TYPES, counts, strict=True))}
-            for name, level, counts in named
+            for name, level, counts in sorted(named, key=lambda one: -sum(one[2][1:]))
             if name not in self.unreached
         ]
-        return [*rows, {"class": "all", "threshold": None, **self.totals}]
+        return [{"class": "all", "threshold": None, **self.totals}, *rows]
 
-    def __str__(self) -> str:
-        return aligned(self.rows())
+    def notes(self) -> list[str]:
+        """Where the classes are read, and which are not."""
+        notes = [f"detections at a recall of {self.recall:g} on closed-set images, per class"]
+        if self.unreached:
+            notes.append(f"never reached by {len(self.unreached)}: {listed(self.unreached[:5])}")
+        return notes
 
 
 def errors(
@@ -121,6 +126,12 @@ def errors(
         counts=np.bincount(cell, minlength=matches.n_known * n).reshape(matches.n_known, n),
         kind=kind,
     )
+
+
+@question("errors", title="Error types", paper="Dhamija et al., WACV 2020, section 4.1")
+def error_types(one: Deployed) -> ErrorTypes:
+    """What the false detections of known classes are made of."""
+    return errors(one.matches)
 
 
 def _kinds(matches: Matches) -> NDArray[np.int8]:

@@ -18,13 +18,15 @@ Not a calibration, and not defined for sigmoids, whose background has no probabi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.diagnosis._text import Row, aligned
+from openset.diagnosis._spec import Diagnosis, Row, question
+from openset.diagnosis.deployed import Deployed
+from openset.evaluation.run import Run
 from openset.findings import UsageError, refuse
 from openset.matching import Matches
 from openset.tables import Detections, LogitLayout
@@ -66,7 +68,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class ObjectEvidence:
+class ObjectEvidence(Diagnosis):
     """Object against background, per class.
 
     Attributes:
@@ -80,8 +82,8 @@ class ObjectEvidence:
     on_unknown: Spread
 
     def rows(self) -> list[Row]:
-        """One row per class, one for all, and one for unknown objects."""
-        named = {**self.classes, ALL: self.correct, ON_UNKNOWN: self.on_unknown}
+        """One row for all, one for unknown objects, and one per class."""
+        named = {ALL: self.correct, ON_UNKNOWN: self.on_unknown, **self.classes}
         return [
             {
                 "class": name,
@@ -92,9 +94,6 @@ class ObjectEvidence:
             }
             for name, spread in named.items()
         ]
-
-    def __str__(self) -> str:
-        return aligned(self.rows())
 
 
 def object_evidence(
@@ -122,6 +121,27 @@ def object_evidence(
     }
     on_unknown = Spread.of(difference[matches.open_set_errors & known])
     return ObjectEvidence(of_class, Spread.of(difference[correct]), on_unknown)
+
+
+@question(
+    "object_evidence",
+    title="Object against background",
+    paper="Dhamija et al., WACV 2020, Figure 8 and Table 3",
+)
+def against_background(one: Deployed) -> ObjectEvidence:
+    """How far the class is likelier than background in correct detections, by their logits."""
+    return object_evidence(one.matches, one.detections)
+
+
+def evidence_of(run: Run) -> Iterator[tuple[str, ObjectEvidence]]:
+    """By detector; those without logits of a background, or with unnamed columns, have none."""
+    for name, detections in run.detections.items():
+        matches = run.evaluations[name].matches
+        if detections.layout in BACKGROUND and matches is not None:
+            try:
+                yield name, object_evidence(matches, detections)
+            except UsageError:  # nothing says which column is which class
+                continue
 
 
 def _differences(

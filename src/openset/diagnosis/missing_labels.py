@@ -22,13 +22,13 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.diagnosis._points import within_limit
+from openset.diagnosis._points import TOUCH, within_limit
 from openset.diagnosis._regions import intersection, pairs
-from openset.diagnosis._text import Row, aligned
+from openset.diagnosis._spec import Diagnosis, Row, question
+from openset.diagnosis.deployed import Deployed
 from openset.matching import Matches
 from openset.tables import Detections
 
-TOUCH = 0.1
 FIT = 0.5
 BINS = 50
 LEAST_PER_BIN = 20
@@ -59,7 +59,7 @@ class Suspect:
 
 
 @dataclass(frozen=True)
-class MissingLabels:
+class MissingLabels(Diagnosis):
     """Suspects, the most probable first.
 
     Attributes:
@@ -74,8 +74,9 @@ class MissingLabels:
         """One row per suspect."""
         return [asdict(suspect) for suspect in self.suspects]
 
-    def __str__(self) -> str:
-        return aligned(self.rows())
+    def notes(self) -> list[str]:
+        """How many there were to choose from."""
+        return [f"of {self.candidates} detections that touch no labelled object"]
 
 
 def missing_labels(
@@ -111,6 +112,12 @@ def missing_labels(
     support = None if support is None else support[:limit]
     suspects = _suspects(matches, pool[:limit], overlap, chance[:limit], support)
     return MissingLabels(suspects, len(background))
+
+
+@question("missing_labels", title="Labels that may be missing")
+def unlabelled(one: Deployed) -> MissingLabels:
+    """Detections on nothing, at the operating point's score or above, that are probably objects."""
+    return missing_labels(one.matches, one.detections, minimum_score=one.score)
 
 
 def _suspects(

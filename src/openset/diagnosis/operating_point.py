@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.diagnosis._points import chosen_images, objects_per_class
-from openset.diagnosis._text import Row, aligned
+from openset.diagnosis._spec import Diagnosis, Row, question
+from openset.diagnosis.deployed import Deployed
 from openset.matching import Matches
 
 BETAS = (0.5, 1.0, 1.5)
@@ -64,7 +65,7 @@ class OperatingPoint:
 
 
 @dataclass(frozen=True)
-class OperatingPoints:
+class OperatingPoints(Diagnosis):
     """Operating points of all classes that have objects and detections."""
 
     points: tuple[OperatingPoint, ...]
@@ -72,9 +73,6 @@ class OperatingPoints:
     def rows(self) -> list[Row]:
         """One row per class, beta and ratio."""
         return [asdict(point) for point in self.points]
-
-    def __str__(self) -> str:
-        return aligned(self.rows())
 
 
 def operating_points(
@@ -99,6 +97,15 @@ def operating_points(
         for beta in betas:
             points += curve.best(matches, beta, ratio)
     return OperatingPoints(tuple(points))
+
+
+@question(
+    "operating_points", title="Operating points", paper="Dhamija et al., WACV 2020, section 5.2"
+)
+def worst_first(one: Deployed) -> OperatingPoints:
+    """The score threshold with the best F1 of each known class, the worst class first."""
+    points = operating_points(one.matches, betas=(1.0,)).points
+    return OperatingPoints(tuple(sorted(points, key=lambda point: point.f)))
 
 
 def _distinct_ends(matches: Matches) -> NDArray[np.intp]:
@@ -160,7 +167,7 @@ def _running(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class Thresholds(Diagnosis):
     """What becomes of detections and objects at score thresholds.
 
     Attributes:
@@ -192,9 +199,6 @@ class Thresholds:
             for i, level in enumerate(self.levels)
         ]
 
-    def __str__(self) -> str:
-        return aligned(self.rows())
-
 
 def thresholds(matches: Matches, *, levels: Sequence[float] | None = None) -> Thresholds:
     """Count every detection once, by outcome, at score thresholds.
@@ -223,6 +227,12 @@ def thresholds(matches: Matches, *, levels: Sequence[float] | None = None) -> Th
         known_objects=int(objects[:-1].sum()),
         unknown_objects=int(objects[-1]),
     )
+
+
+@question("thresholds", title="Score thresholds")
+def at_thresholds(one: Deployed) -> Thresholds:
+    """What becomes of detections at score thresholds common to all classes."""
+    return thresholds(one.matches, levels=one.levels[:: len(one.levels) // 5].tolist())
 
 
 def _levels(score: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,12 +15,14 @@ alone. Slices with few objects have wide intervals; nothing here says which diff
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.diagnosis._spec import Diagnosis, Row, question
+from openset.diagnosis.deployed import Deployed
 from openset.findings import UsageError
 from openset.matching import Matches, Protocol, match
 from openset.matching.matches import SIZE_RANGES, Objects
@@ -30,10 +32,41 @@ from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.join import join
 
 Strata = dict[str, dict[str, Value]]
+SHOWN = ("ap_known", "ap_unknown", "unknown_recall", "a_ose")
 Labels = NDArray[Any]
 EVERY = ""  # the group of objects that count in every stratum
 NO_OBJECT = np.int32(-1)  # at the end of a table, so that index -1 finds it
 OBJECT_COLUMNS = ("object_same", "object_known", "object_unknown", "object")
+
+
+@dataclass(frozen=True)
+class Stratified(Diagnosis):
+    """Metrics by stratum.
+
+    Attributes:
+        by: What is sliced by.
+        values: The metrics of each stratum.
+    """
+
+    by: str
+    values: Strata
+
+    def rows(self) -> list[Row]:
+        """One row per stratum."""
+        return [
+            {self.by: stratum} | {name: value.value for name, value in values.items()}
+            for stratum, values in self.values.items()
+        ]
+
+
+@question("strata", title="Metrics by size")
+def by_size(one: Deployed) -> Stratified:
+    """How metrics differ between small, medium and large objects, the others being ignored."""
+    groups, matches = object_groups(one.truth, "size"), one.matches
+    found = by_object(
+        one.truth, one.judged, matches.vocabulary, matches.protocol, groups, metrics=SHOWN
+    )
+    return Stratified("size", found)
 
 
 def by_image(matches: Matches, groups: Labels, metrics: Sequence[str] | None = None) -> Strata:

@@ -33,19 +33,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.diagnosis._text import Row, aligned
-from openset.diagnosis._tide_run import CORRECT, ERRORS, Run
-from openset.diagnosis._tide_scene import Difficult, Unknown, scene
+from openset.diagnosis._spec import Diagnosis, Row, question
+from openset.diagnosis._tide_cast import Difficult, Unknown, cast
+from openset.diagnosis._tide_costs import CORRECT, ERRORS, Costs
+from openset.diagnosis.deployed import Deployed
 from openset.findings import UsageError
 from openset.tables import Annotations, Detections, Vocabulary
 
 ABSENT = -2
+_AS = {"class": "a class", "drop": "nothing", "ignore": "regions to ignore"}
 
 __all__ = ["ABSENT", "CORRECT", "ERRORS", "Tide", "tide"]
 
 
 @dataclass(frozen=True)
-class Tide:
+class Tide(Diagnosis):
     """Errors, and what they cost.
 
     Attributes:
@@ -87,8 +89,12 @@ class Tide:
             *({"error": k, "count": None, "dAP": cost} for k, cost in self.special.items()),
         ]
 
-    def __str__(self) -> str:
-        return f"AP {self.ap:.4f}\n{aligned(self.rows())}"
+    def notes(self) -> list[str]:
+        """What the costs are costs of."""
+        return [
+            f"AP {self.ap:.4f} at IoU {self.params['iou']:g} with unknown objects as "
+            f"{_AS[str(self.params['unknown'])]}; {self.correct} detections are right"
+        ]
 
 
 def tide(
@@ -115,27 +121,35 @@ def tide(
         background: Overlap up to which a detection is on background.
     """
     _check(unknown, difficult)
-    found = scene(truth, detections, vocabulary, unknown=unknown, difficult=difficult, iou=iou)
-    run = Run(found, iou, background)
+    found = cast(truth, detections, vocabulary, unknown=unknown, difficult=difficult, iou=iou)
+    costs = Costs(found, iou, background)
     kind = np.full(len(detections), ABSENT, np.int8)
-    kind[found.row] = run.kind
-    base = run.ap
-    names = list(run.split) if unknown == "class" else []
+    kind[found.row] = costs.kind
+    base = costs.ap
+    names = list(costs.split) if unknown == "class" else []
     return Tide(
         ap=base,
-        counts=run.counts,
-        main={name: max(run.repaired(name) - base, 0.0) for name in ERRORS},
+        counts=costs.counts,
+        main={name: max(costs.repaired(name) - base, 0.0) for name in ERRORS},
         special={
-            "FalsePos": run.without_false_positives() - base,
-            "FalseNeg": run.without_false_negatives() - base,
+            "FalsePos": costs.without_false_positives() - base,
+            "FalseNeg": costs.without_false_negatives() - base,
         },
-        split={name: int(run.split[name].sum()) for name in names},
-        split_cost={name: max(run.repaired_rows(run.split[name]) - base, 0.0) for name in names},
-        correct=int(np.count_nonzero(run.correct)),
+        split={name: int(costs.split[name].sum()) for name in names},
+        split_cost={
+            name: max(costs.repaired_rows(costs.split[name]) - base, 0.0) for name in names
+        },
+        correct=int(np.count_nonzero(costs.correct)),
         kind=kind,
-        missed=found.object_row[run.missed],
+        missed=found.object_row[costs.missed],
         params={"unknown": unknown, "difficult": difficult, "iou": iou, "background": background},
     )
+
+
+@question("tide", title="TIDE", paper="Bolya et al., TIDE, ECCV 2020")
+def cost_of_errors(one: Deployed) -> Tide:
+    """How much average precision each kind of error costs, unknown objects being a class."""
+    return tide(one.truth, one.judged, one.matches.vocabulary)
 
 
 def _check(unknown: str, difficult: str) -> None:

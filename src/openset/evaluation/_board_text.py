@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from openset.evaluation.numbers import short
 from openset.evaluation.scoreboard import HEAD
 from openset.render import Table
+from openset.wording import COLUMN, short
 
 if TYPE_CHECKING:
     from openset.evaluation.scoreboard import Cell, Line, Scoreboard
@@ -57,7 +57,7 @@ def laid_out(board: Scoreboard, width: int, decimals: int) -> str:
 
 def _column(board: Scoreboard, at: int, decimals: int) -> _Column:
     cells = (_parts(board, line, line.cells[at], decimals) for line in board.lines)
-    return _Column(short(board.models[at]), tuple(cells))
+    return _Column(short(board.models[at], COLUMN), tuple(cells))
 
 
 def _parts(board: Scoreboard, line: Line, cell: Cell, decimals: int) -> tuple[str, str, str]:

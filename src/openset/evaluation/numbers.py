@@ -11,7 +11,6 @@ from openset.metrics import Metric
 ARROWS = {"higher": "↑", "lower": "↓", None: ""}
 DIRECTIONS = {"higher": "higher is better", "lower": "lower is better", None: "no direction"}
 NONE = "–"
-LONGEST = 24  # longer names of models are cut in the middle
 
 Ends = tuple[float, float]
 
@@ -49,12 +48,3 @@ def signed(value: float | None, metric: Metric | None) -> str:
     """A difference; of fractions, in points."""
     text = number(value, metric).replace("-", "−").replace(" %", " pt")
     return f"+{text}" if value is not None and value > 0 else text
-
-
-def short(name: str) -> str:
-    """A name that fits over a column.
-
-    >>> short("a" * 20 + "b" * 20)
-    'aaaaaaaaaaaa…bbbbbbbbbbb'
-    """
-    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[1 - LONGEST // 2 :]}"

@@ -12,9 +12,9 @@ from __future__ import annotations
 from openset.explain._layout import plain
 from openset.explain.entry import KINDS, Entry, Kind
 from openset.explain.example import Example, Result
-from openset.explain.scene import Scene
+from openset.explain.sketch import Sketch
 
-__all__ = ["KINDS", "Entry", "Example", "Kind", "Result", "Scene", "entries", "lookup", "plain"]
+__all__ = ["KINDS", "Entry", "Example", "Kind", "Result", "Sketch", "entries", "lookup", "plain"]
 
 
 def entries(kind: Kind | None = None) -> list[Entry]:

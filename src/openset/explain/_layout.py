@@ -59,8 +59,8 @@ def sections(entry: Entry) -> list[Section]:
 
 def _example(example: Example) -> Section:
     results = (str(result) for result in example.results)
-    lines = (*example.scene.lines(), "", *results)
-    return Section("Example", (example.scene.about,), code=lines, after=(example.text,))
+    lines = (*example.sketch.lines(), "", *results)
+    return Section("Example", (example.sketch.about,), code=lines, after=(example.text,))
 
 
 def _bounds(entry: Entry) -> str:
@@ -113,7 +113,7 @@ def _item(line: str, width: int) -> list[str]:
 
 
 def _code(line: str, width: int) -> list[str]:
-    if " | " in line:  # a scene: objects and detections stay on one line each
+    if " | " in line:  # a sketch: objects and detections stay on one line each
         line = re.sub(r"(?<![,|]) (?!\|)", _GLUE, line)
     lines = textwrap.wrap(
         line, width, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False

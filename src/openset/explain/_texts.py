@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from openset.explain.example import Example, Result
-from openset.explain.scene import Scene
+from openset.explain.sketch import Sketch
 from openset.findings import UsageError
 from openset.plugins import Documents, documents, lookup, only
 
@@ -85,7 +85,7 @@ def common(text: Mapping[str, Any], function: str = "", part: str = "") -> dict[
 
 def _example(text: Mapping[str, Any], function: str, part: str) -> Example:
     results = tuple(_result(result, function, part) for result in text["results"])
-    return Example(scene(text["scene"]), text["text"].strip(), results)
+    return Example(sketch(text["sketch"]), text["text"].strip(), results)
 
 
 def _result(text: Mapping[str, Any], function: str, part: str) -> Result:
@@ -101,10 +101,10 @@ def _result(text: Mapping[str, Any], function: str, part: str) -> Result:
     )
 
 
-def scene(name: str) -> Scene:
-    """A scene by name."""
-    text = lookup(texts("scenes"), name, "scene")
-    return Scene(
+def sketch(name: str) -> Sketch:
+    """A sketch by name."""
+    text = lookup(texts("sketches"), name, "sketch")
+    return Sketch(
         name,
         text["about"],
         tuple(map(tuple, text["tasks"])),

@@ -1,7 +1,7 @@
-"""Examples: a scene, what happens in it, and the numbers that follow.
+"""Examples: a sketch, what happens in it, and the numbers that follow.
 
 The numbers stand in the texts, where a reader finds them, and `Example.compute` derives them again
-from the scene with the function that is explained: a test holds the two together.
+from the sketch with the function that is explained: a test holds the two together.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from openset.explain.scene import Scene
+from openset.explain.sketch import Sketch
 from openset.plugins import lookup
 
 TIDE = "tide"
@@ -48,24 +48,24 @@ class Example:
     """A worked example.
 
     Attributes:
-        scene: What there is, and what the detector says.
+        sketch: What there is, and what the detector says.
         text: How the number comes about.
         results: The numbers, the one that is explained first.
     """
 
-    scene: Scene
+    sketch: Sketch
     text: str
     results: tuple[Result, ...]
 
     def compute(self) -> list[float | None]:
-        """The numbers again, from the scene."""
-        return [_computed(self.scene, result) for result in self.results]
+        """The numbers again, from the sketch."""
+        return [_computed(self.sketch, result) for result in self.results]
 
     def to_json(self) -> dict[str, Any]:
         """As a plain dictionary."""
         return {
-            "about": self.scene.about,
-            "images": self.scene.lines(),
+            "about": self.sketch.about,
+            "images": self.sketch.lines(),
             "text": self.text,
             "results": [
                 {"call": str(r).partition(" = ")[0], "value": r.value} for r in self.results
@@ -73,10 +73,10 @@ class Example:
         }
 
 
-def _computed(scene: Scene, result: Result) -> float | None:
+def _computed(sketch: Sketch, result: Result) -> float | None:
     if result.function == TIDE:
-        return _tide(scene)[result.part]
-    matches = scene.matches(result.protocol)
+        return _tide(sketch)[result.part]
+    matches = sketch.matches(result.protocol)
     if result.function == TYPES:
         from openset.diagnosis.errors import errors
 
@@ -87,9 +87,9 @@ def _computed(scene: Scene, result: Result) -> float | None:
     return None if value is None else float(value)
 
 
-def _tide(scene: Scene) -> dict[str, float]:
+def _tide(sketch: Sketch) -> dict[str, float]:
     """Counts of the kinds of error and of the split of Cls, and the costs of the special ones."""
     from openset.diagnosis.tide import tide
 
-    run = tide(*scene.tables())
+    run = tide(*sketch.tables())
     return {**run.counts, **run.split, **run.special}

@@ -1,5 +1,6 @@
 """The report: one HTML file that shows what unknown objects do to detectors.
 
+It draws what `openset.diagnosis` finds, and finds nothing itself.
 It opens from disk, loads nothing from the network, and is the same bytes for the same run.
 `figures` writes its charts as PDF, SVG or PNG for a paper.
 """
@@ -10,12 +11,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from openset.report.flow import Flow, operating_flow
     from openset.report.page import write
     from openset.report.paper import figures
 
-__all__ = ["Flow", "figures", "operating_flow", "write"]
-_WHERE = {"write": "page", "figures": "paper", "Flow": "flow", "operating_flow": "flow"}
+__all__ = ["figures", "write"]
+_WHERE = {"write": "page", "figures": "paper"}
 
 
 def __getattr__(name: str) -> Any:

@@ -16,8 +16,8 @@ from openset.report.page import RECOGNITION
 from openset.report.payload import figures_payload
 from openset.report.recognition import recognised
 from openset.report.shell import fill
-from openset.report.verdict import listed
 from openset.version import __version__
+from openset.wording import listed
 
 SOURCES = ("core.js", "charts.js", "alone.js")
 

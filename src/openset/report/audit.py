@@ -13,10 +13,10 @@ from typing import Literal
 
 import msgspec
 
+from openset.diagnosis.verdict import Sentence
 from openset.files import load
 from openset.findings import refuse
-from openset.report.names import short
-from openset.report.verdict import Sentence, listed
+from openset.wording import listed, short
 
 Verdict = Literal["PASS", "FAIL", "UNKNOWN", "note"]
 

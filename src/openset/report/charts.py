@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from openset.diagnosis.deployed import Deployed
 from openset.report import curves
 from openset.report.curves import Row
-from openset.report.model import Model
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [10, 4])
@@ -54,12 +54,12 @@ class _Axes:
     y_type: str = "linear"
 
 
-def curve_figures(models: Sequence[Model]) -> list[Figure]:
+def curve_figures(models: Sequence[Deployed]) -> list[Figure]:
     """The charts along thresholds, recall and wilderness."""
     return [make(models) for make in _CURVES]
 
 
-def _known_pr(models: Sequence[Model]) -> Figure:
+def _known_pr(models: Sequence[Deployed]) -> Figure:
     at = [(m, m.flow.known_recall, m.flow.known_precision) for m in models]
     return _lines(
         "precision-recall-known",
@@ -73,7 +73,7 @@ def _known_pr(models: Sequence[Model]) -> Figure:
     )
 
 
-def _unknown_pr(models: Sequence[Model]) -> Figure:
+def _unknown_pr(models: Sequence[Deployed]) -> Figure:
     at = [(m, m.flow.unknown_recall, m.flow.unknown_precision) for m in models]
     return _lines(
         "precision-recall-unknown",
@@ -89,7 +89,7 @@ def _unknown_pr(models: Sequence[Model]) -> Figure:
     )
 
 
-def _by_ratio(models: Sequence[Model]) -> Figure:
+def _by_ratio(models: Sequence[Deployed]) -> Figure:
     return _lines(
         "precision-wilderness",
         "Precision as the world gets wilder",
@@ -109,7 +109,7 @@ def _by_ratio(models: Sequence[Model]) -> Figure:
     )
 
 
-def _wi_ratio(models: Sequence[Model]) -> Figure:
+def _wi_ratio(models: Sequence[Deployed]) -> Figure:
     level = models[0].matches.protocol.recall
     return _lines(
         "wilderness-impact-ratio",
@@ -130,7 +130,7 @@ def _wi_ratio(models: Sequence[Model]) -> Figure:
     )
 
 
-def _wi_recall(models: Sequence[Model]) -> Figure:
+def _wi_recall(models: Sequence[Deployed]) -> Figure:
     return _lines(
         "wilderness-impact-recall",
         "Wilderness Impact and recall",
@@ -145,7 +145,7 @@ def _wi_recall(models: Sequence[Model]) -> Figure:
     )
 
 
-def _errors_score(models: Sequence[Model]) -> Figure:
+def _errors_score(models: Sequence[Deployed]) -> Figure:
     return _lines(
         "a-ose-score",
         "Open-set errors and score",
@@ -166,7 +166,7 @@ def _errors_score(models: Sequence[Model]) -> Figure:
     )
 
 
-def _errors_recall(models: Sequence[Model]) -> Figure:
+def _errors_recall(models: Sequence[Deployed]) -> Figure:
     return _lines(
         "a-ose-recall",
         "Open-set errors and recall",
@@ -179,7 +179,7 @@ def _errors_recall(models: Sequence[Model]) -> Figure:
     )
 
 
-def _roc(models: Sequence[Model]) -> Figure:
+def _roc(models: Sequence[Deployed]) -> Figure:
     return _lines(
         "roc",
         "Unknownness: ROC",
@@ -194,7 +194,7 @@ def _roc(models: Sequence[Model]) -> Figure:
     )
 
 
-def _oscr(models: Sequence[Model]) -> Figure:
+def _oscr(models: Sequence[Deployed]) -> Figure:
     at = [(m, m.flow.unknown_as_known, m.flow.known_recall) for m in models]
     return _lines(
         "oscr",
@@ -210,7 +210,7 @@ def _oscr(models: Sequence[Model]) -> Figure:
     )
 
 
-_CURVES: tuple[Callable[[Sequence[Model]], Figure], ...] = (
+_CURVES: tuple[Callable[[Sequence[Deployed]], Figure], ...] = (
     _known_pr,
     _unknown_pr,
     _oscr,
@@ -230,9 +230,9 @@ def _lines(
     cursor: str,
     rows: list[Row],
     axes: _Axes,
-    models: Sequence[Model],
+    models: Sequence[Deployed],
     *,
-    points: Sequence[tuple[Model, float | None, float | None]] | None = None,
+    points: Sequence[tuple[Deployed, float | None, float | None]] | None = None,
     rule: float | None = None,
     missing: str = "nothing to draw",
 ) -> Figure:
@@ -299,7 +299,7 @@ def _tips(axes: _Axes, who: str) -> list[Any]:
     ]
 
 
-def _at(model: Model, x: float | None, y: float | None) -> Row:
+def _at(model: Deployed, x: float | None, y: float | None) -> Row:
     here = {"x": round(x or 0.0, 5), "y": round(y or 0.0, 5)}
     return {"model": model.title, "at": model.index % len(COLOURS), **here}
 

@@ -12,24 +12,23 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.diagnosis.deployed import Deployed
 from openset.evaluation.run import Run
-from openset.findings import refuse
+from openset.files import ImageFolder
 from openset.report.gallery import Item
-from openset.report.model import Model
-from openset.report.names import short
+from openset.wording import short
 
 SIDE = 224  # longest side of a crop, in pixels
 QUALITY = 80
 MARGIN = 1.9  # side of the region relative to the box
 LEAST = 72.0  # least side of the region, in pixels of the image
 MOST_BOXES = 8  # of one detector in a crop, the best scored
-DEEPEST = 8  # folders of a file name that are looked at
 MOST_PIXELS = 1 << 28  # a larger image is taken for a decompression bomb
 
 Region = tuple[float, float, float, float]
@@ -54,10 +53,10 @@ class Boxes:
         return self.order[low:high]
 
 
-class Scenes:
+class Surroundings:
     """Regions of a run's images, and the boxes in them."""
 
-    def __init__(self, run: Run, models: Sequence[Model]) -> None:
+    def __init__(self, run: Run, models: Sequence[Deployed]) -> None:
         self.run, self.models = run, models
         self.objects = models[0].matches.objects
         self._by_image = Boxes.of(self.objects.image)
@@ -98,7 +97,7 @@ class Scenes:
         """Boxes in an item's region.
 
         Those of the truth are -1, x, y, w, h, label, role; those of a detector its place, x, y, w,
-        h, class, score, and the rungs of both (`openset.report.sliders`), so that the page draws
+        h, class, score, and the rungs of both (`openset.diagnosis.sliders`), so that the page draws
         what is said where its sliders stand. Both end with whether the item is about the box.
         """
         truth = self._by_image.on(self.image_of(item))
@@ -162,29 +161,12 @@ def _meet(boxes: NDArray[np.float64], region: Region) -> NDArray[np.bool_]:
     return np.asarray(inside)
 
 
-class Pixels:
-    """A folder of images."""
+class Pixels(ImageFolder):
+    """A folder of images to cut crops from; `missing` counts those that could not be had."""
 
     def __init__(self, folder: Path) -> None:
-        if not folder.is_dir():
-            raise refuse("OS101", f"no such folder of images: {folder}")
-        self.folder = folder.resolve()
+        super().__init__(folder)
         self.missing = 0
-
-    def find(self, name: str) -> Path | None:
-        """The file of an image, by its path or the end of it, inside of the folder.
-
-        So it does not matter whether the folder is the one that the file names start from.
-        """
-        parts = PurePosixPath(name.replace("\\", "/")).parts[-DEEPEST:]
-        for start in range(len(parts)):
-            try:
-                path = self.folder.joinpath(*parts[start:]).resolve()
-                if path.is_relative_to(self.folder) and path.is_file():
-                    return path
-            except (OSError, ValueError):  # a name that no file system takes
-                continue
-        return None
 
     def crop(self, name: str, region: Region, size: tuple[float, float]) -> str | None:
         """The region as base64 JPEG; None if there is no such image or it cannot be read."""

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.diagnosis.deployed import Deployed
+from openset.diagnosis.flow import Flow
 from openset.metrics import Value
-from openset.report.flow import Flow
-from openset.report.model import Model
 
 Row = dict[str, Any]
 RATIOS = np.linspace(0, 5, 51)
@@ -28,7 +28,7 @@ class Roc:
     true: NDArray[np.float64]
 
 
-def known_precision_recall(models: Sequence[Model]) -> list[Row]:
+def known_precision_recall(models: Sequence[Deployed]) -> list[Row]:
     """Precision and recall of known classes, all boxes pooled, along the score slider."""
     rows = []
     for model in models:
@@ -38,7 +38,7 @@ def known_precision_recall(models: Sequence[Model]) -> list[Row]:
     return rows
 
 
-def unknown_precision_recall(models: Sequence[Model]) -> list[Row]:
+def unknown_precision_recall(models: Sequence[Deployed]) -> list[Row]:
     """Precision and recall of what is called unknown, along the second slider."""
     rows = []
     for model in models:
@@ -50,7 +50,7 @@ def unknown_precision_recall(models: Sequence[Model]) -> list[Row]:
     return rows
 
 
-def oscr(models: Sequence[Model]) -> list[Row]:
+def oscr(models: Sequence[Deployed]) -> list[Row]:
     """Known objects called right against unknown objects called known, along the score slider.
 
     The curve of open-set recognition (Dhamija et al., Reducing Network Agnostophobia, NeurIPS 2018)
@@ -64,13 +64,13 @@ def oscr(models: Sequence[Model]) -> list[Row]:
     return rows
 
 
-def _point(model: Model, x: float | None, y: float | None, level: float) -> list[Row]:
+def _point(model: Deployed, x: float | None, y: float | None, level: float) -> list[Row]:
     if x is None or y is None:
         return []
     return [{"model": model.title, "x": _short(x), "y": _short(y), "level": _short(level)}]
 
 
-def precision_by_ratio(models: Sequence[Model]) -> list[Row]:
+def precision_by_ratio(models: Sequence[Deployed]) -> list[Row]:
     """Precision of known classes at the operating point as the world gets wilder."""
     rows = []
     for model in models:
@@ -93,12 +93,12 @@ def _mixed(closed: Flow, all_: Flow, weight: float) -> float | None:
     return right / boxes if boxes else None
 
 
-def wilderness_by_ratio(models: Sequence[Model]) -> list[Row]:
+def wilderness_by_ratio(models: Sequence[Deployed]) -> list[Row]:
     """Wilderness Impact against the wilderness ratio, as far as the data reach."""
     return _parts({m.title: m.evaluation.value("wilderness_curve") for m in models})
 
 
-def wilderness_by_recall(models: Sequence[Model]) -> list[Row]:
+def wilderness_by_recall(models: Sequence[Deployed]) -> list[Row]:
     """Wilderness Impact against the recall of known classes."""
     rows = []
     for model in models:
@@ -109,7 +109,7 @@ def wilderness_by_recall(models: Sequence[Model]) -> list[Row]:
     return rows
 
 
-def errors_by_score(models: Sequence[Model]) -> list[Row]:
+def errors_by_score(models: Sequence[Deployed]) -> list[Row]:
     """Open-set errors (A-OSE) that a least score leaves."""
     rows = []
     for model in models:
@@ -121,7 +121,7 @@ def errors_by_score(models: Sequence[Model]) -> list[Row]:
     return rows
 
 
-def errors_by_recall(models: Sequence[Model]) -> list[Row]:
+def errors_by_recall(models: Sequence[Deployed]) -> list[Row]:
     """Open-set errors (A-OSE) up to a recall of each known class."""
     return _parts({m.title: m.evaluation.value("a_ose_at_recall") for m in models})
 
@@ -135,7 +135,7 @@ def _parts(values: Mapping[str, Value]) -> list[Row]:
     ]
 
 
-def roc(model: Model) -> Roc | None:
+def roc(model: Deployed) -> Roc | None:
     """Detections on wild images accepted, against those on closed-set images: AUROC's curve.
 
     As in the metric, in-distribution is positive, and a detection is accepted if its unknownness
@@ -154,7 +154,7 @@ def roc(model: Model) -> Roc | None:
     return Roc(false, true)
 
 
-def roc_points(models: Sequence[Model]) -> list[Row]:
+def roc_points(models: Sequence[Deployed]) -> list[Row]:
     """The ROC curves of all detectors that have an unknownness."""
     rows = []
     for model in models:

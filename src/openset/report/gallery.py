@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.report.absorption import called_as
-from openset.report.flow import MISSED, NOTHING, RIGHT, UNKNOWN
-from openset.report.model import Model
+from openset.diagnosis.absorption import called_as
+from openset.diagnosis.deployed import Deployed
+from openset.diagnosis.flow import MISSED, NOTHING, RIGHT, UNKNOWN
 
 LIMIT = 240
 MAYBE = "maybe an object that nobody labelled"
@@ -37,7 +37,7 @@ class Kind:
     title: str
     note: str
     share: float
-    find: Callable[[Model], tuple[NDArray[np.intp], NDArray[np.intp]]]
+    find: Callable[[Deployed], tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Item:
 
 
 def _on(
-    model: Model, mask: NDArray[np.bool_], target: NDArray[np.int32]
+    model: Deployed, mask: NDArray[np.bool_], target: NDArray[np.int32]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Boxes of a mask by falling score, and the objects they speak of."""
     rows = np.flatnonzero(mask)
@@ -59,52 +59,52 @@ def _on(
     return rows, target[rows].astype(np.intp)
 
 
-def _is_unknown(model: Model, target: NDArray[np.int32]) -> NDArray[np.bool_]:
+def _is_unknown(model: Deployed, target: NDArray[np.int32]) -> NDArray[np.bool_]:
     padded = np.append(model.matches.objects.klass == model.matches.n_known, [False, False])
     return padded[target]
 
 
-def _unknown_as_known(model: Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _unknown_as_known(model: Deployed) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     target = model.targets.known
     return _on(model, model.called.known & _is_unknown(model, target), target)
 
 
-def _missed_unknown(model: Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _missed_unknown(model: Deployed) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     objects = model.matches.objects
     rows = np.flatnonzero((model.fates == MISSED) & (objects.klass == model.matches.n_known))
     rows = rows[np.argsort(-objects.area[rows], kind="stable")]
     return np.full(len(rows), -1, np.intp), rows
 
 
-def _known_on_nothing(model: Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _known_on_nothing(model: Deployed) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     target = model.targets.known
     return _on(model, model.called.known & (target == NOTHING), target)
 
 
-def _unknown_on_nothing(model: Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _unknown_on_nothing(model: Deployed) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     target = model.targets.unknown
     return _on(model, model.called.unknown & (target == NOTHING), target)
 
 
-def _known_as_unknown(model: Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _known_as_unknown(model: Deployed) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     target = model.targets.unknown
     lost = np.append((model.fates == UNKNOWN), [False, False])[target]
     return _on(model, model.called.unknown & lost & ~_is_unknown(model, target), target)
 
 
-def _wrong_class(model: Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _wrong_class(model: Deployed) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     target, klass = model.targets.known, np.append(model.matches.objects.klass, [-1, -1])
     wrong = (target >= 0) & (klass[target] != model.matches.klass) & ~_is_unknown(model, target)
     return _on(model, model.called.known & wrong, target)
 
 
-def _duplicate(model: Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _duplicate(model: Deployed) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     target, klass = model.targets.known, np.append(model.matches.objects.klass, [-1, -1])
     again = (target >= 0) & (klass[target] == model.matches.klass)
     return _on(model, model.called.known & again & ~model.matches.outcome().correct, target)
 
 
-def _unknown_found(model: Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _unknown_found(model: Deployed) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     target = model.targets.unknown
     only = np.append((model.fates == UNKNOWN), [False, False])[target]
     return _on(model, model.called.unknown & only & _is_unknown(model, target), target)
@@ -165,7 +165,7 @@ KINDS = (
 DISAGREE = "models-disagree"
 
 
-def choose(models: tuple[Model, ...], limit: int = LIMIT) -> list[Item]:
+def choose(models: tuple[Deployed, ...], limit: int = LIMIT) -> list[Item]:
     """At most `limit` things to look at, every detector and every kind with its share."""
     spare = limit // 10 if len(models) > 1 else 0
     per_model = (limit - spare) // len(models)
@@ -173,7 +173,7 @@ def choose(models: tuple[Model, ...], limit: int = LIMIT) -> list[Item]:
     return items + list(_disagreements(models, spare))
 
 
-def _of(model: Model, limit: int) -> list[Item]:
+def _of(model: Deployed, limit: int) -> list[Item]:
     """The gallery of one detector; what one kind leaves over goes to the others."""
     queues = {kind.name: list(_turns(model, kind, limit)) for kind in KINDS}
     shares = {kind.name: kind.share for kind in KINDS}
@@ -186,7 +186,7 @@ def _of(model: Model, limit: int) -> list[Item]:
     return [item for name, queue in queues.items() for item in queue[: taken[name]]]
 
 
-def _turns(model: Model, kind: Kind, limit: int) -> Iterator[Item]:
+def _turns(model: Deployed, kind: Kind, limit: int) -> Iterator[Item]:
     """The things of one kind, every pair of labels in its turn, and of a pair every image."""
     boxes, objects = kind.find(model)
     matches = model.matches
@@ -206,7 +206,9 @@ def _turns(model: Model, kind: Kind, limit: int) -> Iterator[Item]:
         yield Item(model.index, kind.name, int(boxes[at]), int(objects[at]))
 
 
-def _outdone(model: Model, boxes: NDArray[np.intp], objects: NDArray[np.intp]) -> NDArray[np.bool_]:
+def _outdone(
+    model: Deployed, boxes: NDArray[np.intp], objects: NDArray[np.intp]
+) -> NDArray[np.bool_]:
     """Boxes with a known name whose object goes by another one, that of a better-scored box."""
     name = np.append(called_as(model), -1)[np.maximum(objects, -1)]
     klass = np.append(np.where(model.called.known, model.matches.klass, -1), -1)[boxes]
@@ -222,7 +224,7 @@ def _again(key: NDArray[np.integer]) -> NDArray[np.int64]:
     return again
 
 
-def _disagreements(models: tuple[Model, ...], limit: int) -> Iterator[Item]:
+def _disagreements(models: tuple[Deployed, ...], limit: int) -> Iterator[Item]:
     """Objects that one of the first two detectors gets right and the other does not."""
     if len(models) < 2 or not limit:
         return
@@ -236,7 +238,7 @@ def _disagreements(models: tuple[Model, ...], limit: int) -> Iterator[Item]:
             yield Item(good.index, DISAGREE, -1, at)
 
 
-def is_right(model: Model) -> NDArray[np.bool_]:
+def is_right(model: Deployed) -> NDArray[np.bool_]:
     """Objects that a detector gets right: known ones by their class, unknown ones as unknown."""
     unknown = model.matches.objects.klass == model.matches.n_known
     return np.asarray(model.fates == np.where(unknown, UNKNOWN, RIGHT))

@@ -14,6 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from openset.diagnosis.absorption import absorption
+from openset.diagnosis.breakdown import groupings
+from openset.diagnosis.deployed import Deployed, deployed
+from openset.diagnosis.verdict import verdict
 from openset.evaluation.comparison import against_first
 from openset.evaluation.result import Evaluation
 from openset.evaluation.run import Run
@@ -21,14 +25,12 @@ from openset.evaluation.scoreboard import Scoreboard
 from openset.files import replacing
 from openset.findings import Finding
 from openset.report import scripts
-from openset.report.absorption import absorption
 from openset.report.audit import Audit, sentences
-from openset.report.breakdown import strata
 from openset.report.charts import curve_figures
 from openset.report.crops import Pixels
+from openset.report.errors import NAMES as ERROR_NAMES
+from openset.report.errors import errors
 from openset.report.gallery import LIMIT, choose
-from openset.report.model import Model, models_of
-from openset.report.names import short
 from openset.report.pairs import pairs
 from openset.report.payload import (
     figures_payload,
@@ -39,8 +41,8 @@ from openset.report.payload import (
 )
 from openset.report.recognition import recognised
 from openset.report.shell import fill
-from openset.report.verdict import grouped, listed, verdict
 from openset.version import __version__
+from openset.wording import grouped, listed, short
 
 LIKELY = 0.8  # least chance of a background box to be an object, for "likely"
 MOST_SUSPECTS = 1000
@@ -63,6 +65,7 @@ SECTIONS = (
     Section("absorption", "Where unknowns go"),
     Section("gallery", "Gallery"),
     Section("slices", "Strata"),
+    Section("errors", "Errors"),
     Section("comparison", "Comparison"),
     Section("health", "Health"),
     Section("glossary", "Glossary"),
@@ -110,7 +113,7 @@ def render(
     with ThreadPoolExecutor(max_workers=1) as pool:
         library = pool.submit(scripts.library)  # takes a second and knows nothing of the run
         pixels = None if images is None else Pixels(Path(images))
-        context = _context(run, models_of(run), pixels, crops)
+        context = _context(run, deployed(run), pixels, crops)
         inline = [library.result(), scripts.own()]
     context |= _beside(context, audits, recognition)
     return fill("page.html.j2", context, context.pop("payload"), inline)
@@ -135,13 +138,13 @@ def _beside(
 
 
 def _context(
-    run: Run, models: tuple[Model, ...], pixels: Pixels | None, crops: int
+    run: Run, models: tuple[Deployed, ...], pixels: Pixels | None, crops: int
 ) -> dict[str, Any]:
     """Everything the templates show."""
     names = [model.title for model in models]
     figures = curve_figures(models)
     tables = [absorption(model) for model in models]
-    found, slices = _findings(run), strata(run.truth, models[0])
+    found, slices = _findings(run), groupings(models[0])
     gallery = gallery_payload(run, models, choose(models, crops), pixels)
     glossary = _glossary(run, models, found)
     origin = models[0].evaluation.provenance
@@ -158,8 +161,9 @@ def _context(
         "resamples": origin.resamples,
         "iou": f"{run.protocol.iou[0]:g}",
         "figures": figures,
+        "errors": errors(models),
         "gallery_note": _gallery_note(len(gallery["items"]), pixels),
-        "strata": [stratum.title for stratum in slices],
+        "strata": [grouping.title for grouping in slices],
         "pairs": pairs(models, image_names(run)),
         "findings": found,
         "missing": [_missing_labels(model) for model in models],
@@ -185,7 +189,7 @@ def _title(names: Sequence[str], *, taught: bool) -> str:
     return f"What {who} {verb} with objects {objects}"
 
 
-def _headline(model: Model) -> str:
+def _headline(model: Deployed) -> str:
     """What was evaluated, in one line."""
     origin = model.evaluation.provenance
     n = {name: grouped(count) for name, count in origin.counts.items()}
@@ -216,7 +220,7 @@ def _findings(run: Run) -> list[tuple[str, Finding]]:
     return sorted(found, key=lambda pair: rank[pair[1].level.value])
 
 
-def _missing_labels(model: Model) -> dict[str, Any]:
+def _missing_labels(model: Deployed) -> dict[str, Any]:
     """How many boxes on the background are likely objects that nobody labelled."""
     from openset.diagnosis.missing_labels import missing_labels
 
@@ -235,7 +239,7 @@ def _missing_labels(model: Model) -> dict[str, Any]:
     }
 
 
-def _ledger(model: Model) -> str:
+def _ledger(model: Deployed) -> str:
     """Where a detector's boxes come from, as its file says."""
     import json
 
@@ -246,12 +250,13 @@ def _ledger(model: Model) -> str:
 
 
 def _glossary(
-    run: Run, models: Sequence[Model], findings: Sequence[tuple[str, Finding]]
+    run: Run, models: Sequence[Deployed], findings: Sequence[tuple[str, Finding]]
 ) -> list[tuple[str, list[Any]]]:
     """The explanations of what this report shows."""
     from openset.explain import entries
 
-    shown = {*models[0].evaluation.values, run.protocol.name, *(f.code for _, f in findings)}
+    values = models[0].evaluation.values
+    shown = {*values, *ERROR_NAMES, run.protocol.name, *(f.code for _, f in findings)}
     titles = {
         "metric": "Metrics",
         "error": "Error types",

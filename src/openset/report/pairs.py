@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.diagnosis.deployed import Deployed
 from openset.evaluation.numbers import number
 from openset.evaluation.scoreboard import Scoreboard
 from openset.metrics import table
 from openset.report.gallery import is_right
-from openset.report.model import Model
 
 MOST_CLASSES = 12
 MOST_IMAGES = 10
@@ -58,12 +58,12 @@ class Pair:
     images: tuple[tuple[str, int, int], ...]
 
 
-def pairs(models: Sequence[Model], image_names: Sequence[str]) -> tuple[Pair, ...]:
+def pairs(models: Sequence[Deployed], image_names: Sequence[str]) -> tuple[Pair, ...]:
     """Every detector against the first."""
     return tuple(_pair(models[0], other, image_names) for other in models[1:])
 
 
-def _pair(first: Model, second: Model, image_names: Sequence[str]) -> Pair:
+def _pair(first: Deployed, second: Deployed, image_names: Sequence[str]) -> Pair:
     results = {first.title: first.evaluation, second.title: second.evaluation}
     board = Scoreboard.of(results, headline=True, force=True)
     right = is_right(first), is_right(second)
@@ -77,7 +77,9 @@ def _pair(first: Model, second: Model, image_names: Sequence[str]) -> Pair:
     )
 
 
-def _splits(model: Model, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> tuple[Split, ...]:
+def _splits(
+    model: Deployed, first: NDArray[np.bool_], second: NDArray[np.bool_]
+) -> tuple[Split, ...]:
     objects = model.matches.objects
     unknown = objects.klass == model.matches.n_known
     splits = []
@@ -88,7 +90,7 @@ def _splits(model: Model, first: NDArray[np.bool_], second: NDArray[np.bool_]) -
     return tuple(splits)
 
 
-def _classes(first: Model, second: Model) -> tuple[tuple[str, str, str, float], ...]:
+def _classes(first: Deployed, second: Deployed) -> tuple[tuple[str, str, str, float], ...]:
     """Classes by the size of their change in AP."""
     metric = table()["ap_known"]
     a, b = (model.evaluation.value("ap_known").parts for model in (first, second))
@@ -101,7 +103,7 @@ def _classes(first: Model, second: Model) -> tuple[tuple[str, str, str, float], 
 
 
 def _images(
-    model: Model,
+    model: Deployed,
     first: NDArray[np.bool_],
     second: NDArray[np.bool_],
     names: Sequence[str],

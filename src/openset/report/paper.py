@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from openset.diagnosis.breakdown import breakdown
+from openset.diagnosis.deployed import deployed
 from openset.evaluation.run import Run
 from openset.files import replacing
 from openset.plugins import lookup
-from openset.report.breakdown import breakdown
 from openset.report.charts import curve_figures
-from openset.report.model import models_of
 from openset.report.slice_charts import slice_figures
 
 _CONFIG: dict[str, Any] = {
@@ -37,8 +37,8 @@ def figures(run: Run, folder: Path, formats: Sequence[str] = ("pdf", "svg", "png
         The files.
     """
     writers = {name: lookup(_WRITERS, name, "format of figures") for name in formats}
-    models = models_of(run)
-    drawn = [*curve_figures(models), *slice_figures(breakdown(run.truth, models))]
+    models = deployed(run)
+    drawn = [*curve_figures(models), *slice_figures(breakdown(models))]
     written = []
     for figure in drawn:
         if figure.spec is None:

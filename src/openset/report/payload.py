@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.diagnosis.breakdown import Grouping
+from openset.diagnosis.deployed import Deployed
+from openset.diagnosis.flow import MISSED, RIGHT, UNKNOWN
+from openset.diagnosis.sliders import Claims
 from openset.evaluation.run import Run
 from openset.json_text import plain
 from openset.matching import Matches
-from openset.report.breakdown import Stratum
 from openset.report.charts import Figure
-from openset.report.crops import Pixels, Scenes
+from openset.report.crops import Pixels, Surroundings
 from openset.report.curves import roc
-from openset.report.flow import MISSED, RIGHT, UNKNOWN
 from openset.report.gallery import DISAGREE, KINDS, Item
-from openset.report.model import Model
-from openset.report.names import short
-from openset.report.sliders import Claims
+from openset.wording import short
 
 
 def embedded(document: object) -> str:
@@ -38,7 +38,7 @@ def embedded(document: object) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def sliders_payload(models: Sequence[Model]) -> dict[str, Any]:
+def sliders_payload(models: Sequence[Deployed]) -> dict[str, Any]:
     """What the operating point needs."""
     table = models[0].sliders
     return {
@@ -52,7 +52,7 @@ def sliders_payload(models: Sequence[Model]) -> dict[str, Any]:
     }
 
 
-def _unknown_labels(model: Model) -> dict[str, Any]:
+def _unknown_labels(model: Deployed) -> dict[str, Any]:
     """The labels of unknown objects, and which object has which; and what they may be called."""
     objects = model.matches.objects
     unknown = (objects.klass == model.matches.n_known) & ~objects.ignored
@@ -64,7 +64,7 @@ def _unknown_labels(model: Model) -> dict[str, Any]:
     }
 
 
-def _model(model: Model) -> dict[str, Any]:
+def _model(model: Deployed) -> dict[str, Any]:
     table, curve = model.sliders, roc(model)
     return {
         "name": model.title,
@@ -101,9 +101,9 @@ def figures_payload(figures: Sequence[Figure]) -> dict[str, Any]:
     return {f.name: {"cursor": f.cursor, "spec": f.spec} for f in figures if f.spec}
 
 
-def strata_payload(strata: Sequence[Stratum]) -> list[dict[str, Any]]:
+def strata_payload(groupings: Sequence[Grouping]) -> list[dict[str, Any]]:
     """Ways to slice the objects: names, and which object is in which slice."""
-    return [{"names": one.names, "place": _bytes(one.place)} for one in strata]
+    return [{"names": one.names, "place": _bytes(one.place)} for one in groupings]
 
 
 def image_names(run: Run) -> list[str]:
@@ -116,10 +116,10 @@ def image_names(run: Run) -> list[str]:
 
 
 def gallery_payload(
-    run: Run, models: Sequence[Model], items: Sequence[Item], pixels: Pixels | None
+    run: Run, models: Sequence[Deployed], items: Sequence[Item], pixels: Pixels | None
 ) -> dict[str, Any]:
     """The gallery: its kinds, and its items with their crops and boxes."""
-    names, scenes = image_names(run), Scenes(run, models)
+    names, around = image_names(run), Surroundings(run, models)
     kinds = [{"name": k.name, "title": k.title, "note": k.note} for k in KINDS]
     kinds.append(
         {
@@ -128,7 +128,7 @@ def gallery_payload(
             "note": "One of the first two detectors gets the object right, the other does not.",
         }
     )
-    return {"kinds": kinds, "items": [_item(item, scenes, names, pixels) for item in items]}
+    return {"kinds": kinds, "items": [_item(item, around, names, pixels) for item in items]}
 
 
 FATES = {"missed-unknown": MISSED, "known-as-unknown": UNKNOWN, "unknown-found": UNKNOWN}
@@ -147,20 +147,20 @@ def _fate(item: Item, matches: Matches) -> dict[str, int]:
 
 
 def _item(
-    item: Item, scenes: Scenes, names: Sequence[str], pixels: Pixels | None
+    item: Item, around: Surroundings, names: Sequence[str], pixels: Pixels | None
 ) -> dict[str, Any]:
-    model, image = scenes.models[item.model], scenes.image_of(item)
-    matches, region = model.matches, scenes.region(item)
+    model, image = around.models[item.model], around.image_of(item)
+    matches, region = model.matches, around.region(item)
     found: dict[str, Any] = {
         "model": item.model,
         "kind": item.kind,
         "image": short(names[image]),
         "region": [round(value, 1) for value in region],
-        "boxes": [[*box[:-1], int(box[-1])] for box in scenes.boxes(item)],
+        "boxes": [[*box[:-1], int(box[-1])] for box in around.boxes(item)],
         "label": "",
         "called": "",
     }
-    if any(cut := scenes.cut(item)):
+    if any(cut := around.cut(item)):
         found["cut"] = cut
     if item.object >= 0:
         found["label"] = short(matches.labels[matches.objects.label[item.object]])
@@ -173,7 +173,7 @@ def _item(
         if matches.unknownness is not None:
             found["unknownness"] = float(f"{matches.unknownness[item.box]:.4g}")
     if pixels is not None:
-        images = scenes.run.truth.images
+        images = around.run.truth.images
         assert images.width is not None
         assert images.height is not None
         size = (float(images.width[image]), float(images.height[image]))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from openset.evaluation.result import Evaluation
 from openset.evaluation.scoreboard import Scoreboard
 from openset.report.charts import Figure, share_curves
-from openset.report.names import distinct
+from openset.wording import distinct
 
 LONGEST_NAME = 60
 

@@ -15,9 +15,8 @@ from openset.evaluation.numbers import number, signed
 from openset.flags import as_flags
 from openset.report import scripts
 from openset.report.bars import difference_bar, value_bar
-from openset.report.names import short
 from openset.report.payload import embedded
-from openset.report.verdict import grouped
+from openset.wording import grouped, short
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from openset.report.breakdown import Slice
+from openset.diagnosis.breakdown import Slice
 from openset.report.charts import Figure
 from openset.report.curves import Row
 

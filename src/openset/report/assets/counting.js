@@ -1,4 +1,6 @@
-// Counting: the flow at any position of the sliders, from small integers; see sliders.py.
+// Counting: the flow at any position of the sliders, from small integers. The specification is
+// openset/diagnosis/flow.py; sliders.py beside it is the encoding that is counted here. Tests hold
+// the three equal.
 
 const OBJECTS = {
   unknown: bytes(DATA.sliders.unknown),

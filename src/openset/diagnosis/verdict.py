@@ -1,7 +1,7 @@
-"""Verdict: the report in a few sentences that an engineer understands.
+"""Verdict: a run in a few sentences that an engineer understands.
 
 Generated from the flow at the operating points, the paired comparison and the findings. Every
-sentence names the section that proves it. Nothing is said that was not counted.
+sentence names the section of the report that proves it. Nothing is said that was not counted.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from openset.evaluation.comparison import Comparison
+from openset.diagnosis.absorption import Absorption, absorption
+from openset.diagnosis.deployed import LONGEST_NAME, Deployed, deployed
+from openset.diagnosis.evidence import Spread, evidence_of
+from openset.diagnosis.flow import Flow
+from openset.evaluation.comparison import Comparison, against_first
+from openset.evaluation.run import Run
 from openset.findings import Finding, Level
 from openset.metrics import table
-from openset.report.absorption import Absorption
-from openset.report.flow import Flow
-from openset.report.model import LONGEST_NAME, Model
-from openset.report.names import isolated, short
+from openset.wording import grouped, isolated, listed, percent, share, short
 
 NOTABLE = 0.05  # share of unknown objects, or loss of precision, that is pointed out
 _COMPARED = ("nose", "unknown_recall", "ap_known", "ap_unknown", "wilderness_impact", "auroc")
@@ -31,7 +33,7 @@ class Sentence:
 
 
 def verdict(
-    models: Sequence[Model],
+    models: Sequence[Deployed],
     absorptions: Sequence[Absorption],
     against: Sequence[Comparison | None],
     findings: Sequence[tuple[str, Finding]],
@@ -46,7 +48,34 @@ def verdict(
     return (*said, *_leaks(models), *_worst(findings))
 
 
-def _unknowns(model: Model, absorbed: Absorption) -> Iterator[Sentence]:
+def in_short(run: Run) -> list[str]:
+    """What unknown objects become under the first detector, and how the second differs from it."""
+    models = deployed(run)[:2]
+    against = against_first([model.evaluation for model in models])
+    said = verdict(models, [absorption(model) for model in models], against, ())
+    by_section = {sentence.section: sentence.text for sentence in reversed(said)}
+    last = "comparison" if len(models) > 1 else "flow"
+    found = [by_section[name] for name in ("health", "absorption", last) if name in by_section]
+    return [*found, *_background(run)]
+
+
+def _background(run: Run) -> list[str]:
+    """How often background is the likelier on known and unknown objects, where logits tell."""
+    for name, found in evidence_of(run):
+        if found.correct.count and found.on_unknown.count:
+            known, unknown = (_negative(spread) for spread in (found.correct, found.on_unknown))
+            return [
+                f"{isolated(name)}: background is likelier than the class in {known} correct "
+                f"detections and in {unknown} on unknown objects."
+            ]
+    return []
+
+
+def _negative(spread: Spread) -> str:
+    return f"{percent(spread.negative or 0.0)} of {grouped(spread.count)}"
+
+
+def _unknowns(model: Deployed, absorbed: Absorption) -> Iterator[Sentence]:
     flow = model.flow
     if not flow.unknown:
         yield Sentence(
@@ -71,7 +100,7 @@ def _unknowns(model: Model, absorbed: Absorption) -> Iterator[Sentence]:
     )
 
 
-def _thresholds(model: Model) -> str:
+def _thresholds(model: Deployed) -> str:
     """The operating point in words; a second threshold only where it does something."""
     packed = model.sliders
     score = f"score ≥ {model.score:.3g}"
@@ -86,13 +115,13 @@ def _thresholds(model: Model) -> str:
 def _mostly(absorbed: Absorption) -> str:
     if not absorbed.classes:
         return ""
-    known = sum(sum(row.counts[:-2]) for row in absorbed.rows)
-    first = sum(row.counts[0] for row in absorbed.rows)
+    known = sum(sum(row.counts[:-2]) for row in absorbed.labels)
+    first = sum(row.counts[0] for row in absorbed.labels)
     name = isolated(short(absorbed.classes[0], 40))
     return f" (most often “{name}”, {share(first, known)} of those)"
 
 
-def _wilderness(model: Model) -> Iterator[Sentence]:
+def _wilderness(model: Deployed) -> Iterator[Sentence]:
     table_ = model.sliders
     if not table_.wild_images or not table_.closed_images:
         return
@@ -110,7 +139,7 @@ def _wilderness(model: Model) -> Iterator[Sentence]:
     )
 
 
-def _at_parity(model: Model) -> str:
+def _at_parity(model: Deployed) -> str:
     """Precision if every second image were wild, unless that is nearly so."""
     table_ = model.sliders
     if not 0 < table_.ratio < 0.8:
@@ -121,7 +150,7 @@ def _at_parity(model: Model) -> str:
     return f"; if every second image were wild it would be {percent(flow.known_precision)}"
 
 
-def _difference(first: Model, second: Model, comparison: Comparison) -> Iterator[Sentence]:
+def _difference(first: Deployed, second: Deployed, comparison: Comparison) -> Iterator[Sentence]:
     if not any(difference.interval for difference in comparison.differences.values()):
         return  # without intervals nothing can be said
     better: list[str] = []
@@ -147,7 +176,7 @@ def _difference(first: Model, second: Model, comparison: Comparison) -> Iterator
     yield Sentence(text, "comparison")
 
 
-def _leaks(models: Sequence[Model]) -> Iterator[Sentence]:
+def _leaks(models: Sequence[Deployed]) -> Iterator[Sentence]:
     """Detectors whose unknownness or labels have seen what they are tested on."""
     for model in models:
         ledger = model.evaluation.provenance.ledger
@@ -168,49 +197,3 @@ def _worst(findings: Sequence[tuple[str, Finding]]) -> Iterator[Sentence]:
         where = f"Mind the data of {isolated(short(about, LONGEST_NAME))}"
         text = f"{where}: {worst.code}, {short(worst.message, 300)}{why}{more}."
         yield Sentence(text, "health", "bad")
-
-
-def share(part: float, whole: float) -> str:
-    r"""A share as people say it: "1 in 3" where that is close, else percent.
-
-    >>> share(33, 100), share(0, 5), share(64, 100).replace("\xa0", " "), share(5, 5)
-    ('1 in 3', 'none', '64 %', 'all')
-    """
-    if not whole or not part:
-        return "none"
-    ratio = part / whole
-    if ratio == 1:
-        return "all"
-    near = round(1 / ratio)
-    if 2 <= near <= 10 and abs(1 / near - ratio) < 0.012:
-        return f"1 in {near}"
-    return percent(ratio)
-
-
-def percent(ratio: float) -> str:
-    r"""A fraction in percent, with one decimal where it is small; the sign keeps to its number.
-
-    >>> percent(0.6421).replace("\xa0", " "), percent(0.0312).replace("\xa0", " ")
-    ('64 %', '3.1 %')
-    """
-    return f"{100 * ratio:.{int(0 < ratio < 0.1)}f}\u00a0%"
-
-
-def grouped(count: int) -> str:
-    """A count with a thin space between thousands.
-
-    >>> grouped(4697).replace("\u202f", "_")
-    '4_697'
-    """
-    return f"{count:,}".replace(",", "\u202f")
-
-
-def listed(parts: Sequence[str]) -> str:
-    """Words joined by commas and a last "and".
-
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    if len(parts) < 2:
-        return "".join(parts)
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"

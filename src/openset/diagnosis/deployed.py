@@ -1,33 +1,36 @@
-"""Model: one detector of a run at its operating point, as all sections of the report see it.
+"""Deployed: one detector of a run at its operating point, which every question is asked of.
 
 The operating point has the best F1 over all boxes (`presets`); what is unknown is taken as the
 detector labels it, or, if it labels nothing so, as the unknownness that keeps 95 % of the known
 objects. Chosen on the data that it is shown on, so it flatters every detector alike.
+
+Not the detector itself (`openset.detectors`), and not a threshold per class (`operating_point`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.diagnosis._spec import question
+from openset.diagnosis.flow import Called, Flow, Targets, called, fates, targets
+from openset.diagnosis.presets import Preset, presets
+from openset.diagnosis.sliders import Bytes, Sliders, rungs, score_levels, sliders
 from openset.evaluation.result import Evaluation
 from openset.evaluation.run import Run
 from openset.findings import UsageError
 from openset.matching import Matches
-from openset.report.flow import Called, Flow, Targets, called, fates, targets
-from openset.report.names import distinct
-from openset.report.presets import Preset, presets
-from openset.report.sliders import Bytes, Sliders, rungs, score_levels, sliders
-from openset.tables import Detections
+from openset.tables import Annotations, Detections
+from openset.wording import distinct
 
 LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Deployed:
     """A detector at its operating point.
 
     Attributes:
@@ -37,7 +40,8 @@ class Model:
         evaluation: Its numbers.
         detections: What it said.
         matches: What the numbers were computed from.
-        sliders: Its boxes on the ladders of the sliders.
+        truth: What there is.
+        levels: The ladder of scores that all detectors of the run share.
         place: Positions of the sliders to look at it at; its operating point by default.
     """
 
@@ -47,8 +51,20 @@ class Model:
     evaluation: Evaluation
     detections: Detections
     matches: Matches
-    sliders: Sliders
+    truth: Annotations
+    levels: NDArray[np.float64]
     place: tuple[int, int] | None = None
+
+    @cached_property
+    def judged(self) -> Detections:
+        """The detections that were matched, without evidence: what matching anew starts from."""
+        bare = replace(self.detections, logits=None, layout=None, embedding=None, attributes={})
+        return bare.select(np.sort(self.matches.row))
+
+    @cached_property
+    def sliders(self) -> Sliders:
+        """Its boxes on the ladders of the sliders."""
+        return sliders(self.matches, self.levels)
 
     @cached_property
     def presets(self) -> tuple[Preset, ...]:
@@ -104,16 +120,29 @@ class Model:
         return (*self.matches.vocabulary.known, "unknown")
 
 
-def models_of(run: Run) -> tuple[Model, ...]:
+@question("fates", title="What becomes of objects")
+def fates_of_objects(one: Deployed) -> Flow:
+    """Known and unknown objects by what they are called at the operating point."""
+    return one.flow
+
+
+def deployed(run: Run) -> tuple[Deployed, ...]:
     """The detectors of a run, on a common ladder of scores."""
     matched = {name: _matches(name, one) for name, one in run.evaluations.items()}
     levels = score_levels(np.concatenate([matches.score for matches in matched.values()]))
     shown = distinct(matched, LONGEST_NAME)
     return tuple(
-        Model(
-            name, shown[at], at, run.evaluations[name], run.detections[name], m, sliders(m, levels)
+        Deployed(
+            name=name,
+            title=shown[at],
+            index=at,
+            evaluation=run.evaluations[name],
+            detections=run.detections[name],
+            matches=matches,
+            truth=run.truth,
+            levels=levels,
         )
-        for at, (name, m) in enumerate(matched.items())
+        for at, (name, matches) in enumerate(matched.items())
     )
 
 

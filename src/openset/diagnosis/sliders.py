@@ -1,10 +1,13 @@
 """Sliders: everything the page needs to count a flow at any position of its sliders.
 
 Thresholds stand on a ladder of levels. Of a box only the number of rungs it clears is kept, so that
-the page compares small integers and its counts are exactly those of `flow.operating_flow` at the
-level's value. A box with `s` rungs of score and `u` rungs of the second threshold is kept at
-position (i, j) if ``s > i``, and is then called unknown if ``u > j``, else by its known class.
-Boxes labelled unknown have no other name: they take no part where they would be called known.
+the page compares small integers and its counts are exactly those of `flow.operating_flow`, which
+is the specification, at the level's value. This file is its encoding, which ``counting.js`` of the
+report counts in the browser; tests hold the three equal.
+
+A box with `s` rungs of score and `u` rungs of the second threshold is kept at position (i, j) if
+``s > i``, and is then called unknown if ``u > j``, else by its known class. Boxes labelled unknown
+have no other name: they take no part where they would be called known.
 
 Boxes that speak of no object are grouped and counted. Of those that do, an object needs only the
 ones that no other box makes redundant (the Pareto front of score and `u`), which also say what it
@@ -20,8 +23,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.matching import Matches
-from openset.report.flow import (
+from openset.diagnosis.flow import (
     MISSED,
     NO_PART,
     NOTHING,
@@ -31,6 +33,7 @@ from openset.report.flow import (
     Flow,
     targets,
 )
+from openset.matching import Matches
 
 RUNGS = 201
 ALWAYS = 255  # rungs of a box that a slider does not concern
@@ -266,10 +269,3 @@ def _groups(
     found, times = np.unique(key, return_counts=True)
     columns = [found >> 16, found >> 8 & 255, found & 255]
     return np.stack(columns, axis=1).astype(np.uint8), times.astype(np.uint32)
-
-
-def weight_of(table: Sliders, ratio: float | None) -> float:
-    """How often a wild image counts at a wilderness ratio."""
-    if ratio is None or not table.ratio:
-        return 1.0
-    return ratio * table.closed_images / table.wild_images

@@ -1,4 +1,4 @@
-"""Scenes: the tiny test sets on which worked examples are computed.
+"""Sketches: the tiny test sets on which worked examples are computed.
 
 One line is one image, objects left of the bar and detections right of it, so that a reader can
 follow a number by hand and a program can compute it:
@@ -9,7 +9,7 @@ The first detection says dog with score 0.9 and fits the first object exactly; t
 the second object with an IoU of 0.6; the third lies on no object. An object may be ``crowd`` or
 ``difficult``; ``u .4`` after a score is the detection's unknownness.
 
-Not a file format: scenes exist to be read (see `openset.formats` for files).
+Not a file format: sketches exist to be read (see `openset.formats` for files).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SIDE = 100.0  # of every object, in pixels; objects stand 200 pixels apart
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Sketch:
     """Images, objects and detections, small enough to read.
 
     Attributes:
@@ -67,7 +67,7 @@ class Scene:
         return _annotations(objects, labels), _detections(objects, found, labels), vocabulary
 
     def matches(self, protocol: str = "default") -> Matches:
-        """The scene, matched under a protocol."""
+        """The sketch, matched under a protocol."""
         from openset.matching import match
 
         return match(*self.tables(), protocol)
@@ -84,7 +84,7 @@ def _parsed(pattern: re.Pattern[str], text: str) -> list[Record]:
 def _fields(pattern: re.Pattern[str], item: str) -> Record:
     found = pattern.fullmatch(item)
     if found is None:
-        raise UsageError(f"a scene says {item!r}, which is neither an object nor a detection")
+        raise UsageError(f"a sketch says {item!r}, which is neither an object nor a detection")
     return found.groupdict()
 
 
@@ -143,5 +143,5 @@ def _detected_box(record: Record, n_objects: int) -> list[float]:
         return _box(n_objects + 1)
     place = int(record["place"])
     if not 1 <= place <= n_objects:
-        raise UsageError(f"a scene has a detection on object {place} of {n_objects}")
+        raise UsageError(f"a sketch has a detection on object {place} of {n_objects}")
     return _box(place, float(record["iou"] or 1))

@@ -13,7 +13,12 @@ objects and the boxes on them take no part.
 
 The wilderness ratio (wild images per closed-set image) is set by counting what lies on wild images
 more or less often, so that a world wilder than the data can be looked at; counts are then expected
-values. Not a metric, and not a matching anew: with thresholds that drop nothing, known objects
+values.
+
+This file is the specification. `sliders` encodes it on ladders of thresholds, and the page's
+``counting.js`` counts that encoding in the browser; tests hold the three equal.
+
+Not a metric, and not a matching anew: with thresholds that drop nothing, known objects
 called right are the true positives of the known classes, and unknown recall is the metric's.
 """
 
@@ -25,6 +30,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.diagnosis._spec import Diagnosis, Row
 from openset.matching import Matches
 
 RIGHT, WRONG, UNKNOWN, MISSED, IGNORED = range(5)
@@ -35,7 +41,7 @@ Index = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(Diagnosis):
     """Objects by what became of them, and boxes by what they say.
 
     Attributes:
@@ -67,6 +73,29 @@ class Flow:
     boxes_known: float = 0.0
     boxes_unknown: float = 0.0
     images: float = 0.0
+
+    def rows(self) -> list[Row]:
+        """Objects of either role by what became of them, and boxes on nothing by what they say."""
+        fates = {
+            "unknown objects": (
+                None,
+                self.unknown_wrong,
+                self.unknown_unknown,
+                self.unknown_missed,
+            ),
+            "known objects": (
+                self.known_right,
+                self.known_wrong,
+                self.known_unknown,
+                self.known_missed,
+            ),
+            "boxes on nothing": (None, self.background_wrong, self.background_unknown, None),
+        }
+        head = ("right", "wrong known", "called unknown", "missed")
+        return [
+            {"what": what, **dict(zip(head, map(_whole, counts), strict=True))}
+            for what, counts in fates.items()
+        ]
 
     @property
     def known(self) -> float:
@@ -107,6 +136,11 @@ class Flow:
     def false_alarms(self) -> float | None:
         """Boxes per image that are called by a known class and are not right."""
         return _over(self.boxes_known - self.known_right, self.images)
+
+
+def _whole(count: float | None) -> float | None:
+    """A count as a whole number, unless it is an expected value."""
+    return int(count) if count is not None and count == int(count) else count
 
 
 def _over(part: float, whole: float) -> float | None:
@@ -191,7 +225,11 @@ def _hit(matches: Matches, objects: Index) -> Mask:
 
 
 def wild_weight(matches: Matches, ratio: float | None) -> float:
-    """How often a wild image counts, for a number of wild images per closed-set image."""
+    """How often a wild image counts, for a number of wild images per closed-set image.
+
+    Any ratio can be asked for, since images are counted, not taken: `openset.diagnosis.errors` and
+    `operating_point` take the first wild images instead, as far as the data reach.
+    """
     wild, closed = int(matches.wild.sum()), int((~matches.wild).sum())
     if ratio is None or not wild or not closed:
         return 1.0

@@ -7,17 +7,17 @@ slices, with re-matching, are in `openset.diagnosis.strata`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.diagnosis._spec import Diagnosis, Row, question
+from openset.diagnosis.deployed import Deployed
+from openset.diagnosis.flow import MISSED, RIGHT, UNKNOWN, WRONG
 from openset.diagnosis.strata import object_groups
-from openset.report.flow import MISSED, RIGHT, UNKNOWN, WRONG
-from openset.report.model import Model
-from openset.report.names import short
-from openset.tables import Annotations
+from openset.wording import short
 
 MOST_SLICES = 16
 NONE = 255  # the slice of objects that are in none
@@ -56,7 +56,7 @@ class Slice:
 
 
 @dataclass(frozen=True, eq=False)
-class Stratum:
+class Grouping:
     """A way to slice the objects that count.
 
     Attributes:
@@ -70,36 +70,64 @@ class Stratum:
     place: NDArray[np.uint8]
 
 
-def breakdown(truth: Annotations, models: tuple[Model, ...]) -> tuple[Slice, ...]:
-    """Slices of all objects, for all detectors."""
+@dataclass(frozen=True)
+class Breakdown(Diagnosis):
+    """The slices of one detector."""
+
+    slices: tuple[Slice, ...]
+
+    def rows(self) -> list[Row]:
+        """One row per slice and role."""
+        return [
+            {
+                "stratum": piece.stratum,
+                "slice": piece.name,
+                "role": piece.role,
+                "right": piece.right,
+                "wrong known": piece.wrong,
+                "called unknown": piece.unknown,
+                "missed": piece.missed,
+            }
+            for piece in self.slices
+        ]
+
+
+@question("breakdown", title="By size, super-class, crowding and attributes")
+def slices_of(one: Deployed) -> Breakdown:
+    """What becomes of objects at the operating point, slice by slice."""
+    return Breakdown(breakdown([one]))
+
+
+def breakdown(models: Sequence[Deployed]) -> tuple[Slice, ...]:
+    """Slices of all objects, for all detectors of a run."""
     return tuple(
         piece
-        for stratum in strata(truth, models[0])
+        for grouping in groupings(models[0])
         for model in models
-        for piece in _slices(stratum, model)
+        for piece in _slices(grouping, model)
     )
 
 
-def strata(truth: Annotations, model: Model) -> list[Stratum]:
+def groupings(model: Deployed) -> list[Grouping]:
     """Ways to slice that have from 2 to 16 slices."""
     counted = ~model.matches.objects.ignored
-    found = [_stratum(title, names[counted]) for title, names in groupings(truth, model)]
-    return [stratum for stratum in found if 2 <= len(stratum.names) <= MOST_SLICES]
+    found = [_grouping(title, names[counted]) for title, names in _named(model)]
+    return [grouping for grouping in found if 2 <= len(grouping.names) <= MOST_SLICES]
 
 
-def _stratum(title: str, names: NDArray[np.str_]) -> Stratum:
+def _grouping(title: str, names: NDArray[np.str_]) -> Grouping:
     labels, place = np.unique(names, return_inverse=True)
     order = [at for at in _ordered(labels.tolist()) if labels[at]]
     if len(order) > MOST_SLICES:
-        return Stratum(title, (), np.zeros(0, np.uint8))
+        return Grouping(title, (), np.zeros(0, np.uint8))
     rank = np.full(len(labels), NONE, np.uint8)
     rank[order] = np.arange(len(order))
-    return Stratum(title, tuple(short(labels[at], 40) for at in order), rank[place])
+    return Grouping(title, tuple(short(labels[at], 40) for at in order), rank[place])
 
 
-def groupings(truth: Annotations, model: Model) -> Iterator[tuple[str, NDArray[np.str_]]]:
+def _named(model: Deployed) -> Iterator[tuple[str, NDArray[np.str_]]]:
     """Ways to slice the objects: a name per object of the matches, empty for none."""
-    objects = model.matches.objects
+    truth, objects = model.truth, model.matches.objects
     yield "object size", object_groups(truth, "size")[objects.row].astype(np.str_)
     yield "super-class", object_groups(truth, "supercategory")[objects.row].astype(np.str_)
     many = np.bincount(objects.image, minlength=model.matches.n_images)[objects.image]
@@ -120,18 +148,18 @@ def _text(column: NDArray[np.generic]) -> NDArray[np.str_]:
     return column.astype(np.str_)
 
 
-def _slices(stratum: Stratum, model: Model) -> Iterator[Slice]:
+def _slices(grouping: Grouping, model: Deployed) -> Iterator[Slice]:
     counted = ~model.matches.objects.ignored
     role = (model.matches.objects.klass == model.matches.n_known).astype(np.int64)[counted]
-    inside = stratum.place != NONE
-    cell = ((stratum.place.astype(np.int64) * 2 + role) * 4 + model.fates[counted])[inside]
-    table = np.bincount(cell, minlength=len(stratum.names) * 8).reshape(-1, 2, 4)
-    for name, counts in zip(stratum.names, table.tolist(), strict=True):
+    inside = grouping.place != NONE
+    cell = ((grouping.place.astype(np.int64) * 2 + role) * 4 + model.fates[counted])[inside]
+    table = np.bincount(cell, minlength=len(grouping.names) * 8).reshape(-1, 2, 4)
+    for name, counts in zip(grouping.names, table.tolist(), strict=True):
         for kind, n in zip(_ROLES, counts, strict=True):
             if sum(n):
                 right, other = (n[UNKNOWN], 0) if kind == "unknown" else (n[RIGHT], n[UNKNOWN])
                 yield Slice(
-                    stratum.title, name, kind, model.title, right, n[WRONG], other, n[MISSED]
+                    grouping.title, name, kind, model.title, right, n[WRONG], other, n[MISSED]
                 )
 
 

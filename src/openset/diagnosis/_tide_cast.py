@@ -1,4 +1,4 @@
-"""The scene that TIDE judges: which objects, regions and detections take part, matched.
+"""Cast: which objects, regions and detections take part where TIDE judges, matched.
 
 TIDE keeps the best 100 detections of an image over *all* classes, takes ignored objects out of
 the matching altogether, and afterwards lets what is unmatched and mostly inside an ignore region
@@ -25,7 +25,7 @@ MAX_DETECTIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class Cast:
     """Matches and what TIDE knows beside them.
 
     Attributes:
@@ -41,7 +41,7 @@ class Scene:
     ignored: Mask
 
 
-def scene(
+def cast(
     truth: Annotations,
     detections: Detections,
     vocabulary: Vocabulary,
@@ -49,7 +49,7 @@ def scene(
     unknown: Unknown,
     difficult: Difficult,
     iou: float,
-) -> Scene:
+) -> Cast:
     """Match as TIDE does. Arguments as in `openset.diagnosis.tide.tide`."""
     rules = Protocol.of("tide").but(iou=(iou,))
     known = len(vocabulary.known)
@@ -61,7 +61,7 @@ def scene(
     bare = replace(detections, logits=None, layout=None, embedding=None, attributes={}).select(rows)
     part = Joined(joined.image[rows], joined.klass[rows], joined.leaked[rows])
     matches = match(truth.select(objects), bare, vocabulary, rules, joined=part)
-    return Scene(
+    return Cast(
         matches=matches,
         row=rows[matches.row],
         object_row=objects[matches.objects.row],

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from openset.report.flow import Flow
-from openset.report.sliders import Sliders
+from openset.diagnosis.flow import Flow
+from openset.diagnosis.sliders import Sliders
 
 TPR = 0.95
 

@@ -1,4 +1,4 @@
-"""A run of TIDE: the kind of every error of a scene, and average precision with some repaired.
+"""Costs: the kind of every error that TIDE sees, and average precision with some repaired.
 
 The kinds and repairs are defined in `openset.diagnosis.tide`.
 """
@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.diagnosis._tide_scene import Scene
+from openset.diagnosis._tide_cast import Cast
 from openset.matching.curves import envelope
 
 ERRORS = ("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss")
@@ -22,29 +22,29 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Run:
-    """The errors of a scene, and average precision with some of them repaired."""
+class Costs:
+    """Errors, and average precision with some of them repaired."""
 
-    scene: Scene
+    cast: Cast
     iou: float
     background: float
 
     @cached_property
     def correct(self) -> Mask:
         """True positives."""
-        return self.scene.matches.outcome().correct
+        return self.cast.matches.outcome().correct
 
     @cached_property
     def used(self) -> Mask:
         """Objects that a detection claimed."""
-        used = np.zeros(len(self.scene.matches.objects), np.bool_)
-        used[self.scene.matches.outcome().object[self.correct]] = True
+        used = np.zeros(len(self.cast.matches.objects), np.bool_)
+        used[self.cast.matches.outcome().object[self.correct]] = True
         return used
 
     @cached_property
     def _other(self) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         """Best overlap with an object of another class, and the first object that reaches it."""
-        matches, columns = self.scene.matches, self.scene.matches.columns
+        matches, columns = self.cast.matches, self.cast.matches.columns
         iou, best = columns.iou_known, columns.object_known
         rival, index = columns.iou_unknown, columns.object_unknown
         wins = (rival > iou) | ((rival == iou) & (index >= 0) & ((index < best) | (best < 0)))
@@ -54,7 +54,7 @@ class Run:
     @cached_property
     def kind(self) -> NDArray[np.int8]:
         """The kind of every detection."""
-        same, other = self.scene.matches.columns.iou_same, self._other[0]
+        same, other = self.cast.matches.columns.iou_same, self._other[0]
         code = {name: np.int8(i) for i, name in enumerate(ERRORS)}
         kind = np.full(len(same), code["Both"], np.int8)
         kind[np.maximum(same, other) <= self.background] = code["Bkg"]
@@ -72,7 +72,7 @@ class Run:
         """The object that a Loc or Cls error could have been a true positive of, else -1."""
         target = np.full(len(self.kind), -1, np.int32)
         for name, best in (
-            ("Loc", self.scene.matches.columns.object_same),
+            ("Loc", self.cast.matches.columns.object_same),
             ("Cls", self._other[1]),
         ):
             target[self._is(name)] = best[self._is(name)]
@@ -81,7 +81,7 @@ class Run:
     @cached_property
     def repairs(self) -> Mask:
         """Loc and Cls errors that a repair makes true positives: the best of each free object."""
-        matches = self.scene.matches
+        matches = self.cast.matches
         rows = np.flatnonzero(self.target >= 0)
         rows = rows[~self.used[self.target[rows]]]
         rows = rows[np.lexsort((matches.row[rows], -matches.score[rows], self.target[rows]))]
@@ -106,7 +106,7 @@ class Run:
     @cached_property
     def split(self) -> dict[str, Mask]:
         """Cls errors by whether object and detection are known."""
-        matches, wrong = self.scene.matches, self._is("Cls")
+        matches, wrong = self.cast.matches, self._is("Cls")
         objects = np.append(matches.objects.klass == matches.n_known, False)[self.target]
         said = matches.labelled_unknown
         return {
@@ -122,14 +122,14 @@ class Run:
         return self._per_class(np.ones_like(self.used))
 
     def _per_class(self, objects: Mask) -> NDArray[np.int64]:
-        matches = self.scene.matches
+        matches = self.cast.matches
         return np.bincount(matches.objects.klass[objects], minlength=matches.n_known + 1)
 
     @cached_property
     def ap(self) -> float:
         """As it is."""
-        keep = ~self.scene.ignored
-        return mean_ap(self.scene.matches.klass[keep], self.correct[keep], self._positives)
+        keep = ~self.cast.ignored
+        return mean_ap(self.cast.matches.klass[keep], self.correct[keep], self._positives)
 
     @cached_property
     def _errors_first(self) -> NDArray[np.intp]:
@@ -137,22 +137,22 @@ class Run:
 
         TIDE rebuilds its list from the errors and then appends what was right.
         """
-        matches = self.scene.matches
+        matches = self.cast.matches
         return np.lexsort((self.correct, -matches.score, matches.klass))
 
     def repaired(self, name: str) -> float:
         """With one kind of error repaired."""
         if name == "Miss":
             positives = self._positives - self._per_class(self.missed)
-            return self._ap(self._errors_first, ~self.scene.ignored, self.correct, positives)
+            return self._ap(self._errors_first, ~self.cast.ignored, self.correct, positives)
         return self.repaired_rows(self._is(name))
 
     def repaired_rows(self, rows: Mask) -> float:
         """With the errors in some rows repaired: true positives of their target, or gone."""
         made = rows & self.repairs
-        keep = made | ~(rows | self.scene.ignored)
+        keep = made | ~(rows | self.cast.ignored)
         correct = self.correct | made
-        matches = self.scene.matches
+        matches = self.cast.matches
         moved = np.flatnonzero(made & self._is("Cls"))
         if not len(moved):
             return self._ap(self._errors_first, keep, correct, self._positives)
@@ -165,19 +165,19 @@ class Run:
 
     def without_false_positives(self) -> float:
         """With every false positive behind every true positive."""
-        order = np.lexsort((~self.correct, self.scene.matches.klass))
-        return self._ap(order, ~self.scene.ignored, self.correct, self._positives)
+        order = np.lexsort((~self.correct, self.cast.matches.klass))
+        return self._ap(order, ~self.cast.ignored, self.correct, self._positives)
 
     def without_false_negatives(self) -> float:
         """With unmatched objects taken out of the count."""
         positives = self._per_class(self.used)
-        return self._ap(self._errors_first, ~self.scene.ignored, self.correct, positives)
+        return self._ap(self._errors_first, ~self.cast.ignored, self.correct, positives)
 
     def _ap(
         self, order: NDArray[np.intp], keep: Mask, correct: Mask, positives: NDArray[np.int64]
     ) -> float:
         order = order[keep[order]]
-        return mean_ap(self.scene.matches.klass[order], correct[order], positives)
+        return mean_ap(self.cast.matches.klass[order], correct[order], positives)
 
 
 def mean_ap(klass: NDArray[np.int32], correct: Mask, positives: NDArray[np.int64]) -> float:

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from openset.diagnosis.flow import Flow, called, operating_flow, targets, wild_weight
+from openset.diagnosis.presets import presets
+from openset.diagnosis.sliders import score_levels, sliders
 from openset.matching import match
 from openset.metrics import table
-from openset.report.flow import Flow, called, operating_flow, targets
-from openset.report.presets import presets
-from openset.report.sliders import score_levels, sliders, weight_of
 from openset.scorers.threshold import relabel
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.annotations import Images
@@ -147,7 +147,7 @@ def test_sliders_count_what_the_flow_counts(seed, unknownness, protocol):
         i, j = int(rng.integers(len(packed.score))), int(rng.integers(len(packed.second)))
         ratio = rng.choice([None, 0.0, 0.4, 3.0])
         expected = operating_flow(found, packed.score[i], packed.second[j], ratio)
-        assert packed.count(i, j, weight_of(packed, ratio)) == expected
+        assert packed.count(i, j, wild_weight(found, ratio)) == expected
 
 
 def _close_scores(seed: int):
