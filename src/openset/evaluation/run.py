@@ -22,7 +22,6 @@ from openset.evaluation.steps import Examined, Ground, Matched, evaluation_of, e
 from openset.findings import Finding, InputError, UsageError
 from openset.matching import Protocol
 from openset.tables import Annotations, Detections, Vocabulary
-from openset.tables.check import in_order
 from openset.tables.join import Leaked
 
 Step = Callable[[str], None]
@@ -153,14 +152,12 @@ def examine_all(
             tables[name] = one.detections
             findings[name] = one.settled(settings.force)
     raise_all(failures)
-    matched = {}
-    for name, one in examined.items():
-        assert one.matches is not None, "without an error there are matches"
-        found = tuple(in_order([*of_truth, *findings[name]]))
-        matched[name] = Matched(one.matches, found, reading.inputs(name), one.ledger)
     rules, seed, leaked = settings.rules, settings.seed, settings.leaked
     run = Run(truth, tables, {}, ground.vocabulary, rules, seed, leaked, "", of_truth, findings)
-    return run, matched
+    return run, {
+        name: one.matched([*of_truth, *findings[name]], reading.inputs(name))
+        for name, one in examined.items()
+    }
 
 
 @contextmanager

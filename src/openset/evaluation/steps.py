@@ -53,6 +53,23 @@ class Ground:
 
 
 @dataclass(frozen=True, eq=False)
+class Matched:
+    """All that is measured, without the tables.
+
+    Attributes:
+        matches: What metrics are computed from.
+        findings: What was found about ground truth and detections, settled.
+        inputs: Names of the inputs.
+        ledger: What was fitted on which data to make unknownness and labels.
+    """
+
+    matches: Matches
+    findings: tuple[Finding, ...]
+    inputs: Mapping[str, str]
+    ledger: str
+
+
+@dataclass(frozen=True, eq=False)
 class Examined:
     """Detections, adjusted, joined, checked and matched.
 
@@ -60,7 +77,7 @@ class Examined:
         detections: As they are judged: adjusted, and with boxes in our convention.
         findings: What was found about them, errors as errors.
         matches: None where an error stands in the way.
-        ledger: What was fitted on which data to make their unknownness and labels.
+        ledger: As in `Matched`.
     """
 
     detections: Detections
@@ -72,22 +89,10 @@ class Examined:
         """Raise errors, or turn them into warnings if forced and if there is something to judge."""
         return settle(self.findings, force and self.matches is not None)
 
-
-@dataclass(frozen=True, eq=False)
-class Matched:
-    """All that is measured, without the tables.
-
-    Attributes:
-        matches: What metrics are computed from.
-        findings: What was found about ground truth and detections, settled.
-        inputs: Names of the inputs.
-        ledger: As in `Examined`.
-    """
-
-    matches: Matches
-    findings: tuple[Finding, ...]
-    inputs: Mapping[str, str]
-    ledger: str
+    def matched(self, findings: Sequence[Finding], inputs: Mapping[str, str]) -> Matched:
+        """What is left to measure, with everything that was found, once it is settled."""
+        assert self.matches is not None, "settled without an error"
+        return Matched(self.matches, tuple(in_order(findings)), inputs, self.ledger)
 
 
 def examine(ground: Ground, detections: Detections, settings: Settings) -> Examined:
