@@ -22,10 +22,10 @@ EVIDENCE := logits,embedding,latent,logit_samples
 tutorial: $(TORCH)
 	$(OPENSET) build digits --option images=4000 -o $(TOUR)/world
 	$(OPENSET) train digits-small $(TOUR)/world -o $(TOUR)/model
-	$(OPENSET) run $(TOUR)/model $(TOUR)/world/train.json --score 0.3 --keep $(EVIDENCE) -o $(TOUR)/train.parquet
-	$(OPENSET) run $(TOUR)/model $(TOUR)/world/val.json --score 0.3 --keep $(EVIDENCE) -o $(TOUR)/val.parquet
-	$(OPENSET) run $(TOUR)/model $(TOUR)/world/test.json --keep $(EVIDENCE) --head $(TOUR)/head.npz -o $(TOUR)/test.parquet
-	$(OPENSET) score $(TOUR)/test.parquet --with all --head $(TOUR)/head.npz \
+	$(OPENSET) run $(TOUR)/model $(TOUR)/world/train.json --minimum-score 0.3 --evidence $(EVIDENCE) -o $(TOUR)/train.parquet
+	$(OPENSET) run $(TOUR)/model $(TOUR)/world/val.json --minimum-score 0.3 --evidence $(EVIDENCE) -o $(TOUR)/val.parquet
+	$(OPENSET) run $(TOUR)/model $(TOUR)/world/test.json --evidence $(EVIDENCE) -o $(TOUR)/test.parquet
+	$(OPENSET) score $(TOUR)/test.parquet --scorers all \
 		--fit $(TOUR)/train.parquet --fit-truth $(TOUR)/world/train.json \
 		--calibrate $(TOUR)/val.parquet --calibrate-truth $(TOUR)/world/val.json -o $(TOUR)/scored
 	$(OPENSET) evaluate $(TOUR)/world/test.json $(TOUR)/scored/msp.parquet \

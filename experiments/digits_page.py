@@ -22,8 +22,8 @@ from make_digits import RECIPES, detected, trained
 from numpy.typing import NDArray
 
 from openset import scorers
-from openset.detectors import find, load
-from openset.evaluation.result import number
+from openset.detectors import find
+from openset.evaluation.numbers import number
 from openset.evaluation.run import evaluate_all
 from openset.files import replacing
 from openset.formats import read_annotations
@@ -97,9 +97,8 @@ def main() -> None:
         recipe = Recipe.of(name) if given.steps is None else Recipe.of(name).shortened(given.steps)
         model = trained(recipe, world, given.work / name)
         found = {split: detected(model, worlds[split], split) for split in SPLITS}
-        head = load(str(model), device="cpu").head()
         title = find(recipe.detector).title
-        tables[title] = rows_of(truths, found, head)
+        tables[title] = rows_of(truths, found)
         sections.append(section(title, recipe, tables[title], closed_set(truths, found)))
         print(f"{recipe.detector}: done")
     with replacing(given.page, folder=False) as part:
@@ -107,9 +106,7 @@ def main() -> None:
         part.write_text(text + "\n", "utf-8")
 
 
-def rows_of(
-    truths: Mapping[str, Annotations], found: Mapping[str, Detections], head: scorers.Head | None
-) -> list[Row]:
+def rows_of(truths: Mapping[str, Annotations], found: Mapping[str, Detections]) -> list[Row]:
     """Every scorer that the evidence allows, best first."""
     fit, held_out = (right_detections(truths[split], found[split]) for split in ("train", "val"))
     truth, test = truths["test"], found["test"]
@@ -117,15 +114,10 @@ def rows_of(
     used = test.score >= operating_score(truths["val"], found["val"])
     weights = np.concatenate([np.ones((images, 1)), draw(images, 0)], axis=1)
     rows = []
-    suited = {n: o for n, o in scorers.suited(test, head).items() if n not in PASSES}
+    suited = {n: o for n, o in scorers.suited(test).items() if n not in PASSES}
     for name, options in suited.items():
         record = scorers.find(name)
-        needs_head = "head" in (*record.requires, *record.fit_requires)
-        fitted = record.fit(
-            None if record.fits_on == "nothing" else fit,
-            head=head if needs_head else None,
-            **options,
-        )
+        fitted = record.fit(None if record.fits_on == "nothing" else fit, **options)
         scored = fitted.scored(test)
         named = scorers.calibrate(fitted.scored(held_out)).relabel(scored)
         assert scored.unknownness is not None

@@ -56,7 +56,7 @@ def main() -> None:
             right_detections(read_annotations(world / f"{split}.json"), found[split])
             for split in ("train", "val")
         )
-        shipped = scored(load(str(model), device="cpu").head(), fit, held_out, found["test"], truth)
+        shipped = scored(fit, held_out, found["test"], truth)
         write(shipped, given.target / f"{recipe.detector}.parquet")
         print(f"{recipe.detector}: {len(shipped):,} detections")
 
@@ -86,7 +86,6 @@ def detected(model: Path, world: Path, split: str) -> Detections:
 
 
 def scored(
-    head: scorers.Head | None,
     fit: Detections,
     held_out: Detections,
     test: Detections,
@@ -94,16 +93,14 @@ def scored(
 ) -> Detections:
     """Test detections with a column per scorer, the tail of one called unknown, no embeddings."""
     test = test.select(np.isin(test.image, truth.images.id) & best(test))
-    options = scorers.suited(test, head)
+    options = scorers.suited(test)
     fitted = {
-        name: scorers.find(name).fit(fit, head=head, **options[name])
-        for name in SCORERS
-        if name in options
+        name: scorers.find(name).fit(fit, **options[name]) for name in SCORERS if name in options
     }
     columns = {name: one.score(test).astype(np.float32) for name, one in fitted.items()}
     threshold = scorers.calibrate(fitted[CHOSEN].scored(held_out))
     named = threshold.relabel(fitted[CHOSEN].scored(test))
-    return replace(named, embedding=None, box=test.box.round(2), attributes=columns)
+    return replace(named, embedding=None, head=None, box=test.box.round(2), attributes=columns)
 
 
 def best(found: Detections) -> NDArray[np.bool_]:

@@ -267,8 +267,7 @@ def score(work: Path, backbone: str, out: Path) -> None:
     seconds = time.perf_counter() - start
     fit = found["train"].select(right(found["train"], data["train"]))
     print(f"{len(fit):,} training detections are right; run in {seconds:.0f} s", flush=True)
-    head = model.head()
-    fitted, refused = fit_all(fit, found["test"], head)
+    fitted, refused = fit_all(fit, found["test"])
     out.mkdir(parents=True, exist_ok=True)
     for split in ("val", "test"):
         some = found[split]
@@ -300,18 +299,15 @@ def right(found: Detections, data: TrainingData) -> NDArray[np.bool_]:
     return is_right
 
 
-def fit_all(
-    fit: Detections, test: Detections, head: scorers.Head | None
-) -> tuple[dict[str, scorers.Fitted], dict[str, str]]:
+def fit_all(fit: Detections, test: Detections) -> tuple[dict[str, scorers.Fitted], dict[str, str]]:
     """Every scorer that the evidence allows; and why others could not be fitted."""
     fitted, refused = {}, {}
-    suited = scorers.suited(test, head)
+    suited = scorers.suited(test)
     for name in SCORERS:
         record, options = scorers.find(name), suited[name]
-        needs_head = "head" in (*record.requires, *record.fit_requires)
         some = None if record.fits_on == "nothing" else fit
         try:
-            fitted[name] = record.fit(some, head=head if needs_head else None, **options)
+            fitted[name] = record.fit(some, **options)
         except InputError as error:
             refused[name] = error.findings[0].message
     return fitted, refused

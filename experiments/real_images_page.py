@@ -20,7 +20,7 @@ from digits_page import COLUMNS, Row, groups, ledger_lines, sentences, separatio
 from numpy.typing import NDArray
 
 from openset import scorers
-from openset.evaluation.result import number
+from openset.evaluation.numbers import number
 from openset.evaluation.run import evaluate_all
 from openset.files import replacing
 from openset.formats import read_annotations

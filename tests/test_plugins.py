@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +24,35 @@ class Record:
 def {function}():
     return {name!r}
 """
+
+
+ROOT = Path(__file__).parents[1]
+# What is done with the example of a page, once it is installed.
+USED = {
+    "engines": "assert engines.find({name!r}).map(abs, [-1, 2]) == [1, 2]",
+    "methods": """
+import torch
+from openset.detectors import carry, find
+options = dict(backbone="small", shortest=64, longest=64)
+model = find("faster_rcnn").build(("a", "b"), device="cpu", **options)
+carry(model, {name!r}, dict(weight=1.0))
+target = dict(boxes=torch.tensor([[8.0, 8, 40, 40]]), labels=torch.tensor([1]))
+losses = model.train()([torch.rand(3, 64, 64)], [target])
+losses["method_centre"].backward()
+assert model.network.method.centre.grad[1].abs().sum() > 0
+""",
+    "integrations": """
+import openset
+from openset.examples import DETECTIONS, TRUTH
+class Writer:
+    def writerows(self, rows):
+        assert "val/a_ose" in dict(rows)
+        self.used = True
+writer = Writer()
+integrations.table()[{name!r}].use(openset.evaluate(TRUTH, DETECTIONS, known="voc20"), writer)
+assert writer.used and integrations.table()[{name!r}].installed
+""",
+}
 
 
 @dataclass(frozen=True)
@@ -85,6 +118,32 @@ def test_an_installed_package_can_offer_plugins(package, tmp_path):
     (tmp_path / f"{package.name}_more.py").write_text(METRIC.format(name="b", function="other"))
     entry_point(package, package.name, f"more = {package.name}_more")
     assert list(discover(package.name, "thing")) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("page", "room", "name"),
+    [
+        ("engines", "engines", "two_threads"),
+        ("methods", "methods", "centre_loss"),
+        ("cli", "integrations", "csv"),
+    ],
+)
+def test_the_example_of_a_page_is_found_in_another_package(tmp_path, page, room, name):
+    """What the documentation shows, installed as a third party's, word for word."""
+    if room == "methods":
+        pytest.importorskip("torchvision", reason="the torch extra is not installed")
+    text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
+    (example,) = [b for b in re.findall(r"```python\n(.*?)```", text, re.S) if f'("{name}"' in b]
+    (tmp_path / "theirs.py").write_text(example)
+    entry_point(tmp_path / "theirs", f"openset.{room}", "theirs = theirs")
+    check = f"from openset import {room}\n{USED[room].format(name=name)}"
+    paths = os.pathsep.join([str(tmp_path), str(ROOT / "src")])
+    env = {**os.environ, "PYTHONPATH": paths}
+    command = [sys.executable, "-c", check]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=tmp_path, env=env
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_tags_carry_a_record():

@@ -89,6 +89,10 @@ _ENTRIES = (
          "another JSON file, or a result of another version",
          "write results with `openset evaluate -o` or Evaluation.to_json, and read them with the "
          "same version"),
+    Code("OS115", "last layer cannot be used", "The head that travels with detections is damaged, "
+         "or not of the shape of their embeddings, logits and classes.",
+         "the file's metadata was changed, or columns were replaced by another program",
+         "run the detector again, or write the detections without it"),
     Code("OS201", "box is not finite", "A coordinate is NaN or infinite, so no overlap exists.",
          "a division by zero, or an overflow in half precision",
          "remove the records or repair the export"),

@@ -79,9 +79,9 @@ def _refuse_half_characters(value: Any, where: str) -> None:
 
 def encode(value: Any, *, finite: bool = True) -> bytes:
     """JSON bytes; ``finite=False`` writes NaN and Infinity as Python does."""
-    import msgspec
-
     if finite:
+        import msgspec
+
         return msgspec.json.encode(value)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 

@@ -49,7 +49,7 @@ def test_a_broken_benchmark_fails(openset, tmp_path):
     assert found["principles"]["data_specificity"]["verdict"] == "FAIL"
     assert found["principles"]["pretraining_hygiene"]["verdict"] == "PASS"
     assert "| Data specificity | FAIL |" in (tmp_path / "page.md").read_text()
-    assert openset(*arguments, "--only", "class_openness")[0] == 0
+    assert openset(*arguments, "--principles", "class_openness")[0] == 0
 
 
 def test_mistakes(openset, tmp_path):

@@ -14,7 +14,7 @@ import pytest
 from scenes.cli import write_scene
 
 EVALUATE = ("evaluate", "gt.json", "base.json", "--known", "dog,cat", "--no-intervals")
-SCORE = ("score", "energy.parquet", "--with", "energy", "-o")
+SCORE = ("score", "energy.parquet", "--scorers", "energy", "-o")
 
 
 @pytest.fixture
@@ -36,9 +36,9 @@ def write_evidence(folder):
 @pytest.mark.parametrize(
     ("arguments", "kept"),
     [
-        (("convert", "base.json", "base.json"), "base.json"),
-        (("convert", "base.json", "gt.json", "--truth", "gt.json"), "gt.json"),
-        (("convert", "base.json", "./link.json", "--to", "coco"), "base.json"),
+        (("convert", "base.json", "-o", "base.json"), "base.json"),
+        (("convert", "base.json", "-o", "gt.json", "--truth", "gt.json"), "gt.json"),
+        (("convert", "base.json", "-o", "./link.json", "--to", "coco"), "base.json"),
         (("recognise", "s.npz", "-o", "s.npz"), "s.npz"),
         (("recognise", "s.npz", "--plot", "s.npz"), "s.npz"),
         (("audit", "--test", "gt.json", "--known", "dog,cat", "-o", "gt.json"), "gt.json"),
@@ -60,7 +60,7 @@ def test_an_input_is_never_overwritten(arguments, kept, scene, openset):
 def test_what_was_written_may_be_written_again(scene, openset):
     for _ in range(2):
         assert openset(*EVALUATE, "-o", "run").code == 0
-        assert openset("convert", "base.json", "x.csv").code == 0
+        assert openset("convert", "base.json", "-o", "x.csv").code == 0
         assert openset("report", "run").code == 0
 
 
@@ -83,7 +83,7 @@ def test_the_working_folder_is_no_place_for_a_run(scene, openset, monkeypatch):
 @pytest.mark.parametrize("arguments", [EVALUATE, ("convert", "base.json")])
 def test_what_cannot_be_written_is_said_to_be(arguments, scene, openset):
     place = "base.json/run/x.csv"
-    done = openset(*arguments, *(("-o", place) if arguments == EVALUATE else (place,)))
+    done = openset(*arguments, "-o", place)
     assert done.code == 2 and f"cannot write {place}" in done.err
     assert "download" not in done.err
 
@@ -106,23 +106,23 @@ def test_an_answer_that_cannot_be_written(arguments, here):
 
 def test_open_images_to_pixels(scene, openset):
     to = ("--to", "openimages", "--truth", "gt.json")
-    assert openset("convert", "base.json", "dt.csv", *to).code == 0
-    done = openset("convert", "dt.csv", "again.json", "--truth", "gt.json")
+    assert openset("convert", "base.json", "-o", "dt.csv", *to).code == 0
+    done = openset("convert", "dt.csv", "-o", "again.json", "--truth", "gt.json")
     assert done.code == 0
     boxes = [record["bbox"] for record in json.loads((scene / "base.json").read_text())]
     again = [record["bbox"] for record in json.loads((scene / "again.json").read_text())]
     np.testing.assert_allclose(again, boxes)
-    done = openset("convert", "dt.csv", "fractions.csv")
+    done = openset("convert", "dt.csv", "-o", "fractions.csv")
     assert done.code == 2 and "OS110" in done.err
-    done = openset("convert", "gt.json", "gt.csv", "--to", "openimages")
+    done = openset("convert", "gt.json", "-o", "gt.csv", "--to", "openimages")
     assert done.code == 0 and "empty images" in done.err
-    assert openset("convert", "gt.csv", "fractions.json").code == 2
+    assert openset("convert", "gt.csv", "-o", "fractions.json").code == 2
     assert not list(scene.glob("fractions*"))
 
 
 def test_a_fifo_stays_one(scene, openset):
     os.mkfifo(scene / "pipe.csv")
-    done = openset("convert", "base.json", "pipe.csv")
+    done = openset("convert", "base.json", "-o", "pipe.csv")
     assert done.code == 2 and "is not a regular file" in done.err
     assert stat.S_ISFIFO((scene / "pipe.csv").stat().st_mode)
 

@@ -35,6 +35,46 @@ def test_recipes_say_what_differs_from_the_paper(openset):
         assert recipe.differs in text and recipe.paper in text
 
 
+def test_methods_say_what_they_need_and_leak(openset):
+    pytest.importorskip("torch", reason="the torch extra is not installed")
+    from openset import methods
+
+    text = squeezed(openset("list", "methods").out)
+    for name, record in methods.table().items():
+        assert f"{name} {record.summary} needs: {', '.join(record.needs)}" in text
+        assert f"leaks: {record.leaks} paper: {record.paper}" in text
+    assert "shows: regions" in squeezed(openset("list", "detectors").out)
+
+
+def test_methods_without_torch(openset, monkeypatch):
+    import sys
+
+    from openset import plugins
+
+    plugins.discover.cache_clear()
+    for name in [n for n in sys.modules if n.startswith("openset.methods.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    done = openset("list", "methods")
+    plugins.discover.cache_clear()
+    assert done.code == 2 and "openset[torch]" in done.err
+
+
+def test_integrations_say_whether_what_they_need_is_installed(openset):
+    from openset import integrations
+
+    text = squeezed(openset("list", "integrations").out)
+    for record in integrations.table().values():
+        there = "yes" if record.installed else "no"
+        assert f"{record.summary} needs: {', '.join(record.requires)} installed: {there}" in text
+    entries = openset("list", "integrations", "--json").json["entries"]
+    assert all(isinstance(entry["installed"], bool) for entry in entries.values())
+
+
+def test_engines(openset):
+    assert openset("list", "engines", "--json").json["entries"].keys() >= {"here", "threads"}
+
+
 @pytest.mark.parametrize("topic", ["detectors", "recipes", "scorers"])
 def test_for_programs(openset, topic):
     entries = openset("list", topic, "--json").json["entries"]

@@ -105,14 +105,14 @@ OTHER = {
     "draw-without-images": ["draw", "folder"],
     "check-missing": ["check", "nothing.json"],
     "check-no-roles": ["check", "plain.json"],
-    "convert-unknown-ending": ["convert", "base.json", "base.xyz"],
-    "convert-onto-itself": ["convert", "base.json", "base.json"],
-    "convert-unknown-format": ["convert", "base.json", "b.json", "--to", "cocoo"],
+    "convert-unknown-ending": ["convert", "base.json", "-o", "base.xyz"],
+    "convert-onto-itself": ["convert", "base.json", "-o", "base.json"],
+    "convert-unknown-format": ["convert", "base.json", "-o", "b.json", "--to", "cocoo"],
     "explain-typo": ["explain", "wildernes impact"],
     "explain-nothing": ["explain"],
     "list-typo": ["list", "vocabulary"],
     "completion-typo": ["completion", "bsh"],
-    "demo-into-a-full-folder": ["demo", "full"],
+    "demo-into-a-full-folder": ["demo", "-o", "full"],
 }
 
 

@@ -18,7 +18,7 @@ import torch
 
 from openset.detectors import find, save
 from openset.formats import read_detections
-from openset.scorers import Head, ledger
+from openset.scorers import ledger
 from scenes.training import LABELS, make_data
 
 SMALL = {"backbone": "small", "shortest": 64, "longest": 64}
@@ -73,7 +73,7 @@ def test_a_trained_model_on_a_ground_truth(openset, data, snapshot):
 
 
 def test_score_and_options_change_a_trained_model(openset, data):
-    command = (*RUN, "--score", "0.33", "--option", "most=2", "--split", "squares test")
+    command = (*RUN, "--minimum-score", "0.33", "--option", "most=2", "--split", "squares test")
     assert openset(*command).code == 0
     found = read_detections(data / "found.parquet")
     assert len(found) and (found.score >= 0.33).all() and np.bincount(found.image).max() <= 2
@@ -82,18 +82,20 @@ def test_score_and_options_change_a_trained_model(openset, data):
 
 
 def test_all_evidence_and_the_last_layer(openset, data):
-    done = openset(*RUN, "--keep", "all", "--head", "head.npz", "--json").json
+    done = openset(*RUN, "--evidence", "all", "--json").json
     assert done["evidence"] == [
-        "logits", "embedding", "region", "objectness",
+        "logits", "embedding", "head", "region", "objectness",
         "latent", "latent_samples", "shortcut", "logit_samples",
     ]  # fmt: skip
     found = read_detections(data / "found.parquet")
-    Head.load(data / "head.npz").check(found)
+    found.head.check(found)
+    assert found.head.weight.shape == (3, 128)
 
 
 def test_only_some_evidence(openset, data):
-    assert openset(*RUN, "--keep", "logits").code == 0
-    assert read_detections(data / "found.parquet").embedding is None
+    assert openset(*RUN, "--evidence", "logits").code == 0
+    found = read_detections(data / "found.parquet")
+    assert found.embedding is None and found.head is None
 
 
 def test_a_folder_of_images_and_a_single_one(openset, data):
@@ -118,7 +120,9 @@ def test_an_exported_model(openset, data, monkeypatch):
 
     monkeypatch.setattr(plugins, "find_spec", lambda name: name)  # onnxruntime is an extra
     monkeypatch.setattr(onnx, "_session", lambda path, device: Session(yolox_output()))
-    done = openset("run", "yolo.onnx", "data", "--known", "red,green", "--score", "0.3", *RUN[3:])
+    done = openset(
+        "run", "yolo.onnx", "data", "--known", "red,green", "--minimum-score", "0.3", *RUN[3:]
+    )
     assert done.code == 0, done.err
     found = read_detections(data / "found.parquet")
     assert found.labels == LABELS and len(found) == 8
@@ -130,7 +134,9 @@ def test_a_folder_of_transformers(openset, data):
     model = find("rt_detr").build(LABELS, device="cpu", size="small")
     model.network.save_pretrained(data / "stored")
     by_name = ("rt_detr", "data/train.json", "--weights", "stored", "--option", "side=64")
-    done = openset("run", *by_name, "--score", "0.001", "-o", "found.parquet", "--device", "cpu")
+    done = openset(
+        "run", *by_name, "--minimum-score", "0.001", "-o", "found.parquet", "--device", "cpu"
+    )
     assert done.code == 0, done.err
     found = read_detections(data / "found.parquet")
     assert found.labels == LABELS and len(found) > 0
@@ -188,7 +194,7 @@ MISTAKES = {
     "other-labels": (nothing, (*NAMED, "--weights", "weights.pt", "--known", "a,b,c")),
     "weights-of-a-model": (nothing, (*RUN, "--weights", "weights.pt")),
     "unknown-option": (nothing, (*RUN, "--option", "scor=0.1")),
-    "unknown-evidence": (nothing, (*RUN, "--keep", "logit")),
+    "unknown-evidence": (nothing, (*RUN, "--evidence", "logit")),
     "missing-images": (missing, RUN),
     "unreadable-images": (spoiled("3.png", "5.png"), RUN),
     "no-images": (nothing, ("run", "model", "model", *RUN[3:])),
@@ -232,9 +238,11 @@ def test_bad_images_may_be_left_out_and_are_counted(openset, data, snapshot):
 def test_a_detector_without_an_affine_last_layer(openset, data):
     model = find("fcos").build(LABELS, device="cpu", **SMALL)
     save(model, data / "model" / "model.pt")
-    done = openset(*RUN, "--head", "head.npz")
-    assert done.code == 2 and "no affine map" in " ".join(done.err.split())
-    assert not (data / "found.parquet").exists()
+    assert openset(*RUN).code == 0
+    found = read_detections(data / "found.parquet")
+    assert found.embedding is not None and found.head is None
+    done = openset("score", "found.parquet", "--scorers", "ash", "-o", "ash.parquet")
+    assert done.code == 2 and "OS501" in done.err and "affine map" in " ".join(done.err.split())
 
 
 def test_memory_that_runs_out_advises_a_batch(openset, data, monkeypatch):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from openset.formats import read_detections, write
-from openset.scorers import Head, ledger, table
-from openset.tables import Annotations, Images
+from openset.scorers import ledger, save_head, table
+from openset.tables import Annotations, Head, Images
 from scenes.scorers import head, scene
 
 
@@ -16,13 +16,13 @@ def files(here):
     write(scene(160, split="digits train"), here / "train.parquet")
     write(scene(80, seed=1, split="digits val"), here / "val.parquet")
     write(scene(60, seed=2, unknown=True, split="digits test"), here / "test.parquet")
-    head().save(here / "head.npz")
-    Head(head().weight[:3], head().bias[:3], "sigmoid").save(here / "other.npz")
+    save_head(head(), here / "head.npz")
+    save_head(Head(head().weight[:3], head().bias[:3], "sigmoid"), here / "other.npz")
     return here
 
 
 def test_one_scorer_writes_one_file(openset, files):
-    done = openset("score", "test.parquet", "--with", "energy", "-o", "energy.parquet")
+    done = openset("score", "test.parquet", "--scorers", "energy", "-o", "energy.parquet")
     assert done.code == 0, done.err
     scored = read_detections(files / "energy.parquet")
     assert scored.unknownness is not None
@@ -32,7 +32,7 @@ def test_one_scorer_writes_one_file(openset, files):
 
 
 def test_all_that_the_evidence_allows(openset, files):
-    options = ("--with", "all", "--fit", "train.parquet", "--head", "head.npz", "-o", "scored")
+    options = ("--scorers", "all", "--fit", "train.parquet", "--head", "head.npz", "-o", "scored")
     done = openset("score", "test.parquet", *options)
     assert done.code == 0, done.err
     assert {path.stem for path in (files / "scored").iterdir()} == set(table())
@@ -40,10 +40,43 @@ def test_all_that_the_evidence_allows(openset, files):
     assert ledger.summary(knn) == "knn fitted on digits train (40 images); no leak known"
 
 
+def test_the_head_travels_with_the_detections(openset, files):
+    from openset.evaluation.run import Run
+
+    for name in ("train", "test"):
+        path = files / f"{name}.parquet"
+        write(replace(read_detections(path), head=head()), path)
+    assert openset("convert", "test.parquet", "-o", "again.parquet").code == 0
+    options = ("--scorers", "all", "--fit", "train.parquet", "-o", "scored")
+    done = openset("score", "again.parquet", *options)
+    assert done.code == 0, done.err
+    assert {path.stem for path in (files / "scored").iterdir()} == set(table())
+    vim = read_detections(files / "scored" / "vim.parquet")
+    assert vim.head.equals(head())
+    truth = Annotations(Images(np.unique(vim.image)), vim.labels, vim.image, vim.label, vim.box)
+    write(truth, files / "truth.json")
+    kept = ("--known", "dog,cat,cow,hen", "--no-intervals", "-o", "run")
+    assert openset("evaluate", "truth.json", "scored/vim.parquet", *kept).code == 0
+    assert Run.load(files / "run").detections["vim"].head.equals(head())
+    done = openset("convert", "test.parquet", "-o", "t.json", "--truth", "truth.json", "--json")
+    assert "head" in done.json["loses"]
+
+
+def test_another_head_than_the_detections_carry_is_refused(openset, files):
+    carrying = replace(read_detections(files / "test.parquet"), head=head())
+    write(carrying, files / "test.parquet")
+    save_head(Head(head().weight, head().bias + 1e-6, head().layout), files / "near.npz")
+    command = ("score", "test.parquet", "--scorers", "ash", "-o", "ash.parquet", "--head")
+    assert openset(*command, "head.npz").code == 0
+    done = openset(*command, "near.npz")
+    assert done.code == 2 and "OS503" in done.err
+    assert "not the one that the detections carry" in " ".join(done.err.split())
+
+
 def test_all_goes_on_where_one_cannot_be_fitted(openset, files):
     few = read_detections(files / "train.parquet")
     write(few.select(np.unique(few.label, return_index=True)[1]), files / "few.parquet")
-    options = ("--with", "all", "--fit", "few.parquet", "--sure", "0", "-o", "scored")
+    options = ("--scorers", "all", "--fit", "few.parquet", "--minimum-score", "0", "-o", "scored")
     done = openset("score", "test.parquet", *options)
     assert done.code == 1, done.err
     made = {path.stem for path in (files / "scored").iterdir()}
@@ -57,14 +90,23 @@ def test_all_goes_on_where_one_cannot_be_fitted(openset, files):
 
 
 def test_all_that_cannot_be_calibrated_is_an_error(openset, files):
-    options = ("--with", "all", "--calibrate", "val.parquet", "--keep", "2", "-o", "scored")
+    options = (
+        "--scorers",
+        "all",
+        "--calibrate",
+        "val.parquet",
+        "--known-share",
+        "2",
+        "-o",
+        "scored",
+    )
     done = openset("score", "test.parquet", *options)
     assert done.code == 2
-    assert "keep" in done.err
+    assert "--known-share must be in (0, 1]" in done.err
 
 
 def test_all_without_training_data_leaves_out_what_fits(openset, files):
-    assert openset("score", "test.parquet", "--with", "all", "-o", "scored").code == 0
+    assert openset("score", "test.parquet", "--scorers", "all", "-o", "scored").code == 0
     names = {path.stem for path in (files / "scored").iterdir()}
     assert {"msp", "energy"} <= names
     assert not {"knn", "mahalanobis", "vim"} & names
@@ -72,7 +114,7 @@ def test_all_without_training_data_leaves_out_what_fits(openset, files):
 
 def test_calibration_calls_the_tail_unknown(openset, files):
     options = ("--fit", "train.parquet", "--calibrate", "val.parquet", "-o", "knn.parquet")
-    done = openset("score", "test.parquet", "--with", "knn", *options, "--json")
+    done = openset("score", "test.parquet", "--scorers", "knn", *options, "--json")
     facts = done.json["scorers"]["knn"]
     scored = read_detections(files / "knn.parquet")
     beyond = scored.unknownness > facts["threshold"]
@@ -86,7 +128,7 @@ def test_options_reach_the_scorer(openset, files):
     both = {}
     for k in (1, 50):
         options = ("--fit", "train.parquet", "--option", f"k={k}", "-o", f"{k}.parquet")
-        assert openset("score", "test.parquet", "--with", "knn", *options).code == 0
+        assert openset("score", "test.parquet", "--scorers", "knn", *options).code == 0
         both[k] = read_detections(files / f"{k}.parquet").unknownness
     assert (both[50] > both[1]).all()
 
@@ -102,7 +144,7 @@ def test_fits_on_what_found_its_object(openset, files):
         half.box,
     )
     write(truth, files / "train.json")
-    fit = ("--with", "knn", "--fit", "train.parquet", "--json")
+    fit = ("--scorers", "knn", "--fit", "train.parquet", "--json")
     by_truth = openset(
         "score", "test.parquet", *fit, "--fit-truth", "train.json", "-o", "a.parquet"
     )
@@ -110,7 +152,9 @@ def test_fits_on_what_found_its_object(openset, files):
     fitted = by_truth.json["scorers"]["knn"]["ledger"][0]
     assert 0 < fitted["detections"] <= len(half)
     level = float(np.median(train.score))
-    by_score = openset("score", "test.parquet", *fit, "--sure", str(level), "-o", "b.parquet")
+    by_score = openset(
+        "score", "test.parquet", *fit, "--minimum-score", str(level), "-o", "b.parquet"
+    )
     fitted = by_score.json["scorers"]["knn"]["ledger"][0]
     assert fitted["detections"] == (train.score >= level).sum()
 
@@ -118,22 +162,22 @@ def test_fits_on_what_found_its_object(openset, files):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--with", "enrgy"), "Did you mean 'energy'"),
-        (("--with", "knn"), "OS504"),
-        (("--with", "knn", "--fit", "train.parquet", "--sure", "2"), "OS504"),
-        (("--with", "knn", "--fit-truth", "train.json"), "not given"),
-        (("--with", "knn", "--fit", "test.parquet"), "test"),
-        (("--with", "react", "--fit", "train.parquet"), "OS501"),
-        (("--with", "energy", "--option", "temperature"), "name=value"),
-        (("--with", "energy,msp", "--option", "temperature=2"), "one scorer"),
-        (("--with", "all", "--option", "temperature=2"), "one scorer"),
-        (("--with", "energy,msp"), "need a folder"),
-        (("--with", "energy", "--head", "train.parquet"), "OS507"),
-        (("--with", "react", "--fit", "train.parquet", "--head", "other.npz"), "OS503"),
-        (("--with", "ash", "--head", "other.npz"), "OS503"),
-        (("--with", "ddu", "--fit", "train.parquet", "--option", "prior=no"), "true or false"),
-        (("--with", "knn", "--fit", "train.parquet", "--option", "k=2.5"), "a whole number"),
-        (("--with", "energy", "--option", "temperature=abc"), "a number"),
+        (("--scorers", "enrgy"), "Did you mean 'energy'"),
+        (("--scorers", "knn"), "OS504"),
+        (("--scorers", "knn", "--fit", "train.parquet", "--minimum-score", "2"), "OS504"),
+        (("--scorers", "knn", "--fit-truth", "train.json"), "not given"),
+        (("--scorers", "knn", "--fit", "test.parquet"), "test"),
+        (("--scorers", "react", "--fit", "train.parquet"), "OS501"),
+        (("--scorers", "energy", "--option", "temperature"), "name=value"),
+        (("--scorers", "energy,msp", "--option", "temperature=2"), "one scorer"),
+        (("--scorers", "all", "--option", "temperature=2"), "one scorer"),
+        (("--scorers", "energy,msp"), "need a folder"),
+        (("--scorers", "energy", "--head", "train.parquet"), "OS507"),
+        (("--scorers", "react", "--fit", "train.parquet", "--head", "other.npz"), "OS503"),
+        (("--scorers", "ash", "--head", "other.npz"), "OS503"),
+        (("--scorers", "ddu", "--fit", "train.parquet", "--option", "prior=no"), "true or false"),
+        (("--scorers", "knn", "--fit", "train.parquet", "--option", "k=2.5"), "a whole number"),
+        (("--scorers", "energy", "--option", "temperature=abc"), "a number"),
     ],
 )
 def test_mistakes(openset, files, arguments, words):
@@ -147,7 +191,7 @@ def test_detections_without_evidence(openset, here):
     plain = scene(8).select(np.arange(8))
     bare = replace(plain, logits=None, layout=None, embedding=None, attributes={})
     write(bare, here / "bare.parquet")
-    done = openset("score", "bare.parquet", "--with", "energy", "-o", "out.parquet")
+    done = openset("score", "bare.parquet", "--scorers", "energy", "-o", "out.parquet")
     assert done.code == 2
     assert "logits" in done.err
 

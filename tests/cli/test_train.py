@@ -71,6 +71,16 @@ def test_for_programs(openset, data):
     assert Path(done["model"]).is_file()
 
 
+def test_a_method_is_trained_with_the_detector(openset, data):
+    method = ("--method", "recognition_loss", "--method-option", "weight=0.5")
+    done = openset(*TRAIN, *method, "--steps", "2")
+    assert done.out.startswith("trained faster_rcnn with recognition_loss on 8 images")
+    about = read(data / "model" / "model.pt")["openset"]
+    assert about["method"] == "recognition_loss" and about["method_options"]["weight"] == 0.5
+    found = openset("run", "model", "data/train.json", "-o", "found.parquet", "--device", "cpu")
+    assert found.code == 0, found.err
+
+
 def test_known_chooses_what_is_taught(openset, data):
     done = openset(*TRAIN, "--steps", "1", "--known", "green,", "--json").json
     assert done["labels"] == ["green"]
@@ -139,6 +149,10 @@ def truncated(here):
     (here / "start.pt").write_bytes(b"PK\x03\x04 cut off")
 
 
+def one_stage(here):
+    (here / "tiny.toml").write_text(RECIPE.replace("faster_rcnn", "fcos"))
+
+
 def misspelt(here):
     (here / "tiny.toml").write_text(RECIPE.replace("optimizer", "optimiser"))
 
@@ -147,6 +161,10 @@ MISTAKES = {
     "unknown-recipe": (nothing, ("train", "digits-smal", "data", "-o", "model")),
     "unknown-key": (misspelt, TRAIN),
     "unknown-option": (nothing, (*TRAIN, "--option", "backbon=small")),
+    "unknown-method": (nothing, (*TRAIN, "--method", "recognition-loss")),
+    "method-option": (nothing, (*TRAIN, "--method-option", "weight")),
+    "option-of-no-method": (nothing, (*TRAIN, "--method-option", "weight=1")),
+    "method-of-another-detector": (one_stage, (*TRAIN, "--method", "recognition_loss")),
     "no-steps": (nothing, (*TRAIN, "--steps", "0")),
     "no-checkpoints": (nothing, (*TRAIN, "--checkpoint-every", "0")),
     "no-train-json": (nothing, ("train", "tiny.toml", ".", "-o", "model")),

@@ -42,19 +42,20 @@ def test_the_whole_way_in_small(openset, here):
     pytest.importorskip("torchvision")
     import torch
 
-    unsure = "--score 0.001 --device cpu"  # as a detector is after six steps
+    unsure = "--minimum-score 0.001 --device cpu"  # as a detector is after six steps
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         for line in [
             "build digits -o world --option images=30",
             "train digits-small world -o model --steps 6 --device cpu",
-            f"run model world/train.json --keep all -o train.parquet {unsure}",
+            f"run model world/train.json --evidence all -o train.parquet {unsure}",
             f"run model world/val.json -o val.parquet {unsure}",
-            f"run model world/test.json --keep all --head head.npz -o test.parquet {unsure}",
-            "score test.parquet --with msp,knn --fit train.parquet --calibrate val.parquet "
-            "--sure 0 -o s",
-            "evaluate world/test.json s/msp.parquet s/knn.parquet --no-intervals -o run",
+            f"run model world/test.json --evidence all -o test.parquet {unsure}",
+            "score test.parquet --scorers msp,knn,vim --fit train.parquet --calibrate val.parquet "
+            "--minimum-score 0 -o s",
+            "evaluate world/test.json s/msp.parquet s/knn.parquet s/vim.parquet -o run "
+            "--no-intervals",
             "report run --images world",
         ]:
             done = openset(*line.split())

@@ -158,10 +158,12 @@ def test_check(scene, openset, snapshot):
 
 
 def test_convert(scene, openset, snapshot):
-    snapshot("convert/csv", openset("convert", "base.json", "base.csv", "--truth", "gt.json"))
-    assert openset("convert", "base.json", "base.parquet").code == 0
-    assert openset("convert", "gt.json", "labels", "--to", "voc", "-q").out.endswith("as voc\n")
-    assert openset("convert", "base.parquet", "again.json", "--json").json["format"] == "coco"
+    snapshot("convert/csv", openset("convert", "base.json", "-o", "base.csv", "--truth", "gt.json"))
+    assert openset("convert", "base.json", "-o", "base.parquet").code == 0
+    assert openset("convert", "gt.json", "-o", "labels", "--to", "voc", "-q").out.endswith(
+        "as voc\n"
+    )
+    assert openset("convert", "base.parquet", "-o", "again.json", "--json").json["format"] == "coco"
     same = [json.loads((scene / name).read_text()) for name in ("base.json", "again.json")]
     assert [r["bbox"] for r in same[0]] == [r["bbox"] for r in same[1]]
 

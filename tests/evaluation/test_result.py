@@ -12,7 +12,7 @@ import pytest
 
 import openset
 from openset.evaluation import Evaluation
-from openset.evaluation.result import number
+from openset.evaluation.numbers import number
 from openset.findings import InputError, UsageError
 from openset.metrics import table
 from scenes.builders import KNOWN, scene
@@ -153,12 +153,12 @@ def test_a_folder_is_not_overwritten(result, tmp_path):
 def test_repr_is_a_table_of_headlines(result):
     lines = repr(result).splitlines()
     assert lines[0].startswith("protocol default · 12 images · ")
-    assert lines[2].split() == ["metric", "value", "95%", "interval", "better"]
+    assert lines[2].split() == ["↑", "↓", "better", "value"]
     headlines = [metric.title for metric in table().values() if metric.headline]
     assert [line[: len(title)] for line, title in zip(lines[3:], headlines, strict=False)] == (
         headlines
     )
-    assert "1) auroc: the detections have no unknownness" in repr(result)
+    assert "1) the detections have no unknownness" in repr(result)
 
 
 def test_markdown_and_latex_have_a_row_per_metric(result):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from openset.tables import Annotations, Detections, Images, LogitLayout
+from openset.tables import Annotations, Detections, Head, Images, LogitLayout
 
 NAMES = ("dog", "wild boar", "éléphant", "犬", "never used", "O'Brien & <co>")
 
@@ -54,6 +54,11 @@ def random_annotations(seed=0, objects=30, images=9, ids="int"):
     )
 
 
+def random_head(seed=1):
+    rng = np.random.default_rng(seed)
+    return Head(rng.normal(size=(7, 3)), rng.normal(size=7), LogitLayout.SOFTMAX_BACKGROUND_LAST)
+
+
 def random_detections(truth, seed=1, count=50, named=False):
     rng = np.random.default_rng(seed)
     index = rng.integers(0, len(truth.images), count)
@@ -68,6 +73,7 @@ def random_detections(truth, seed=1, count=50, named=False):
         logits=rng.normal(size=(count, 7)).astype(np.float32),
         layout=LogitLayout.SOFTMAX_BACKGROUND_LAST,
         embedding=rng.normal(size=(count, 3)).astype(np.float32),
+        head=random_head(seed),
         attributes={"rank": rng.integers(0, 100, count), "head": np.array(["a", "b"])[index % 2]},
         provenance={"model": "random", "score_threshold": 0.05},
     )

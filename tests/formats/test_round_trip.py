@@ -117,6 +117,7 @@ def test_detections(name, suffix, shape, named, tmp_path, make_truth, make_found
             assert getattr(got, column)[mine].tolist() == getattr(want, column)[held].tolist()
     if "logits" not in loses and len(want):
         assert got.layout == want.layout
+    assert got.head is None if "head" in loses else got.head.equals(want.head)
     if "provenance" not in loses:
         assert got.provenance == want.provenance
     if "attributes" not in loses and len(want):

@@ -52,7 +52,7 @@ def test_rows_and_columns_are_the_same_boxes(backend, seed):
     random = np.random.default_rng(seed)
     rows = scene.xywh + random.random(scene.xywh.shape)  # sums and products that round
     order, _, of_rows = scenes.run_match(scene, boxes=rows)
-    columns = scenes.run_match(scene, boxes=kernels.Boxes.of_rows(rows))[2]
+    columns = scenes.run_match(scene, boxes=kernels.BoxColumns.of_rows(rows))[2]
     scenes.assert_same(of_rows, columns)
     assert of_rows.area.tolist() == (rows[:, 2] * rows[:, 3])[order].tolist()
 
@@ -158,13 +158,15 @@ def test_exact_threshold_matches(backend):
 
 
 def test_impossible_areas_never_match(backend):
-    boxes = kernels.Boxes(*(np.array([v], float) for v in (0, 0, 4, 4, 0)))
+    boxes = kernels.BoxColumns(*(np.array([v], float) for v in (0, 0, 4, 4, 0)))
     zero, no = np.zeros(1, np.int32), np.zeros(1, bool)
     for area in (16.0, 0.0):  # union 0, union negative
-        other = kernels.Boxes(*(np.array([v], float) for v in (0, 0, 4, 4, area)))
+        other = kernels.BoxColumns(*(np.array([v], float) for v in (0, 0, 4, 4, area)))
         columns = kernels.match(
-            zero, zero, boxes, *kernels.class_order(zero, np.ones(1), None, 1),
-            kernels.Objects(zero, zero, other, np.ones(1), no, no),
+            kernels.DetectionColumns(
+                zero, zero, boxes, *kernels.class_order(zero, np.ones(1), None, 1)
+            ),
+            kernels.ObjectColumns(zero, zero, other, np.ones(1), no, no),
             n_images=1, unknown_class=0, thresholds=np.array([0.5]),
             size_ranges=scenes.SIZE_RANGES, max_detections=100,
         )  # fmt: skip

@@ -48,9 +48,11 @@ def test_numbers_are_those_of_the_file(results):
     assert shown.names == ("one", "two")
     line = next(line for line in shown.board.lines if line.name == "openauc")
     expected = [f"{100 * results[name].values['openauc'].value:.2f} %" for name in shown.names]
-    assert [cell.text for cell in line.cells] == expected
-    assert all(re.fullmatch(r"\[[\d.]+, [\d.]+\]", cell.interval) for cell in line.cells)
-    assert (line.cells[1].mark, line.cells[1].verdict) == ("*", "worse than one")
+    page = render_alone(results)
+    assert all(f">{text}</span>" in page for text in expected)
+    assert all(line.interval(cell.value.interval, 2) in page for cell in line.cells)
+    assert '<abbr class="mark" title="worse than one">*</abbr>' in page
+    assert (line.cells[1].star, line.cells[1].verdict) == (True, "worse")
 
 
 def test_the_curve_is_that_of_the_scores(results):

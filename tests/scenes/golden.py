@@ -19,7 +19,7 @@ from openset.formats import read_annotations, read_detections
 from openset.matching import Protocol, match
 from openset.metrics import Value, table
 from openset.tables import Annotations, Images, Vocabulary
-from openset.tables.detections import LogitLayout
+from openset.tables.logits import LogitLayout
 
 FOLDER = Path(__file__).parents[1] / "golden"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text())

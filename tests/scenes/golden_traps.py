@@ -11,7 +11,7 @@ from openset.matching.curves import curve, envelope
 from openset.metrics.average_precision import _POINTS
 from openset.tables import Annotations, Detections, Images, Vocabulary
 from openset.tables.check import check
-from openset.tables.detections import LogitLayout
+from openset.tables.logits import LogitLayout
 from scenes.golden import EXPECTED, behaviour, compute, golden, printed
 
 BOX = (100, 100, 100, 100)

@@ -34,7 +34,7 @@ class Scene:
 
     def objects(self, dtype=np.float64, offset=0.0):
         boxes = as_boxes(self.object_xywh, dtype, offset)
-        return kernels.Objects(
+        return kernels.ObjectColumns(
             self.object_image, self.object_klass, boxes, self.size, self.ignore, self.region
         )
 
@@ -48,7 +48,7 @@ class Scene:
 
 def as_boxes(xywh, dtype=np.float64, offset=0.0):
     x, y, w, h = xywh.astype(dtype).T
-    return kernels.Boxes(x, y, x + w, y + h, (w + dtype(offset)) * (h + dtype(offset)))
+    return kernels.BoxColumns(x, y, x + w, y + h, (w + dtype(offset)) * (h + dtype(offset)))
 
 
 def random_scene(seed, *, max_detections=400, max_objects=40, difficult=False):
@@ -96,15 +96,9 @@ def run_match(scene, *, dtype=np.float64, offset=0.0, tie=None, boxes=None, **op
         "max_detections": 100,
         "offset": offset,
     }
-    columns = kernels.match(
-        scene.image,
-        scene.klass,
-        as_boxes(scene.xywh, dtype, offset) if boxes is None else boxes,
-        order,
-        start,
-        scene.objects(dtype, offset),
-        **(rules | options),
-    )
+    shown = as_boxes(scene.xywh, dtype, offset) if boxes is None else boxes
+    found = kernels.DetectionColumns(scene.image, scene.klass, shown, order, start)
+    columns = kernels.match(found, scene.objects(dtype, offset), **(rules | options))
     return order, start, columns
 
 

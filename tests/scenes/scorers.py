@@ -3,7 +3,7 @@
 import numpy as np
 
 from openset import scorers
-from openset.tables import Detections, LogitLayout
+from openset.tables import Detections, Head, LogitLayout
 
 K, D, PASSES = 4, 24, 8
 NAMES = ("dog", "cat", "cow", "hen")
@@ -17,9 +17,9 @@ def head(layout=LAYOUT):
     """The last layer that a detector would learn for these classes."""
     weight, bias = CENTRES / 6, np.full(K, -2.0)
     if layout in (LogitLayout.SIGMOID, LogitLayout.SOFTMAX):
-        return scorers.Head(weight, bias, layout)
+        return Head(weight, bias, layout)
     row, at = np.full((1, D), 0.05), K if layout is LAYOUT else 0
-    return scorers.Head(np.insert(weight, at, row, axis=0), np.insert(bias, at, 0.0), layout)
+    return Head(np.insert(weight, at, row, axis=0), np.insert(bias, at, 0.0), layout)
 
 
 def embeddings(rng, n, *, unknown):

@@ -1,10 +1,12 @@
 """A training that takes a second: squares on eight small images, and a tiny recipe.
 
-Run as a program, it trains and is killed on the way: ``training.py FOLDER DATA KILL_AT``.
+Run as a program, it trains and is killed on the way: ``training.py FOLDER DATA KILL_AT [CHANGES]``,
+with changes of the recipe as JSON.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -70,14 +72,15 @@ def main() -> None:
     from openset.training import TrainingData, train
 
     folder, truth, kill_at = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    changes = json.loads(sys.argv[4]) if len(sys.argv) > 4 else {}
     torch.set_num_threads(1)
 
     def watch(progress):
         if progress.step == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    train(recipe(), TrainingData.of(truth), folder, device="cpu", checkpoint_every=3, log_every=1,
-          progress=watch)  # fmt: skip
+    train(recipe(**changes), TrainingData.of(truth), folder, device="cpu", checkpoint_every=3,
+          log_every=1, progress=watch)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 from openset import scorers
 from openset.findings import InputError, UsageError
 from openset.scorers._neighbours import Bank
-from openset.tables import Detections, LogitLayout
+from openset.tables import Detections, Head, LogitLayout
 from scenes import scorers as scenes
 
 SOFTMAX = LogitLayout.SOFTMAX
@@ -172,7 +172,7 @@ def test_negative_activations_are_told():
 
 def small(embedding, weight, bias=None):
     bias = np.zeros(len(weight)) if bias is None else bias
-    return points(embedding), scorers.Head(weight, bias, SOFTMAX)
+    return points(embedding), Head(weight, bias, SOFTMAX)
 
 
 def lse(*values):
@@ -247,7 +247,7 @@ def test_vim_by_hand():
 
 def test_vim_keeps_its_sign_where_logits_are_negative():
     train, head = small([[0.0, 1], [8, -1]], [[1.0, 0]], [-2])
-    low = scorers.Head(head.weight, head.bias - 20, LogitLayout.SIGMOID)
+    low = Head(head.weight, head.bias - 20, LogitLayout.SIGMOID)
     fitted = scorers.find("vim").fit(train, head=low, dimension=1, activation="sigmoid")
     near, far = fitted.score(points([[4.0, 0], [4, 9]]))
     assert near < far
@@ -284,23 +284,23 @@ def test_head_is_checked():
     head = scenes.head()
     head.check(scenes.scene())
     with pytest.raises(InputError, match=r"OS503.*24 dimensions, the head 3"):
-        small_head = scorers.Head(np.ones((5, 3)), np.zeros(5), scenes.LAYOUT)
+        small_head = Head(np.ones((5, 3)), np.zeros(5), scenes.LAYOUT)
         scorers.find("ash").compute(scenes.scene(), head=small_head)
     with pytest.raises(InputError, match=r"OS503.*does not reproduce"):
-        scorers.Head(head.weight[::-1], head.bias, head.layout).check(scenes.scene())
+        Head(head.weight[::-1], head.bias, head.layout).check(scenes.scene())
     with pytest.raises(InputError, match=r"OS503.*softmax-background-first"):
         scenes.head(LogitLayout.SOFTMAX_BACKGROUND_FIRST).check(scenes.scene())
     with pytest.raises(UsageError, match="one weight row and one bias"):
-        scorers.Head(np.ones((2, 3)), np.zeros(3), SOFTMAX)
+        Head(np.ones((2, 3)), np.zeros(3), SOFTMAX)
     with pytest.raises(UsageError, match="NaN"):
-        scorers.Head([[np.nan]], [0], SOFTMAX)
+        Head([[np.nan]], [0], SOFTMAX)
 
 
 def test_a_head_of_another_detector_is_refused_by_fit_and_score():
     train, test = scenes.scene(400, seed=9), scenes.scene(seed=1)
     own = scenes.head()
-    other = scorers.Head(own.weight[::-1], own.bias, own.layout)
-    sigmoid = scorers.Head(own.weight[:3], own.bias[:3], "sigmoid")
+    other = Head(own.weight[::-1], own.bias, own.layout)
+    sigmoid = Head(own.weight[:3], own.bias[:3], "sigmoid")
     for name in ("dice", "react", "vim"):
         for wrong in (other, sigmoid):
             with pytest.raises(InputError, match="OS503"):
@@ -310,6 +310,38 @@ def test_a_head_of_another_detector_is_refused_by_fit_and_score():
     fitted = scorers.find("react").fit(replace(train, logits=None), head=other)
     with pytest.raises(InputError, match=r"OS503.*does not reproduce"):
         fitted.score(test)
+
+
+MORE = {"ash": {}, "dice": {"percentile": 75}, "react": {}, "vim": {}}  # of few weights, fewer go
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_the_head_comes_with_the_detections(name, tmp_path):
+    train, test = (replace(scenes.scene(400, seed=seed), head=scenes.head()) for seed in (9, 1))
+    assert name in scorers.suited(train)
+    given = scorers.find(name).fit(scenes.scene(400, seed=9), head=scenes.head(), **MORE[name])
+    carried = scorers.find(name).fit(train, **MORE[name])
+    carried.save(tmp_path / "fitted.npz")
+    for fitted in (carried, scorers.load(tmp_path / "fitted.npz")):
+        assert np.array_equal(fitted.score(test), given.score(scenes.scene(400, seed=1)))
+        assert fitted.scored(test).head is test.head
+
+
+def test_two_heads_that_differ_are_refused():
+    own = scenes.head()
+    other = Head(own.weight, own.bias + 1e-6, own.layout)  # it reproduces the logits well enough
+    train, test = (replace(scenes.scene(400, seed=seed), head=own) for seed in (9, 1))
+    wrong = "OS503.*not the one that the detections carry"
+    for name in ("dice", "react", "vim"):
+        with pytest.raises(InputError, match=wrong):
+            scorers.find(name).fit(train, head=other)
+        with pytest.raises(InputError, match=wrong):
+            scorers.find(name).fit(train, **MORE[name]).score(replace(test, head=other))
+    with pytest.raises(InputError, match=wrong):
+        scorers.find("ash").compute(test, head=other)
+    far = Head(own.weight[::-1], own.bias, own.layout)
+    with pytest.raises(InputError, match=r"OS503.*does not reproduce"):
+        scorers.find("ash").compute(replace(test, head=far))
 
 
 @pytest.mark.parametrize("name", ["mahalanobis", "relative_mahalanobis"])

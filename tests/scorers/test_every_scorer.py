@@ -110,7 +110,7 @@ def test_missing_evidence_is_named(name):
         assert caught.value.findings[0].fix
     if "head" in record.requires:
         with pytest.raises(InputError, match=f"{name}.*reads head"):
-            record.fit(scenes.scene(400))
+            record.fit(scenes.scene(400)).score(scenes.scene())
 
 
 @EVERY

@@ -38,8 +38,8 @@ def test_round_trip(name, tmp_path):
 
 
 def test_head_round_trip(tmp_path):
-    scenes.head(LogitLayout.SIGMOID).save(tmp_path / "head.npz")
-    head = scorers.Head.load(tmp_path / "head.npz")
+    scorers.save_head(scenes.head(LogitLayout.SIGMOID), tmp_path / "head.npz")
+    head = scorers.load_head(tmp_path / "head.npz")
     assert head.layout is LogitLayout.SIGMOID
     assert np.array_equal(head.weight, scenes.head(LogitLayout.SIGMOID).weight)
     with pytest.raises(InputError, match=r"OS507.*holds head.*not fitted scorer"):
@@ -71,8 +71,9 @@ def test_damaged_files(tmp_path):
 
 @pytest.mark.parametrize("damage", ["layout", "weight", "bias"])
 def test_a_damaged_head(damage, tmp_path):
-    for name, part in (("head.npz", scenes.head()), ("fitted.npz", scenes.fitted("ash"))):
-        part.save(tmp_path / name)
+    scorers.save_head(scenes.head(), tmp_path / "head.npz")
+    scenes.fitted("ash").save(tmp_path / "fitted.npz")
+    for name, load in (("head.npz", scorers.load_head), ("fitted.npz", scorers.load)):
         with np.load(tmp_path / name) as file:
             held = {key: file[key] for key in file.files}
         prefix = "" if name == "head.npz" else "head."
@@ -82,7 +83,7 @@ def test_a_damaged_head(damage, tmp_path):
             held[prefix + damage] = np.array(["x", "y"])
         np.savez(tmp_path / name, **held)
         with pytest.raises(InputError, match="OS507"):
-            (scorers.Head if name == "head.npz" else scorers).load(tmp_path / name)
+            load(tmp_path / name)
 
 
 class Hostile:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from openset import scorers
-from openset.tables import Detections, LogitLayout
+from openset.tables import Detections, Head, LogitLayout
 
 FROZEN = Path(__file__).with_name("pytorch_ood.json")
 N, M, D, C = 120, 12, 16, 5
@@ -55,7 +55,7 @@ def inputs():
     train = np.maximum(classes[label] + formula(N, D, 2.0), 0).astype(np.float32)
     test = np.maximum(formula(M, D, 3.0) * 3 + 0.5, 0).astype(np.float32)
     weight, bias = formula(C, D, 4.0).astype(np.float32), formula(1, C, 5.0)[0].astype(np.float32)
-    return train, label, test, scorers.Head(weight, bias, LogitLayout.SOFTMAX)
+    return train, label, test, Head(weight, bias, LogitLayout.SOFTMAX)
 
 
 def detections(embedding, label, head):
@@ -137,7 +137,7 @@ def test_where_they_break():
     assert [f.code for f in fitted.findings] == ["OS508"]
     assert "c" in fitted.findings[0].message
     dead, fires = np.zeros((N, 10), np.float32), np.full((M, 10), 5.0, np.float32)
-    wide = scorers.Head(np.pad(head.weight, ((0, 0), (0, 10))), head.bias, head.layout)
+    wide = Head(np.pad(head.weight, ((0, 0), (0, 10))), head.bias, head.layout)
     with_dead = detections(np.hstack([train, dead]), label, wide)
     shown = detections(np.hstack([test, fires]), np.zeros(M), wide)
     for name in ("mahalanobis", "ddu"):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from openset import scorers
 from openset.findings import InputError, UsageError
 from openset.tables import Detections
-from openset.tables.detections import LogitLayout
+from openset.tables.logits import LogitLayout
 
 LAST, FIRST = LogitLayout.SOFTMAX_BACKGROUND_LAST, LogitLayout.SOFTMAX_BACKGROUND_FIRST
 NAMES = ("dog", "cat")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -114,6 +115,15 @@ def test_images_that_are_held_give_the_same_views(truth):
         (image, objects), (same, others) = Views(data, chosen)[seen], held[seen]
         assert torch.equal(image, same)
         assert torch.equal(objects["boxes"], others["boxes"])
+
+
+def test_images_that_cannot_be_held_are_named_together(tmp_path):
+    data = TrainingData.of(make_data(tmp_path))
+    for name in ("3.png", "5.png"):
+        (tmp_path / name).write_bytes(b"no image")
+    with pytest.raises(InputError) as caught:
+        resident(data, torch.device("cpu"))
+    assert [Path(f.example).name for f in caught.value.findings] == ["3.png", "5.png"]
 
 
 def test_a_zoom_moves_boxes_with_their_pixels():

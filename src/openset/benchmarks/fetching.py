@@ -20,7 +20,7 @@ from openset.findings import InputError, UsageError, refuse
 Say = Callable[[str], None]
 
 
-class State(StrEnum):
+class Presence(StrEnum):
     """How a source is."""
 
     THERE = "there"
@@ -29,7 +29,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Item:
+class FoundSource:
     """A source of a benchmark and how it is.
 
     Attributes:
@@ -42,36 +42,38 @@ class Item:
 
     name: str
     path: Path
-    state: State
+    state: Presence
     source: Source
     why: str = ""
 
     @property
     def checksum(self) -> str:
         """What is known of its bytes; nothing is said of what is absent or wrong."""
-        if self.state is not State.THERE:
+        if self.state is not Presence.THERE:
             return ""
         return "verified" if self.source.sha256 else "not verified: none is known"
 
 
-def look(benchmark: Benchmark, folder: Path) -> list[Item]:
+def look(benchmark: Benchmark, folder: Path) -> list[FoundSource]:
     """Every source of a benchmark, and whether it is there with the right bytes."""
     return [_item(name, source, folder) for name, source in files.needed(benchmark).items()]
 
 
-def _item(name: str, source: Source, folder: Path) -> Item:
+def _item(name: str, source: Source, folder: Path) -> FoundSource:
     path = next((folder / p for p in source.path if (folder / p).exists()), None)
     if path is None:
-        return Item(name, folder / source.path[0], State.MISSING, source)
+        return FoundSource(name, folder / source.path[0], Presence.MISSING, source)
     digest = files.fingerprint(path) if source.sha256 else ""
     try:
         files.verify(name, source, path, digest)
     except InputError as error:
-        return Item(name, path, State.WRONG, source, error.findings[0].message)
-    return Item(name, path, State.THERE, source)
+        return FoundSource(name, path, Presence.WRONG, source, error.findings[0].message)
+    return FoundSource(name, path, Presence.THERE, source)
 
 
-def fetch(benchmark: Benchmark, folder: Path, *, say: Say = lambda words: None) -> list[Item]:
+def fetch(
+    benchmark: Benchmark, folder: Path, *, say: Say = lambda words: None
+) -> list[FoundSource]:
     """Make or download what may be, and look again.
 
     Args:
@@ -83,7 +85,7 @@ def fetch(benchmark: Benchmark, folder: Path, *, say: Say = lambda words: None) 
         say("making the world")
         _make_world(benchmark, folder)
     for item in look(benchmark, folder):
-        if item.state is not State.THERE and item.source.download:
+        if item.state is not Presence.THERE and item.source.download:
             say(f"downloading {item.path.name}")
             _download(item)
     return look(benchmark, folder)
@@ -99,7 +101,7 @@ def _make_world(benchmark: Benchmark, folder: Path) -> None:
     world.write(folder)
 
 
-def _download(item: Item) -> None:
+def _download(item: FoundSource) -> None:
     try:
         pooch = import_module("pooch")
     except ImportError as error:

@@ -9,9 +9,7 @@ so all are found by sorting. A flat sky and a flat wall share a hash, too: a pai
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset import engines
 from openset.benchmarks.bundle import Bundle
 
 BITS = 4
@@ -75,8 +74,7 @@ def gather(bundle: Bundle) -> Gathered:
             stages.setdefault(name, set()).add(part.stage)
     paths = {name: _file(bundle.images, name) for name in stages}
     there = [name for name, path in paths.items() if path is not None]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # decoding lets other threads run
-        prints = list(pool.map(lambda name: fingerprint(paths[name]), there))
+    prints = engines.find("threads").map(lambda name: fingerprint(paths[name]), there)
     read = [(name, one) for name, one in zip(there, prints, strict=True) if one is not None]
     return Gathered(
         names=[name for name, _ in read],

@@ -49,7 +49,7 @@ def listed(values: Sequence[str] | None) -> list[str]:
     return [part.strip() for value in values or () for part in value.split(",") if part.strip()]
 
 
-def option_pairs(pairs: Sequence[str] | None) -> dict[str, Any]:
+def option_pairs(pairs: Sequence[str] | None, flag: str = "--option") -> dict[str, Any]:
     """Options given as ``name=value``: values are JSON, or else words.
 
     >>> option_pairs(["k=5", "layout=yolox"])
@@ -61,7 +61,7 @@ def option_pairs(pairs: Sequence[str] | None) -> dict[str, Any]:
     for pair in pairs or ():
         name, equals, text = pair.partition("=")
         if not equals:
-            raise UsageError(f"--option must be name=value, not {pair!r}")
+            raise UsageError(f"{flag} must be name=value, not {pair!r}")
         try:
             found[name] = json.loads(text)
         except json.JSONDecodeError:

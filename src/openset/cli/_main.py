@@ -30,7 +30,7 @@ from openset.findings import InputError, OpenSetError
 from openset.flags import as_flags
 
 FAILED, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
-OUTPUTS = {"out", "target", "plot"}  # arguments of verbs that are written, not read
+OUTPUTS = {"out", "plot"}  # arguments of verbs that are written, not read
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -36,7 +36,7 @@ def audit(
     hierarchy: Path | None = None,
     descriptions: Path | None = None,
     second: Path | None = None,
-    only: list[str] | None = None,
+    principles: list[str] | None = None,
     out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
@@ -55,7 +55,7 @@ def audit(
         hierarchy: Open Images' bbox_labels_600_hierarchy.json.
         descriptions: Its class-descriptions-boxable.csv.
         second: Another annotation of the test images, or detections: what is left unlabelled?
-        only: Principles to check, if not all.
+        principles: Only these, a,b,c.
         out: Write the whole audit to a file: .json, for openset report --audit, or .md.
         output: How to speak.
     """
@@ -68,7 +68,7 @@ def audit(
         "descriptions": descriptions,
         "second": second,
     }
-    found = _audits(bundles, options, only, output)
+    found = _audits(bundles, options, principles, output)
     if out is not None:
         _write(found, out, lists=lists is not None)
     return Answer(
@@ -79,7 +79,7 @@ def audit(
 
 
 def _audits(
-    bundles: Sequence[Bundle], options: dict[str, Any], only: list[str] | None, output: Output
+    bundles: Sequence[Bundle], options: dict[str, Any], principles: list[str] | None, output: Output
 ) -> list[Audit]:
     from openset.benchmarks.auditing import audit as audited
     from openset.benchmarks.auditing import with_options
@@ -89,7 +89,7 @@ def _audits(
     with output.progress(len(bundles)) as step:
         for bundle in bundles:
             step(f"auditing {bundle.name}")
-            found.append(audited(with_options(bundle, **options), listed(only)))
+            found.append(audited(with_options(bundle, **options), listed(principles)))
     return found
 
 

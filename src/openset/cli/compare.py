@@ -41,15 +41,17 @@ def compare(
     from openset.cli._inputs import listed, model_names
     from openset.evaluation.comparison import compare as compare_results
     from openset.evaluation.result import Evaluation
+    from openset.evaluation.scoreboard import Scoreboard
 
-    names = list(model_names([first, second]))
+    one, other = model_names([first, second])
     found = compare_results(Evaluation.from_json(first), Evaluation.from_json(second), force=force)
     gates = listed(fail_on_regression)
     for name in gates:
         _refuse_undirected(name, found)
     worse = [name for name in gates if regressed(name, _asked(found, name))]
     shown = _chosen(found, listed(metrics), gates)
-    text = "\n".join([_table(found, shown, names), *_gates(gates, worse)])
+    board = Scoreboard.between(found, (one, other), shown)
+    text = "\n".join([board.differences().text(), *_gates(gates, worse)])
     return Answer(text, lambda: _document(found, gates, worse), 1 if worse else 0)
 
 
@@ -76,38 +78,12 @@ def _chosen(found: Comparison, asked: list[str], gates: list[str]) -> list[str]:
         return list(found.differences)
     if asked:
         return [name for name in asked if _asked(found, name)]
-    from openset.metrics import table
-
-    metrics = table()
-    return [n for n in found.differences if n in gates or (n in metrics and metrics[n].headline)]
-
-
-def _table(found: Comparison, names: list[str], heads: list[str]) -> str:
-    from openset.cli._scoreboard import interval, short, shown, title
-    from openset.metrics import table
-    from openset.render import Table
-
-    metrics, rows = table(), []
-    for name in names:
-        d, metric = found[name], metrics.get(name)
-        numbers = [shown(x, metric, 2) for x in (d.first, d.second, d.difference)]
-        label = title(metric) if metric else name
-        rows.append((label, *numbers, interval(d.interval, metric, 2), _word(d)))
-    header = ("↑ ↓ better", *map(short, heads), "difference", "95 % interval", "")
-    lines = [Table(header, tuple(rows)).text()]
-    if any(found[name].interval is None for name in names):
-        lines.append("no paired interval: a result has no resamples, no value, or another seed")
-    return "\n".join(lines)
+    first = {name for name, metric in found.metrics.items() if metric.headline}
+    return [name for name in found.differences if name in gates or name in first]
 
 
 def _gates(gates: list[str], worse: list[str]) -> list[str]:
     return [f"{name}: {'regression' if name in worse else 'no regression'}" for name in gates]
-
-
-def _word(difference: Difference) -> str:
-    if difference.better is None or not difference.significant:
-        return ""
-    return "better" if difference.better else "worse"
 
 
 def _document(found: Comparison, gates: list[str], worse: list[str]) -> dict[str, Any]:

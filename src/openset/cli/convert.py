@@ -21,9 +21,9 @@ app = verb("convert", panel="Data")
 @app.default
 def convert(
     source: Path,
-    target: Path,
     /,
     *,
+    out: Annotated[Path, Parameter(name=("--out", "-o"))],
     read_as: Annotated[str | None, Parameter(name="--from")] = None,
     write_as: Annotated[str | None, Parameter(name="--to")] = None,
     truth: Path | None = None,
@@ -36,9 +36,9 @@ def convert(
 
     Args:
         source: A file or folder in any known format.
-        target: Where to write; its ending chooses the format.
+        out: Where to write; its ending chooses the format.
         read_as: Format of the source, if its content does not tell.
-        write_as: Format of the target, if its ending does not tell.
+        write_as: Format to write, if its ending does not tell.
         truth: For detections: the ground truth they belong to, of whose names, ids and image sizes
             some formats make use.
         sizes: Sizes of the images, a CSV of image,width,height, for formats that lack them.
@@ -47,17 +47,17 @@ def convert(
     from openset.formats import read, read_annotations, write
     from openset.tables import Annotations
 
-    record = _record(target, write_as)
+    record = _record(out, write_as)
     belongs = None if truth is None else read_annotations(truth)
     table = read(source, format=read_as, **_sizes(source, read_as, sizes, belongs))
-    write(table, target, format=record.name, truth=belongs)
+    write(table, out, format=record.name, truth=belongs)
     kind = "objects" if isinstance(table, Annotations) else "detections"
     lost = sorted(record.loses)
     if lost:
         output.say(f"note: {record.name} does not hold {', '.join(lost)}")
     return Answer(
-        f"wrote {target}: {len(table)} {kind} as {record.name}",
-        lambda: {"out": str(target), "format": record.name, "rows": len(table), "loses": lost},
+        f"wrote {out}: {len(table)} {kind} as {record.name}",
+        lambda: {"out": str(out), "format": record.name, "rows": len(table), "loses": lost},
     )
 
 

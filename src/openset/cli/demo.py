@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Output
@@ -18,9 +20,8 @@ app = verb("demo", panel="Measure")
 
 @app.default
 def demo(
-    folder: Path = Path("openset-demo"),
-    /,
     *,
+    out: Annotated[Path, Parameter(name=("--out", "-o"))] = Path("openset-demo"),
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Write the embedded example into a folder, evaluate it and write its report.
@@ -28,30 +29,31 @@ def demo(
     Four small detectors that were taught the digits 0 to 5 meet 6 to 9, letters and shapes.
 
     Args:
-        folder: Where to write; must be absent, empty, or an earlier demo.
+        out: Folder to write; must be absent, empty, or an earlier demo.
         output: How to speak.
     """
     from openset.cli.evaluate import document
     from openset.cli.report import described, write_page
     from openset.evaluation.run import evaluate_all
 
-    truth, detections = _example(folder)
+    truth, detections = _example(out)
     with output.progress(3 + 2 * len(detections)) as step:
-        run = evaluate_all(truth, detections, command=f"openset demo {folder}", step=step)
-        kept = run.save(folder / "run")
+        command = shlex.join(["openset", "demo", "-o", str(out)])
+        run = evaluate_all(truth, detections, command=command, step=step)
+        kept = run.save(out / "run")
         step("drawing the images")
-        images = _images(folder, len(run.truth.images))
+        images = _images(out, len(run.truth.images))
         step("writing the report")
         page = write_page(run, kept / "report.html", images)
     files = shlex.join(map(str, [truth, *detections.values()]))
     lines = [
-        f"wrote {folder}: {len(run.truth.images)} images, detections of {', '.join(detections)}",
+        f"wrote {out}: {len(run.truth.images)} images, detections of {', '.join(detections)}",
         _table(run),
         described(page),
         f"next: openset evaluate {files} -o {shlex.quote(str(kept))}",
         f"then: openset report {shlex.quote(str(kept))} --images {shlex.quote(str(images))} --open",
     ]
-    found: dict[str, Any] = {"folder": str(folder), "page": str(page)}
+    found: dict[str, Any] = {"folder": str(out), "page": str(page)}
     return Answer("\n".join(lines), lambda: {**found, **document(run, kept)})
 
 
@@ -80,8 +82,8 @@ def _images(folder: Path, count: int) -> Path:
 
 def _table(run: Run) -> str:
     from openset.cli._console import width
-    from openset.cli._scoreboard import chosen, ledger_lines, scoreboard
+    from openset.cli._lines import ledger_lines
 
     columns = width()
-    table = scoreboard(run, chosen(run, []), columns)
+    table = run.board(headline=True).text(columns, decimals=1)
     return "\n".join(["", table, *ledger_lines(run, columns), ""])

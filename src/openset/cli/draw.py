@@ -28,7 +28,7 @@ def draw(
     model: str | None = None,
     only: list[str] | None = None,
     limit: int = 20,
-    score: float | None = None,
+    minimum_score: float | None = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Draw boxes on images: known, unknown, confused, missed, false.
@@ -40,7 +40,7 @@ def draw(
         model: Which detector; the first by default.
         only: Only these images, by id or file name, a,b,c.
         limit: At most so many images, those with the most mistakes about unknown objects first.
-        score: Only boxes of at least this score; by default that of the operating point.
+        minimum_score: Only boxes of at least this score; by default that of the operating point.
         output: How to speak.
     """
     from openset.cli._inputs import listed
@@ -54,13 +54,17 @@ def draw(
     if limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
     rows = _rows(loaded, listed(only))
-    found = scenes(loaded, name, rows, score, limit)
+    found = scenes(loaded, name, rows, minimum_score, limit)
     folder = out if out is not None else run.with_name(f"{run.name}-drawn")
     drawn = _draw_all(found, images, folder, output)
     text = (
         f"wrote {len(drawn)} images of {name} to {folder}, boxes of score {found.level:.2f} or more"
     )
-    return Answer(text, lambda: {"images": drawn, "folder": str(folder), "score": found.level})
+    return Answer(text, lambda: _document(found, drawn, folder))
+
+
+def _document(found: Any, drawn: list[str], folder: Path) -> dict[str, Any]:
+    return {"images": drawn, "out": str(folder), "minimum_score": found.level}
 
 
 def _rows(run: Run, only: list[str]) -> list[int] | None:

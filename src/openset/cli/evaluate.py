@@ -113,20 +113,14 @@ def _text(run: Run, asked: list[str], out: Path | None) -> str:
     import textwrap
 
     from openset.cli._evidence import sentences
-    from openset.cli._scoreboard import (
-        chosen,
-        counts_line,
-        ledger_lines,
-        protocol_line,
-        scoreboard,
-    )
+    from openset.cli._lines import counts_line, ledger_lines, protocol_line
     from openset.cli._sentences import diagnosis
 
     columns = width()
     counts = next(iter(run.evaluations.values())).provenance.counts
     head = [textwrap.fill(line, columns) for line in (protocol_line(run), counts_line(counts))]
     words = [textwrap.fill(sentence, columns) for sentence in (*diagnosis(run), *sentences(run))]
-    table = scoreboard(run, chosen(run, asked), columns)
+    table = run.board(headline=not asked).text(columns, decimals=1)
     return "\n".join([*head, "", table, *ledger_lines(run, columns), "", *words, next_command(out)])
 
 

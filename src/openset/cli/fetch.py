@@ -13,7 +13,7 @@ from openset.cli._console import Answer, Flag, Output, wrapped
 
 if TYPE_CHECKING:
     from openset.benchmarks.definition import Benchmark
-    from openset.benchmarks.fetching import Item
+    from openset.benchmarks.fetching import FoundSource
 
 app = verb("fetch", panel="Data")
 
@@ -43,7 +43,7 @@ def fetch(
             items = fetching.fetch(defined, out, say=step)
     else:
         items = fetching.look(defined, out)
-    whole = all(item.state is fetching.State.THERE for item in items)
+    whole = all(item.state is fetching.Presence.THERE for item in items)
     return Answer(
         _text(defined, items, out, whole=whole),
         lambda: _document(defined, items),
@@ -51,7 +51,7 @@ def fetch(
     )
 
 
-def _text(defined: Benchmark, items: Sequence[Item], out: Path, *, whole: bool) -> str:
+def _text(defined: Benchmark, items: Sequence[FoundSource], out: Path, *, whole: bool) -> str:
     lines = [wrapped(f"{defined.name}: {defined.summary}", "    ")]
     lines += [wrapped(f"paper: {defined.paper}", "    ")] * bool(defined.paper)
     lines += [wrapped(f"licence: {defined.licence}", "    ")] * bool(defined.licence)
@@ -70,7 +70,7 @@ def _text(defined: Benchmark, items: Sequence[Item], out: Path, *, whole: bool) 
     return "\n".join(lines)
 
 
-def _document(defined: Benchmark, items: Sequence[Item]) -> dict[str, Any]:
+def _document(defined: Benchmark, items: Sequence[FoundSource]) -> dict[str, Any]:
     keys = ("url", "licence", "sha256", "size", "download", "note")
     return {
         "benchmark": defined.name,

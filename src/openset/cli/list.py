@@ -13,7 +13,16 @@ from openset.findings import UsageError
 app = verb("list", panel="Understand")
 Rows = Mapping[str, Mapping[str, Any]]
 # Packages whose `table()` may list their plug-ins.
-_PACKAGES = ("metrics", "scorers", "detectors", "methods", "worlds", "benchmarks")
+_PACKAGES = (
+    "metrics",
+    "scorers",
+    "detectors",
+    "methods",
+    "worlds",
+    "benchmarks",
+    "engines",
+    "integrations",
+)
 
 _FIELDS = (
     "title",
@@ -22,13 +31,19 @@ _FIELDS = (
     "requires",
     "keeps",
     "trainable",
+    "shows",
     "fits_on",
+    "needs",
+    "leaks",
+    "installed",
     "paper",
     "headline",
 )
 # What the list itself says below a summary, and how it is called there, by topic.
 _SHOWN: Mapping[str, Mapping[str, str]] = {
-    "detectors": {"keeps": "keeps", "requires": "needs", "paper": "paper"},
+    "detectors": {"keeps": "keeps", "requires": "needs", "shows": "shows", "paper": "paper"},
+    "integrations": {"requires": "needs", "installed": "installed"},
+    "methods": {"needs": "needs", "leaks": "leaks", "paper": "paper"},
     "recipes": {"differs": "not as in the paper", "paper": "paper"},
     "scorers": {"requires": "reads", "fits_on": "fits on", "paper": "paper"},
 }
@@ -186,10 +201,13 @@ def _text(rows: Rows, shown: Mapping[str, str]) -> str:
     lines = []
     for name, row in rows.items():
         lines.append(f"{name:<{wide}}{row['summary']}")
-        more = {title: _words(row[field]) for field, title in shown.items() if row.get(field)}
+        said = {title: _words(row.get(field, "")) for field, title in shown.items()}
+        more = {title: words for title, words in said.items() if words}
         lines += [f"{'':<{wide}}{title}: {words}" for title, words in more.items()]
     return "\n".join(textwrap.fill(line, columns, subsequent_indent=" " * wide) for line in lines)
 
 
 def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return value if isinstance(value, str) else ", ".join(map(str, value))

@@ -82,15 +82,13 @@ def _write(found: Mapping[str, Recognition], out: Path | None, plot: Path | None
 
 
 def _text(found: Mapping[str, Recognition], every: bool, force: bool) -> str:
-    """The first classifier's table, and how each other one differs from it."""
-    from openset.evaluation import compare
+    """What each was evaluated on, and the table of all."""
+    from openset.cli._console import width
+    from openset.evaluation.scoreboard import Scoreboard
 
-    (name, first), *others = found.items()
-    blocks = [f"{name}: {first.headline()}", "", first.table(headline=not every).text()]
-    for other, result in others:
-        against = compare(first, result, force=force)
-        blocks += ["", f"{other} against {name}", "", against.table().text()]
-    return "\n".join(blocks)
+    heads = [f"{name}: {result.headline()}" for name, result in found.items()]
+    board = Scoreboard.of(found, headline=not every, force=force)
+    return "\n".join([*heads, "", board.text(width(), decimals=1)])
 
 
 def _document(found: Mapping[str, Recognition], written: list[Path]) -> dict[str, Any]:

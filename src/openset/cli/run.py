@@ -13,7 +13,6 @@ from openset.findings import Finding, Level, UsageError, refuse
 
 if TYPE_CHECKING:
     from openset.detectors import ImageFiles, Model
-    from openset.scorers import Head
     from openset.tables import Annotations, Detections
 
 app = verb("run", panel="Models")
@@ -23,18 +22,17 @@ ALL = "all"
 @app.default
 def run(
     model: str,
-    source: Path,
+    data: Path,
     /,
     *,
     out: Annotated[Path, Parameter(name=("--out", "-o"))],
     images: Path | None = None,
     weights: Path | None = None,
     known: list[str] | None = None,
-    keep: list[str] | None = None,
-    score: float | None = None,
+    evidence: list[str] | None = None,
+    minimum_score: float | None = None,
     option: list[str] | None = None,
     split: str | None = None,
-    head: Path | None = None,
     batch: int = 8,
     device: str | None = None,
     unreadable: Literal["refuse", "skip"] = "refuse",
@@ -42,22 +40,23 @@ def run(
 ) -> Answer:
     """Run a detector over images and keep logits and embeddings of every box.
 
+    The last layer travels with the embeddings, for the scorers that need it.
+
     Under torchrun the images are shared: torchrun --nproc-per-node 8 -m openset run ...
 
     Args:
         model: A folder or model.pt that `openset train` has made, an .onnx file, or a name that
             `openset list detectors` shows, with --weights.
-        source: A folder of images, an image, or a ground truth, whose image ids are then used.
+        data: A folder of images, an image, or a ground truth, whose image ids are then used.
         out: File to write; Parquet keeps everything.
         images: What the names of images in the ground truth are relative to; by default its folder.
         weights: A local file of weights, or a folder of transformers, for a detector by name.
         known: Labels of the detector, in its order, if it does not say so itself: voc20 ..., a
             file, or a,b,c. By default those that the ground truth calls known, or all.
-        keep: Evidence to keep, a,b,c, or "all"; by default logits and embeddings.
-        score: Boxes with a lower score are dropped; most unknown objects score low.
+        evidence: What to keep of every box, a,b,c, or "all"; by default logits and embeddings.
+        minimum_score: Boxes with a lower score are dropped; most unknown objects score low.
         option: An option of the detector, as name=value.
         split: What the images are called, for the ledger of scorers; by default folder and file.
-        head: Also write the last layer to this .npz file, for `openset score --head`.
         batch: Images at a time.
         device: Such as cpu or cuda:1; by default a GPU where there is one.
         unreadable: Refuse images that cannot be decoded, or skip and count them.
@@ -69,29 +68,24 @@ def run(
     from openset.nets.processes import is_first
 
     _refuse_place(out)
-    truth = None if _is_images(source) else _truth(source)
-    files = _files(source, truth, images)
-    loaded = _model(model, weights, _labels(known, truth), device, _options(option, score))
-    last = None if head is None else _last_layer(loaded)
+    truth = None if _is_images(data) else _truth(data)
+    files = _files(data, truth, images)
+    loaded = _model(model, weights, _labels(known, truth), device, _options(option, minimum_score))
     with output.track(len(files)) as at:
         found = run_model(
             loaded,
             files,
-            keep=_kept(loaded, listed(keep)),
+            keep=_kept(loaded, listed(evidence)),
             batch=batch,
             unreadable=unreadable,
-            split=split or _split(source),
+            split=split or _split(data),
             progress=lambda done, of: at(done, "images"),
         )
     if not is_first():
         return Answer("")
     write(found, out, format="parquet")
     _report_skipped(found, output)
-    written = [out]
-    if head is not None and last is not None:
-        last.save(head)
-        written.append(head)
-    return Answer(_text(found, written), lambda: _document(found, written))
+    return Answer(_text(found, out), lambda: _document(found, out))
 
 
 def _refuse_place(out: Path) -> None:
@@ -103,32 +97,32 @@ def _refuse_place(out: Path) -> None:
         )
 
 
-def _is_images(source: Path) -> bool:
+def _is_images(data: Path) -> bool:
     from openset.nets.pictures import SUFFIXES
 
-    return source.is_dir() or source.suffix.lower() in SUFFIXES
+    return data.is_dir() or data.suffix.lower() in SUFFIXES
 
 
-def _truth(source: Path) -> Annotations:
+def _truth(data: Path) -> Annotations:
     from openset.formats import read_annotations
 
-    return read_annotations(source)
+    return read_annotations(data)
 
 
-def _files(source: Path, truth: Annotations | None, images: Path | None) -> ImageFiles:
+def _files(data: Path, truth: Annotations | None, images: Path | None) -> ImageFiles:
     from openset.detectors import ImageFiles
 
     if truth is not None:
-        return ImageFiles.of_annotations(truth, images or source.parent)
+        return ImageFiles.of_annotations(truth, images or data.parent)
     if images is not None:
         raise UsageError("--images belongs to a ground truth; the images were given themselves")
-    return ImageFiles.of(source)
+    return ImageFiles.of(data)
 
 
-def _options(pairs: list[str] | None, score: float | None) -> dict[str, Any]:
+def _options(pairs: list[str] | None, minimum_score: float | None) -> dict[str, Any]:
     from openset.cli._inputs import option_pairs
 
-    return option_pairs(pairs) | ({} if score is None else {"score": score})
+    return option_pairs(pairs) | ({} if minimum_score is None else {"score": minimum_score})
 
 
 def _labels(known: list[str] | None, truth: Annotations | None) -> tuple[str, ...] | None:
@@ -197,8 +191,8 @@ def _kept(model: Model, names: list[str]) -> tuple[Any, ...]:
     return tuple(names) or tuple(column for column in KEPT if column in there)
 
 
-def _split(source: Path) -> str:
-    where = source.resolve()
+def _split(data: Path) -> str:
+    where = data.resolve()
     return where.name if where.is_dir() else f"{where.parent.name} {where.stem}"
 
 
@@ -209,33 +203,26 @@ def _report_skipped(found: Detections, output: Output) -> None:
         output.report(Finding("OS603", Level.WARNING, message, len(skipped), skipped[0]))
 
 
-def _last_layer(model: Model) -> Head:
-    last = model.head()
-    if last is None:
-        name = model.about["detector"]
-        raise UsageError(f"the last layer of {name} is no affine map: it has no --head")
-    return last
-
-
-def _text(found: Detections, written: list[Path]) -> str:
+def _text(found: Detections, out: Path) -> str:
     about = found.provenance
     kept = ", ".join(_evidence(found)) or "no evidence"
     lines = [
         f"{about['model']['detector']} found {len(found)} boxes on {about['images']} images, "
         f"kept {kept}",
-        *(f"wrote {path}" for path in written),
+        f"wrote {out}",
+        f"next: openset score {out} --scorers energy -o FILE.parquet",
     ]
-    return "\n".join([*lines, f"next: openset score {written[0]} --with energy -o FILE.parquet"])
+    return "\n".join(lines)
 
 
 def _evidence(found: Detections) -> list[str]:
-    held = {"logits": found.logits, "embedding": found.embedding, **found.attributes}
-    return [name for name, column in held.items() if column is not None]
+    held = {"logits": found.logits, "embedding": found.embedding, "head": found.head}
+    return [name for name, part in {**held, **found.attributes}.items() if part is not None]
 
 
-def _document(found: Detections, written: list[Path]) -> dict[str, Any]:
+def _document(found: Detections, out: Path) -> dict[str, Any]:
     return {
-        "out": [str(path) for path in written],
+        "out": str(out),
         "detections": len(found),
         "labels": found.labels,
         "evidence": _evidence(found),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +13,8 @@ from openset.cli._console import Answer, Flag, Output
 from openset.findings import InputError, UsageError
 
 if TYPE_CHECKING:
-    from openset.scorers import Calibration, Fitted, Head
-    from openset.tables import Detections
+    from openset.scorers import Calibration, Fitted
+    from openset.tables import Detections, Head
 
 app = verb("score", panel="Models")
 ALL = "all"
@@ -24,14 +25,14 @@ def score(
     dt: Path,
     /,
     *,
-    scorers: Annotated[list[str], Parameter(name=("--scorers", "--with"))],
+    scorers: list[str],
     out: Annotated[Path, Parameter(name=("--out", "-o"))],
     fit: Path | None = None,
     fit_truth: Path | None = None,
     calibrate: Path | None = None,
     calibrate_truth: Path | None = None,
-    sure: float = 0.3,
-    keep: float = 0.95,
+    minimum_score: float = 0.3,
+    known_share: float = 0.95,
     head: Path | None = None,
     option: list[str] | None = None,
     force: Flag = False,
@@ -50,30 +51,34 @@ def score(
         fit_truth: Ground truth of these images: only detections that found their object are fitted.
         calibrate: Detections on held-out images: what exceeds their threshold is called unknown.
         calibrate_truth: Ground truth of these, likewise.
-        sure: Where there is no such ground truth, only detections of at least this score are taken;
-            what a detector keeps below it is mostly background.
-        keep: Share of those held-out detections that should stay known.
-        head: The detector's last layer, from `openset run --head`, for ASH, DICE, ReAct and ViM.
+        minimum_score: Where there is no such ground truth, only detections of at least this score
+            are fitted or calibrated on; below it they are mostly background.
+        known_share: Share of those held-out detections that should stay known.
+        head: The detector's last layer, an .npz of openset.scorers.save_head, for ASH, DICE, ReAct
+            and ViM on files from elsewhere; what `openset run` wrote carries it.
         option: An option of the scorer, as name=value; only with a single scorer.
         force: Fit even on test data or unknown objects; the ledger says so.
         output: How to speak.
     """
     from openset.cli._inputs import listed, option_pairs
-    from openset.formats import read_detections, write
+    from openset.formats import write
+    from openset.scorers import load_head
 
-    detections = read_detections(dt)
-    last = _head(head)
-    chosen = _chosen(listed(scorers), option_pairs(option), detections, last, fit)
-    training = _of_knowns(fit, fit_truth, sure)
-    held_out = _of_knowns(calibrate, calibrate_truth, sure)
+    last = None if head is None else load_head(head)
+    detections = _read(dt, last)
+    chosen = _chosen(listed(scorers), option_pairs(option), detections, fit)
+    training, held_out = (
+        _of_knowns(path, truth, last, minimum_score)
+        for path, truth in ((fit, fit_truth), (calibrate, calibrate_truth))
+    )
     files = _files(out, list(chosen))
     lines, document, left_out = [], {}, {}
     with output.progress(len(chosen)) as step:
         for name, options in chosen.items():
             step(name)
             try:
-                fitted = _fitted(name, training, last, options, force=force)
-                made = _scored(fitted, detections, held_out, keep, force)
+                fitted = _fitted(name, training, options, force=force)
+                made = _scored(fitted, detections, held_out, known_share, force)
             except (InputError, UsageError) as error:
                 left_out[name] = error
                 if listed(scorers) != [ALL] or len(left_out) == len(chosen):
@@ -87,38 +92,42 @@ def score(
     return _answer(lines, document, left_out)
 
 
-def _of_knowns(path: Path | None, truth: Path | None, sure: float) -> Detections | None:
+def _read(path: Path, head: Head | None) -> Detections:
+    """Detections with their last layer: their own, or one from a file."""
+    from openset.formats import read_detections
+    from openset.scorers import own_head
+
+    found = read_detections(path)
+    return replace(found, head=own_head(found, head))
+
+
+def _of_knowns(
+    path: Path | None, truth: Path | None, head: Head | None, minimum_score: float
+) -> Detections | None:
     """Detections of known objects: those that found theirs, or without ground truth sure ones."""
-    from openset.formats import read_annotations, read_detections
+    from openset.formats import read_annotations
     from openset.matching import right_detections
 
     if path is None:
         if truth is not None:
             raise UsageError(f"{truth} is the ground truth of detections that are not given")
         return None
-    found = read_detections(path)
+    found = _read(path, head)
     if truth is None:
-        return found.select(found.score >= sure)
+        return found.select(found.score >= minimum_score)
     return right_detections(read_annotations(truth), found)
-
-
-def _head(path: Path | None) -> Head | None:
-    from openset.scorers import Head
-
-    return None if path is None else Head.load(path)
 
 
 def _chosen(
     names: list[str],
     options: dict[str, Any],
     detections: Detections,
-    head: Head | None,
     fit: Path | None,
 ) -> dict[str, dict[str, Any]]:
     """The scorers to run, each with its options."""
     from openset.scorers import find, suited
 
-    possible = suited(detections, head)
+    possible = suited(detections)
     if names == [ALL]:
         if options:
             raise UsageError("--option belongs to one scorer; name it instead of 'all'")
@@ -141,27 +150,21 @@ def _files(out: Path, names: list[str]) -> dict[str, Path]:
 
 
 def _fitted(
-    name: str,
-    training: Detections | None,
-    head: Head | None,
-    options: dict[str, Any],
-    *,
-    force: bool,
+    name: str, training: Detections | None, options: dict[str, Any], *, force: bool
 ) -> Fitted:
     from openset.scorers import find
 
     record = find(name)
-    needs_head = "head" in (*record.requires, *record.fit_requires)
-    return record.fit(
-        None if record.fits_on == "nothing" else training,
-        head=head if needs_head else None,
-        force=force,
-        **options,
-    )
+    fit_on = None if record.fits_on == "nothing" else training
+    return record.fit(fit_on, force=force, **options)
 
 
 def _scored(
-    fitted: Fitted, detections: Detections, held_out: Detections | None, keep: float, force: bool
+    fitted: Fitted,
+    detections: Detections,
+    held_out: Detections | None,
+    known_share: float,
+    force: bool,
 ) -> tuple[Detections, Calibration | None]:
     """The detections with unknownness; relabelled where there are others to calibrate on."""
     from openset.scorers import calibrate
@@ -169,7 +172,7 @@ def _scored(
     scored = fitted.scored(detections)
     if held_out is None:
         return scored, None
-    threshold = calibrate(fitted.scored(held_out), keep=keep, force=force)
+    threshold = calibrate(fitted.scored(held_out), keep=known_share, force=force)
     return threshold.relabel(scored), threshold
 
 

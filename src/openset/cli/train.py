@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,6 +36,8 @@ def train(
     device: str | None = None,
     weights: Path | None = None,
     option: list[str] | None = None,
+    method: str | None = None,
+    method_option: list[str] | None = None,
     workers: int = 0,
     hold: Flag = False,
     checkpoint_every: int = 500,
@@ -60,6 +62,8 @@ def train(
         device: Such as cpu or cuda:1; by default a GPU where there is one.
         weights: A local file of weights to start from.
         option: An option of the detector, as name=value, such as pretrained=resnet50.pth.
+        method: A name that `openset list methods` shows, trained with the detector.
+        method_option: An option of the method, as name=value.
         workers: Processes that decode images; 0 is this one.
         hold: Decode every image once and hold it on the device, for data that fits.
         checkpoint_every: Steps between checkpoints.
@@ -71,7 +75,14 @@ def train(
     from openset.nets.processes import is_first
     from openset.plugins import check_installed
 
-    chosen = _recipe(recipe, steps, option_pairs(option), batch=batch, seed=seed)
+    changes = {
+        "options": option_pairs(option),
+        "method": method,
+        "method_options": option_pairs(method_option, "--method-option"),
+        "batch": batch,
+        "seed": seed,
+    }
+    chosen = _recipe(recipe, steps, changes)
     check_installed(f"recipe {recipe!r}", find(chosen.detector).requires)
     from openset.training import train as train_detector
 
@@ -98,13 +109,11 @@ def train(
     return Answer(text, lambda: _document(chosen, taught, done), code)
 
 
-def _recipe(
-    source: str, steps: int | None, options: dict[str, Any], **changes: int | None
-) -> Recipe:
+def _recipe(source: str, steps: int | None, changes: Mapping[str, Any]) -> Recipe:
     from openset.training import Recipe
 
-    given: dict[str, Any] = {key: value for key, value in changes.items() if value is not None}
-    recipe = Recipe.of(source, options=options, **given)
+    given = {key: value for key, value in changes.items() if value is not None}
+    recipe = Recipe.of(source, **given)
     return recipe if steps is None else recipe.shortened(steps)
 
 
@@ -172,8 +181,9 @@ def _words(progress: Progress) -> str:
 def _text(recipe: Recipe, taught: TrainingData, data: Path, done: Trained) -> str:
     went_on = f", from step {done.resumed} on" if done.resumed else ""
     objects = sum(map(len, taught.boxes))
+    by = f" with {recipe.method}" if recipe.method else ""
     lines = [
-        f"trained {recipe.detector} on {len(taught)} images, {objects} objects of "
+        f"trained {recipe.detector}{by} on {len(taught)} images, {objects} objects of "
         f"{len(taught.labels)} classes",
         f"{done.step} of {recipe.steps} steps in {done.seconds:.1f} s{went_on}",
     ]

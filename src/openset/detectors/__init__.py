@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from openset.detectors._carry import carry
 from openset.detectors._found import Found
+from openset.detectors._regions import Regions, Shown
 from openset.detectors._run import KEPT, run
 from openset.detectors._spec import Detector, Model, detector
 from openset.nets.pictures import ImageFiles
@@ -35,7 +37,10 @@ __all__ = [
     "Found",
     "ImageFiles",
     "Model",
+    "Regions",
+    "Shown",
     "TorchModel",
+    "carry",
     "detector",
     "find",
     "load",
@@ -79,8 +84,10 @@ def load(path: str, *, device: str | None = None, **options: Any) -> Model:
     started = {"pretrained": None} if "pretrained" in record.options else {}
     chosen = {**about["options"], **options}
     model = record.build(about["labels"], device=device, **{**chosen, **started})
-    model.load_state(state, path)
     model.about = {"detector": about["detector"], "options": chosen}
+    if "method" in about:
+        carry(cast("TorchModel", model), about["method"], about["method_options"])
+    model.load_state(state, path)
     return model
 
 

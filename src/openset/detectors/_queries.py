@@ -19,8 +19,7 @@ from torchvision.transforms.functional import normalize, resize
 from openset.detectors._spec import Evidence
 from openset.detectors._torch import Boxes, Target, TorchModel, linear_head
 from openset.findings import UsageError
-from openset.scorers import Head
-from openset.tables import LogitLayout
+from openset.tables import Head, LogitLayout
 
 _IMAGENET = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
 _CLIP = ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711])

@@ -16,6 +16,7 @@ from torchvision.models.detection import FasterRCNN, MaskRCNN
 from torchvision.models.detection.rpn import concat_box_prediction_layers
 from torchvision.ops import boxes as box_ops
 
+from openset.detectors._regions import Regions
 from openset.detectors._spec import Evidence
 from openset.detectors._torch import (
     Boxes,
@@ -27,8 +28,7 @@ from openset.detectors._torch import (
     pooled,
     tapped,
 )
-from openset.scorers import Head
-from openset.tables import LogitLayout
+from openset.tables import Head, LogitLayout
 
 DROPOUT = 0.5
 Kept = tuple[Tensor, Tensor, Tensor, Tensor]
@@ -45,13 +45,18 @@ class RegionModel(TorchModel):
         self.passes = passes
 
     def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
-        """Losses; column 0 of the logits is the background, so labels move up by one."""
+        """Losses, with a method's; column 0 of the logits is the background: labels move up."""
         shifted = [{**target, "labels": target["labels"] + 1} for target in targets]
         if isinstance(self.network, MaskRCNN):
             for image, target in zip(images, shifted, strict=True):
                 target.setdefault("masks", box_masks(target["boxes"], image.shape[-2:]))
-        losses: dict[str, Tensor] = self.network(images, shifted)
-        return losses
+        method = self.method
+        if method is None:
+            losses: dict[str, Tensor] = self.network(images, shifted)
+            return losses
+        losses, regions = _observed(self.network, images, shifted)
+        added = method(regions, self.progress)
+        return {**losses, **{f"method_{name}": loss for name, loss in added.items()}}
 
     def head(self) -> Head:
         """The classifier of regions."""
@@ -88,6 +93,28 @@ class RegionModel(TorchModel):
             columns["logit_samples"] = _samples(heads, regions[rows], embedding[rows], self.passes)
         sizes = [tuple(image.shape[-2:]) for image in images]
         return _boxes(network, kept, columns, batch.image_sizes, sizes)
+
+
+def _observed(
+    network: Any, images: list[Tensor], targets: list[Target]
+) -> tuple[dict[str, Tensor], Regions]:
+    """The stock network's losses, and the regions that it sampled for them."""
+    heads = network.roi_heads
+    stock, labels = heads.select_training_samples, list[Tensor]()
+
+    def select(*given: Any) -> Any:
+        found = stock(*given)
+        labels.extend(found[2])
+        return found
+
+    heads.select_training_samples = select
+    try:
+        with tapped(heads.box_head) as embedding, tapped(heads.box_predictor) as predicted:
+            losses = network(images, targets)
+    finally:
+        del heads.select_training_samples
+    logits, label, counts = predicted[0][0], torch.cat(labels) - 1, tuple(map(len, labels))
+    return losses, Regions(embedding[0], logits, label, counts)
 
 
 def _proposals(rpn: Any, batch: Any, features: Any) -> tuple[list[Tensor], list[Tensor]]:

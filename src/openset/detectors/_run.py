@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from openset.detectors._found import Found, tabled
@@ -32,6 +32,7 @@ def run(
 ) -> Detections:
     """Detections of a model on images, with the evidence asked for.
 
+    The last layer travels with the embeddings, where it is an affine map of them.
     Under ``torchrun`` every process runs over its part of the images, and gets the whole table.
 
     Args:
@@ -60,8 +61,8 @@ def run(
         raise refuse("OS603", message, count=len(bad), example=bad[0])
     found = [item for part in parts for item in part.found]
     ids = [id_ for part in parts for id_ in part.ids]
-    provenance = _provenance(model, len(ids), bad, split)
-    return tabled(found, ids, model.labels, model.layout, provenance)
+    table = tabled(found, ids, model.labels, model.layout, _provenance(model, len(ids), bad, split))
+    return table if table.embedding is None else replace(table, head=model.head())
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.detectors._regions import Shown
 from openset.findings import UsageError
 from openset.options import check_options
 from openset.plugins import check_installed, lookup, tag
-from openset.tables import LogitLayout
+from openset.tables import Head, LogitLayout
 
 if TYPE_CHECKING:
     from openset.detectors._found import Found
-    from openset.scorers import Head
 
 Evidence = Literal[
     "logits",
@@ -89,6 +89,7 @@ class Detector:
         keeps: The evidence it can keep.
         requires: Packages it needs.
         trainable: Whether `openset.training` can train it.
+        shows: What it shows a method (`openset.methods`) in training.
         options: Names and defaults of its options.
         doc: Definition and options.
     """
@@ -101,6 +102,7 @@ class Detector:
     keeps: tuple[Evidence, ...]
     requires: tuple[str, ...]
     trainable: bool
+    shows: tuple[Shown, ...]
     options: Mapping[str, Any]
     doc: str
 
@@ -152,6 +154,7 @@ def detector(
     keeps: tuple[Evidence, ...],
     requires: tuple[str, ...],
     trainable: bool = True,
+    shows: tuple[Shown, ...] = (),
 ) -> Callable[[F], F]:
     """Make a function a detector, under a name; its keyword options need defaults."""
     unheard = set(keeps) - set(get_args(Evidence))
@@ -161,7 +164,7 @@ def detector(
     def mark(make: F) -> F:
         doc, options = inspect.cleandoc(make.__doc__ or ""), _options(make)
         record = Detector(
-            name, make, title, paper, framework, keeps, requires, trainable, options, doc
+            name, make, title, paper, framework, keeps, requires, trainable, shows, options, doc
         )
         return tag("detector", record)(make)
 

@@ -21,8 +21,7 @@ from openset.detectors._found import Found
 from openset.detectors._spec import Evidence
 from openset.nets.device import device_of, memory_guard
 from openset.nets.weights import load_into
-from openset.scorers import Head
-from openset.tables import LogitLayout
+from openset.tables import Head, LogitLayout
 
 Boxes = dict[str, Tensor]
 """Columns of the kept boxes of one image: box, score, label and evidence."""
@@ -32,9 +31,14 @@ _FIELDS = ("box", "score", "label", "logits", "embedding")
 
 
 class TorchModel(nn.Module):
-    """A network with labels, recorded."""
+    """A network with labels, recorded.
+
+    Attributes:
+        progress: Share of the training that is done; the loop sets it before each step.
+    """
 
     about: Mapping[str, Any]
+    progress: float = 0.0
 
     def __init__(
         self, network: nn.Module, labels: tuple[str, ...], layout: LogitLayout, device: str | None
@@ -49,6 +53,11 @@ class TorchModel(nn.Module):
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.network.parameters()).device
+
+    @property
+    def method(self) -> nn.Module | None:
+        """The method that is a part of the network (`openset.detectors.carry`), if there is one."""
+        return getattr(self.network, "method", None)
 
     @abstractmethod
     def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:

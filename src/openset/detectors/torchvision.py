@@ -35,6 +35,7 @@ Norm = Literal["batch", "frozen"]
     framework="torchvision",
     keeps=_REGION,
     requires=_NEEDS,
+    shows=("regions",),
 )
 def faster_rcnn(
     labels: tuple[str, ...],
@@ -140,6 +141,7 @@ def _small_heads(columns: int, masks: bool) -> dict[str, Any]:
     framework="torchvision",
     keeps=_REGION,
     requires=_NEEDS,
+    shows=("regions",),
 )
 def mask_rcnn(
     labels: tuple[str, ...],

@@ -6,17 +6,16 @@ then every resample drew the same images for both, and the differences are paire
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isclose
 
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.evaluation.result import Evaluation, number
+from openset.evaluation.result import Evaluation
 from openset.findings import UsageError
 from openset.metrics import Metric, table
-from openset.render import Table
 from openset.resampling.intervals import equal, interval, p_value
 
 Numbers = NDArray[np.float64] | float
@@ -58,20 +57,10 @@ class Comparison:
     def __getitem__(self, name: str) -> Difference:
         return self.differences[name]
 
-    def table(self) -> Table:
-        """Metric, both values, difference with its interval, a star where it is significant."""
-        rows = []
-        for name, d in self.differences.items():
-            metric = self.metrics.get(name)
-            shown = [number(x, metric) for x in (d.first, d.second, d.difference)]
-            ends = "" if d.interval is None else " … ".join(number(x, metric) for x in d.interval)
-            title = metric.title if metric else name
-            rows.append((title, *shown, ends, "*" if d.significant else ""))
-        header = ("metric", "first", "second", "difference", "95% interval", "")
-        return Table(header, tuple(rows), ("* paired bootstrap, 95 %",))
-
     def __repr__(self) -> str:
-        return self.table().text()
+        from openset.evaluation.scoreboard import Scoreboard  # which is made from comparisons
+
+        return Scoreboard.between(self, ("first", "second")).differences().text()
 
 
 def compare(first: Evaluation, second: Evaluation, *, force: bool = False) -> Comparison:
@@ -88,6 +77,12 @@ def compare(first: Evaluation, second: Evaluation, *, force: bool = False) -> Co
     names = [name for name in first.values if name in second.values]
     differences = {name: _difference(first, second, name, paired) for name in names}
     return Comparison(differences, first.metrics)
+
+
+def against_first(results: Sequence[Evaluation], *, force: bool = False) -> list[Comparison | None]:
+    """Every result against the first; None for the first itself."""
+    first, *others = results
+    return [None, *(compare(first, other, force=force) for other in others)]
 
 
 def _refuse_unlike(first: Evaluation, second: Evaluation) -> None:

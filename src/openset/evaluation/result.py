@@ -25,10 +25,9 @@ from openset.plugins import lookup
 if TYPE_CHECKING:
     import polars
 
-    from openset.render import Table
+    from openset.evaluation.scoreboard import Scoreboard
 
 SCHEMA = "openset.evaluation/1"
-_ARROW = {"higher": "↑", "lower": "↓", None: ""}
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,26 +89,14 @@ class Evaluation:
         pairs = self.values.items()
         return {prefix + name: float(v.value) for name, v in pairs if v.value is not None}
 
-    def table(self, *, headline: bool = False) -> Table:
-        """The numbers as a table: metric, value, interval, direction."""
-        metrics, rows = self.metrics, []
-        notes: list[str] = []
-        for name, value in self.values.items():
-            metric = metrics.get(name)
-            if headline and not (metric and metric.headline):
-                continue
-            mark = ""
-            if value.value is None:
-                notes.append(f"{len(notes) + 1}) {name}: {value.reason}")
-                mark = f" {len(notes)})"
-            direction = _ARROW[metric.better] if metric else ""
-            title = metric.title if metric else name
-            rows.append((title, number(value.value, metric) + mark, ends(value, metric), direction))
-        header = ("metric", "value", "95% interval", "better")
-        return _table(header, tuple(rows), tuple(notes))
+    def board(self, *, headline: bool = False) -> Scoreboard:
+        """The numbers as a scoreboard of one model, which every table is a rendering of."""
+        from openset.evaluation.scoreboard import Scoreboard  # imported when something is shown
+
+        return Scoreboard.of({"value": self}, headline=headline)
 
     def __repr__(self) -> str:
-        return f"{self.headline()}\n\n{self.table(headline=True).text()}"
+        return f"{self.headline()}\n\n{self.board(headline=True).text()}"
 
     def headline(self) -> str:
         """One line: the protocol and what was evaluated."""
@@ -127,33 +114,25 @@ class Evaluation:
 
     def to_markdown(self, *, headline: bool = False) -> str:
         """The numbers as a Markdown table."""
-        return self.table(headline=headline).markdown()
+        return self.board(headline=headline).table().markdown()
 
     def to_latex(self, *, headline: bool = True) -> str:
         """The numbers as a LaTeX tabular (booktabs)."""
-        return self.table(headline=headline).latex()
+        return self.board(headline=headline).table().latex()
 
     def to_csv(self) -> str:
         """The numbers as comma-separated values, unrounded."""
-        header = ("metric", "value", "low", "high", "count", "params", "reason")
-        return _table(header, tuple(tuple(map(_cell, row)) for row in self._rows())).csv()
+        return self.board().csv()
 
     def to_frame(self) -> polars.DataFrame:
         """The numbers as a polars data frame, one row per metric."""
         import polars
 
-        names = ["metric", "value", "low", "high", "count", "params", "reason"]
+        from openset.evaluation.scoreboard import COLUMNS
+
         kinds = [polars.String, *[polars.Float64] * 3, polars.Int64, polars.String, polars.String]
-        return polars.DataFrame(self._rows(), dict(zip(names, kinds, strict=True)), orient="row")
-
-    def _rows(self) -> list[tuple[Any, ...]]:
-        import json
-
-        rows = []
-        for name, v in self.values.items():
-            low, high = v.interval or (None, None)
-            rows.append((name, v.value, low, high, v.count, json.dumps(plain(v.params)), v.reason))
-        return rows
+        rows = [row[1:] for row in self.board().rows()]  # without the name of the model
+        return polars.DataFrame(rows, dict(zip(COLUMNS, kinds, strict=True)), orient="row")
 
     def to_json(self, path: str | Path | None = None, *, replicates: bool = False) -> str:
         """The result as JSON of a versioned schema; written to `path` if one is given.
@@ -217,37 +196,6 @@ class Evaluation:
         return cls(values, lambda: provenance, tuple(findings), replicates)
 
 
-def _table(
-    header: tuple[str, ...], rows: tuple[tuple[str, ...], ...], notes: tuple[str, ...] = ()
-) -> Table:
-    from openset.render import Table  # imported when something is shown
-
-    return Table(header, rows, notes)
-
-
-def number(value: float | None, metric: Metric | None) -> str:
-    """A number as tables show it: fractions in percent, counts whole, a dash for none."""
-    if value is None:
-        return "–"
-    if metric is None or metric.unit == "score":
-        return f"{value:.3g}"
-    if metric.unit == "count":
-        return f"{value:,.0f}".replace(",", " ")
-    return f"{100 * value:.2f} %"
-
-
-def ends(value: Value, metric: Metric | None) -> str:
-    """An interval as tables show it."""
-    if value.interval is None:
-        return ""
-    low, high = (number(end, metric).removesuffix(" %") for end in value.interval)
-    return f"[{low}, {high}]"
-
-
 def _value_fields(value: Value) -> dict[str, Any]:
     names = ("value", "reason", "count", "params", "parts", "interval")
     return {name: getattr(value, name) for name in names}
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else str(value)

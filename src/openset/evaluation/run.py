@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openset.evaluation.reading import Reading, Source, raise_all
 from openset.evaluation.result import Evaluation
@@ -23,6 +23,9 @@ from openset.findings import Finding, InputError, UsageError
 from openset.matching import Protocol
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.join import Leaked
+
+if TYPE_CHECKING:
+    from openset.evaluation.scoreboard import Scoreboard
 
 Step = Callable[[str], None]
 
@@ -59,6 +62,12 @@ class Run:
     def names(self) -> tuple[str, ...]:
         """Names of the detectors; the first is what the others are compared with."""
         return tuple(self.evaluations)
+
+    def board(self, *, headline: bool = False) -> Scoreboard:
+        """Detectors against metrics, the others compared with the first."""
+        from openset.evaluation.scoreboard import Scoreboard
+
+        return Scoreboard.of(self.evaluations, headline=headline)
 
     def save(self, folder: str | Path) -> Path:
         """Write everything a report needs; the folder appears whole or not at all.

@@ -73,6 +73,7 @@ LOSSES = {
     "unknownness": "unknownness",
     "logits": "logits and their layout",
     "embedding": "embeddings",
+    "head": "the detector's last layer",
     "provenance": "where detections come from",
 }
 """The vocabulary of `FileFormat.loses`."""

@@ -40,7 +40,7 @@ _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
         holds=_BOTH,
         suffixes=(".json", ".json.gz"),
         summary="COCO ground truth and results (JSON, plain or gzip)",
-        loses=frozenset({"names", "provenance"}),
+        loses=frozenset({"names", "head", "provenance"}),
     )
 )
 class Coco(Format):

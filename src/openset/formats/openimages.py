@@ -67,6 +67,7 @@ Sizes = Mapping[str, tuple[float, float]]
                 "unknownness",
                 "logits",
                 "embedding",
+                "head",
                 "provenance",
             }
         ),

@@ -1,9 +1,9 @@
 """Parquet: our own lossless format, one row per object or detection.
 
 Every column keeps its type to the last bit; logits and embeddings are fixed-size lists of float32.
-What is not a row (labels, category ids, layout, images, info, provenance) is one JSON object under
-the key ``openset`` of the file's metadata, with ``schema_version`` and ``kind``. Boxes are the
-columns ``x, y, width, height``; attributes are prefixed by ``attribute:``.
+What is not a row (labels, category ids, layout, head, images, info, provenance) is one JSON object
+under the key ``openset`` of the file's metadata, with ``schema_version`` and ``kind``. Boxes are
+the columns ``x, y, width, height``; attributes are prefixed by ``attribute:``.
 
 Not a reader for any Parquet file: one without that metadata is refused.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import UsageError, refuse
+from openset.formats._head_text import head_from, head_values, refuse_head
 from openset.formats._spec import FileFormat, Format, Kind, file_format
 from openset.refusals import undecodable, wrong_kind
 from openset.tables import Annotations, Detections, Images, LogitLayout
@@ -40,7 +42,7 @@ _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
         name="parquet",
         holds=_BOTH,
         suffixes=(".parquet",),
-        summary="Lossless: logits, embeddings, every column, provenance (Parquet)",
+        summary="Lossless: logits, embeddings, the head, every column, provenance (Parquet)",
     )
 )
 class Parquet(Format):
@@ -74,12 +76,17 @@ class Parquet(Format):
     def read_detections(self, path: Path, **options: Any) -> Detections:
         """Read detections; there are no options."""
         meta, columns = _read(path, "detections")
-        return Detections(
+        table = Detections(
             labels=tuple(meta["labels"]),
             layout=None if meta["layout"] is None else LogitLayout(meta["layout"]),
             provenance=meta["provenance"],
             **columns,
         )
+        head = head_from(meta.get("head"), str(path))
+        misfit = head.misfit(table) if head is not None else ""
+        if misfit:
+            raise refuse_head(str(path), misfit)
+        return replace(table, head=head)
 
     def write_annotations(self, table: Annotations, path: Path) -> None:
         """Write ground truth."""
@@ -107,6 +114,7 @@ class Parquet(Format):
             "labels": table.labels,
             "layout": table.layout,
             "provenance": table.provenance,
+            **head_values(table.head),
         }
         columns = {name: getattr(table, name) for name in _DETECTION}
         _write(path, "detections", columns, table, meta)

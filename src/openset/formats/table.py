@@ -73,6 +73,7 @@ _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
                 "info",
                 "logits",
                 "embedding",
+                "head",
                 "provenance",
             }
         ),

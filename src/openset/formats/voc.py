@@ -61,6 +61,7 @@ _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
                 "unknownness",
                 "logits",
                 "embedding",
+                "head",
                 "provenance",
             }
         ),

@@ -56,6 +56,7 @@ _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
                 "unknownness",
                 "logits",
                 "embedding",
+                "head",
                 "provenance",
             }
         ),

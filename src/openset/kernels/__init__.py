@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from openset.kernels._library import backend, threads
 from openset.kernels.accumulate import PrecisionRecall, accumulate
-from openset.kernels.match import Boxes, MatchColumns, Objects, match
+from openset.kernels.match import BoxColumns, DetectionColumns, MatchColumns, ObjectColumns, match
 from openset.kernels.operating_points import operating_points
 from openset.kernels.order import class_order
 from openset.kernels.read import ReadError, ResultColumns, TruthColumns, read_results, read_truth
@@ -16,9 +16,10 @@ from openset.kernels.resample import weighted_average_precision
 from openset.kernels.take import take
 
 __all__ = [
-    "Boxes",
+    "BoxColumns",
+    "DetectionColumns",
     "MatchColumns",
-    "Objects",
+    "ObjectColumns",
     "PrecisionRecall",
     "ReadError",
     "ResultColumns",

@@ -98,7 +98,7 @@ class AccumulateOutput(ctypes.Structure):
     _fields_ = (("precision", _doubles), ("scores", _doubles), ("recall", _doubles))
 
 
-class Source(ctypes.Structure):
+class ByteSource(ctypes.Structure):
     """Bytes to read, in memory or in a file."""
 
     _fields_ = (("data", c_char_p), ("size", c_int64), ("fd", c_int32))

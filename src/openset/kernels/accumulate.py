@@ -28,7 +28,7 @@ class PrecisionRecall(NamedTuple):
     recall: NDArray[np.float64]
 
 
-class Sweep(NamedTuple):
+class Accumulation(NamedTuple):
     """Everything accumulation depends on, contiguous and of the right types."""
 
     score: NDArray[np.float64]
@@ -91,7 +91,7 @@ def accumulate(
     >>> found.precision.ravel().tolist(), found.recall.ravel().tolist()
     ([0.5, 0.5, 0.0], [0.0, 0.5])
     """
-    sweep = Sweep(
+    given = Accumulation(
         score=np.ascontiguousarray(score, np.float64),
         area=np.ascontiguousarray(area, np.float64),
         rank=np.ascontiguousarray(rank, np.int32),
@@ -105,67 +105,67 @@ def accumulate(
         recall_grid=np.ascontiguousarray(recall_grid, np.float64),
         max_detections=np.array(max_detections, np.int32),
     )
-    _check(sweep)
+    _check(given)
     native = _library.library()
     if native is not None:
-        return _accumulate_native(native, sweep)
+        return _accumulate_native(native, given)
     from openset.kernels.numpy_twins import accumulate as twin
 
-    return twin.accumulate(sweep)
+    return twin.accumulate(given)
 
 
-def _check(sweep: Sweep) -> None:
-    n, n_candidates, n_ranges = len(sweep.score), len(sweep.position), len(sweep.size_ranges)
-    if not len(sweep.area) == len(sweep.rank) == n:
+def _check(given: Accumulation) -> None:
+    n, n_candidates, n_ranges = len(given.score), len(given.position), len(given.size_ranges)
+    if not len(given.area) == len(given.rank) == n:
         raise ValueError("score, area and rank must have the same length")
-    if sweep.class_start[0] != 0 or sweep.class_start[-1] != n:
+    if given.class_start[0] != 0 or given.class_start[-1] != n:
         raise ValueError(f"class_start must run from 0 to {n}")
-    if not sweep.matched.shape == sweep.ignored.shape == (n_candidates, n_ranges):
+    if not given.matched.shape == given.ignored.shape == (n_candidates, n_ranges):
         raise ValueError(f"matched and ignored must have shape {(n_candidates, n_ranges)}")
-    if sweep.n_positive.shape != (len(sweep.class_start) - 1, n_ranges):
+    if given.n_positive.shape != (len(given.class_start) - 1, n_ranges):
         raise ValueError("n_positive must have one row per class and one column per size range")
-    ends = sweep.position[[0, -1]] if n_candidates else np.zeros(2)
-    if (np.diff(sweep.position) <= 0).any() or ends[0] < 0 or ends[1] >= max(n, 1):
+    ends = given.position[[0, -1]] if n_candidates else np.zeros(2)
+    if (np.diff(given.position) <= 0).any() or ends[0] < 0 or ends[1] >= max(n, 1):
         raise ValueError("positions must be ascending indices into the class order")
-    grid = sweep.recall_grid
+    grid = given.recall_grid
     if not ((grid >= 0) & (grid <= 1)).all() or (np.diff(grid) < 0).any():
         raise ValueError("recall_grid must be ascending between 0 and 1")
-    if not len(sweep.max_detections) or (np.diff(sweep.max_detections) < 0).any():
+    if not len(given.max_detections) or (np.diff(given.max_detections) < 0).any():
         raise ValueError("max_detections must be ascending")
 
 
-def empty_result(sweep: Sweep) -> PrecisionRecall:
+def empty_result(given: Accumulation) -> PrecisionRecall:
     """Allocate the arrays of the result."""
-    n_thresholds, n_grid = sweep.n_thresholds, len(sweep.recall_grid)
-    n_classes, n_ranges = sweep.n_positive.shape
+    n_thresholds, n_grid = given.n_thresholds, len(given.recall_grid)
+    n_classes, n_ranges = given.n_positive.shape
     return PrecisionRecall(
         np.empty((n_thresholds, n_grid, n_classes, n_ranges)),
         np.empty((n_thresholds, n_grid, n_classes, n_ranges)),
-        np.empty((n_thresholds, n_classes, n_ranges, len(sweep.max_detections))),
+        np.empty((n_thresholds, n_classes, n_ranges, len(given.max_detections))),
     )
 
 
-def _accumulate_native(native: ctypes.CDLL, sweep: Sweep) -> PrecisionRecall:
-    result = empty_result(sweep)
-    given = _library.pack(
+def _accumulate_native(native: ctypes.CDLL, given: Accumulation) -> PrecisionRecall:
+    result = empty_result(given)
+    packed = _library.pack(
         AccumulateInput,
-        score=sweep.score,
-        area=sweep.area,
-        rank=sweep.rank,
-        class_start=sweep.class_start,
-        position=sweep.position,
-        matched=sweep.matched,
-        ignored=sweep.ignored,
-        n_positive=sweep.n_positive,
-        size_ranges=sweep.size_ranges,
-        recall_grid=sweep.recall_grid,
-        max_detections=sweep.max_detections,
-        n_candidates=len(sweep.position),
-        n_classes=len(sweep.n_positive),
-        n_thresholds=sweep.n_thresholds,
-        n_ranges=len(sweep.size_ranges),
-        n_grid=len(sweep.recall_grid),
-        n_limits=len(sweep.max_detections),
+        score=given.score,
+        area=given.area,
+        rank=given.rank,
+        class_start=given.class_start,
+        position=given.position,
+        matched=given.matched,
+        ignored=given.ignored,
+        n_positive=given.n_positive,
+        size_ranges=given.size_ranges,
+        recall_grid=given.recall_grid,
+        max_detections=given.max_detections,
+        n_candidates=len(given.position),
+        n_classes=len(given.n_positive),
+        n_thresholds=given.n_thresholds,
+        n_ranges=len(given.size_ranges),
+        n_grid=len(given.recall_grid),
+        n_limits=len(given.max_detections),
         threads=_library.threads(),
     )
     wanted = _library.pack(
@@ -174,6 +174,6 @@ def _accumulate_native(native: ctypes.CDLL, sweep: Sweep) -> PrecisionRecall:
         scores=result.scores,
         recall=result.recall,
     )
-    status = native.openset_accumulate(ctypes.byref(given), ctypes.byref(wanted))
+    status = native.openset_accumulate(ctypes.byref(packed), ctypes.byref(wanted))
     _library.check(native, status)
     return result

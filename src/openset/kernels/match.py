@@ -15,7 +15,7 @@ from openset.kernels._structures import MatchInput, MatchOutput
 MAX_THRESHOLDS = 16  # one bit each in the masks of the candidates
 
 
-class Boxes(NamedTuple):
+class BoxColumns(NamedTuple):
     """Box columns, all float64 or all float32.
 
     The area is given, not derived: in some conventions it is not width times height.
@@ -28,13 +28,13 @@ class Boxes(NamedTuple):
     area: NDArray[Any]
 
     @classmethod
-    def of_rows(cls, rows: NDArray[np.float64]) -> Boxes:
+    def of_rows(cls, rows: NDArray[np.float64]) -> BoxColumns:
         """Columns of rows of ``x, y, width, height``."""
         x, y, w, h = rows.T
         return cls(x, y, x + w, y + h, w * h)
 
 
-class Objects(NamedTuple):
+class ObjectColumns(NamedTuple):
     """Ground-truth objects.
 
     Attributes:
@@ -49,7 +49,7 @@ class Objects(NamedTuple):
 
     image: NDArray[np.int32]
     klass: NDArray[np.int32]
-    boxes: Boxes
+    boxes: BoxColumns
     size: NDArray[np.float64]
     ignore: NDArray[np.bool_]
     region: NDArray[np.bool_]
@@ -93,14 +93,33 @@ class MatchColumns(NamedTuple):
     object: NDArray[np.int32]
 
 
+class DetectionColumns(NamedTuple):
+    """Detections in the order of the input, and how they stand in class order.
+
+    Attributes:
+        image: Image index of each detection.
+        klass: Class index of each detection.
+        boxes: Geometry: columns, or rows of ``x, y, width, height`` as tables have them, which
+            saves the memory of the columns.
+        order: From `class_order`.
+        class_start: From `class_order`.
+    """
+
+    image: NDArray[np.int32]
+    klass: NDArray[np.int32]
+    boxes: BoxColumns | NDArray[np.float64]
+    order: NDArray[np.int32]
+    class_start: NDArray[np.int64]
+
+
 class Problem(NamedTuple):
     """Everything matching depends on, contiguous and of the right types."""
 
     image: NDArray[np.int32]
     klass: NDArray[np.int32]
-    boxes: Boxes | NDArray[np.float64]
+    boxes: BoxColumns | NDArray[np.float64]
     order: NDArray[np.int32]
-    objects: Objects
+    objects: ObjectColumns
     n_images: int
     n_classes: int
     offset: float
@@ -113,18 +132,14 @@ class Problem(NamedTuple):
     greedy: bool
 
     @property
-    def columns(self) -> Boxes:
+    def columns(self) -> BoxColumns:
         """The detections' boxes as columns, which the twins work on."""
-        return self.boxes if isinstance(self.boxes, Boxes) else Boxes.of_rows(self.boxes)
+        return self.boxes if isinstance(self.boxes, BoxColumns) else BoxColumns.of_rows(self.boxes)
 
 
 def match(
-    image: NDArray[np.int32],
-    klass: NDArray[np.int32],
-    boxes: Boxes | NDArray[np.float64],
-    order: NDArray[np.int32],
-    class_start: NDArray[np.int64],
-    objects: Objects,
+    detections: DetectionColumns,
+    objects: ObjectColumns,
     *,
     n_images: int,
     unknown_class: int,
@@ -139,12 +154,7 @@ def match(
     """Compare detections with the objects of their image.
 
     Args:
-        image: Image index of each detection, in input order.
-        klass: Class index of each detection.
-        boxes: Geometry of the detections: columns, or rows of ``x, y, width, height`` as tables
-            have them, which saves the memory of the columns.
-        order: From `class_order`.
-        class_start: From `class_order`.
+        detections: What the detector said.
         objects: The ground truth.
         n_images: Number of images.
         unknown_class: The class of all unknown objects and of detections that say "unknown".
@@ -162,26 +172,26 @@ def match(
     >>> from openset.kernels import class_order
     >>> one = np.zeros(1, np.int32)
     >>> def box(x):
-    ...     return Boxes(*(np.array([v], float) for v in (x, 0, x + 4, 4, 16)))
+    ...     return BoxColumns(*(np.array([v], float) for v in (x, 0, x + 4, 4, 16)))
     >>> no = np.zeros(1, bool)
     >>> columns = match(
-    ...     one, one, box(1), *class_order(one, np.array([0.9]), None, 2),
-    ...     Objects(one, one, box(0), np.array([16.0]), no, no),
+    ...     DetectionColumns(one, one, box(1), *class_order(one, np.array([0.9]), None, 2)),
+    ...     ObjectColumns(one, one, box(0), np.array([16.0]), no, no),
     ...     n_images=1, unknown_class=1, thresholds=np.array([0.5, 0.75]),
     ...     size_ranges=np.array([[0, 1e10]]), max_detections=100,
     ... )
     >>> columns.iou_same.tolist(), columns.matched.tolist(), columns.object.tolist()
     ([0.6], [[1]], [[0, -1]])
     """
-    real = np.float32 if _is_float32(boxes) else np.float64
+    real = np.float32 if _is_float32(detections.boxes) else np.float64
     problem = Problem(
-        image=np.ascontiguousarray(image, np.int32),
-        klass=np.ascontiguousarray(klass, np.int32),
-        boxes=_contiguous_detections(boxes, real),
-        order=np.ascontiguousarray(order, np.int32),
+        image=np.ascontiguousarray(detections.image, np.int32),
+        klass=np.ascontiguousarray(detections.klass, np.int32),
+        boxes=_contiguous_detections(detections.boxes, real),
+        order=np.ascontiguousarray(detections.order, np.int32),
         objects=_contiguous_objects(objects, real),
         n_images=n_images,
-        n_classes=len(class_start) - 1,
+        n_classes=len(detections.class_start) - 1,
         offset=float(offset),
         unknown_class=unknown_class,
         thresholds=np.ascontiguousarray(thresholds, np.float64),
@@ -200,24 +210,24 @@ def match(
     return twin.match(problem)
 
 
-def _is_float32(boxes: Boxes | NDArray[np.float64]) -> bool:
-    return isinstance(boxes, Boxes) and boxes.x1.dtype == np.float32
+def _is_float32(boxes: BoxColumns | NDArray[np.float64]) -> bool:
+    return isinstance(boxes, BoxColumns) and boxes.x1.dtype == np.float32
 
 
 def _contiguous_detections(
-    boxes: Boxes | NDArray[np.float64], real: type[np.floating[Any]]
-) -> Boxes | NDArray[np.float64]:
-    if isinstance(boxes, Boxes):
+    boxes: BoxColumns | NDArray[np.float64], real: type[np.floating[Any]]
+) -> BoxColumns | NDArray[np.float64]:
+    if isinstance(boxes, BoxColumns):
         return _contiguous(boxes, real)
     return np.ascontiguousarray(boxes, np.float64)
 
 
-def _contiguous(boxes: Boxes, real: type[np.floating[Any]]) -> Boxes:
-    return Boxes(*(np.ascontiguousarray(column, real) for column in boxes))
+def _contiguous(boxes: BoxColumns, real: type[np.floating[Any]]) -> BoxColumns:
+    return BoxColumns(*(np.ascontiguousarray(column, real) for column in boxes))
 
 
-def _contiguous_objects(objects: Objects, real: type[np.floating[Any]]) -> Objects:
-    return Objects(
+def _contiguous_objects(objects: ObjectColumns, real: type[np.floating[Any]]) -> ObjectColumns:
+    return ObjectColumns(
         np.ascontiguousarray(objects.image, np.int32),
         np.ascontiguousarray(objects.klass, np.int32),
         _contiguous(objects.boxes, real),
@@ -231,7 +241,7 @@ def _check(problem: Problem) -> None:
     """Refuse what would read outside of an array, or break the rules the kernels rely on."""
     objects, n = problem.objects, len(problem.image)
     _check_length("detections", n, problem.klass, problem.order)
-    if isinstance(problem.boxes, Boxes):
+    if isinstance(problem.boxes, BoxColumns):
         _check_length("detections", n, *_columns(problem.boxes))
     elif problem.boxes.shape != (n, 4):
         raise ValueError(f"rows of boxes must have shape {(n, 4)}, not {problem.boxes.shape}")
@@ -249,7 +259,7 @@ def _check(problem: Problem) -> None:
     _check_rules(problem)
 
 
-def _columns(boxes: Boxes) -> tuple[NDArray[Any], ...]:
+def _columns(boxes: BoxColumns) -> tuple[NDArray[Any], ...]:
     return (boxes.x1, boxes.y1, boxes.x2, boxes.y2, boxes.area)
 
 
@@ -307,7 +317,7 @@ def _match_native(native: ctypes.CDLL, problem: Problem) -> MatchColumns:
 
 
 def _packed(problem: Problem) -> MatchInput:
-    names = Boxes._fields
+    names = BoxColumns._fields
     objects = problem.objects
     return _library.pack(
         MatchInput,
@@ -340,8 +350,8 @@ def _packed(problem: Problem) -> MatchInput:
     )
 
 
-def _packed_detections(boxes: Boxes | NDArray[np.float64]) -> dict[str, NDArray[Any] | None]:
+def _packed_detections(boxes: BoxColumns | NDArray[np.float64]) -> dict[str, NDArray[Any] | None]:
     """The kernel reads rows if there are any, and columns if not."""
-    if isinstance(boxes, Boxes):
+    if isinstance(boxes, BoxColumns):
         return {"rows": None, **boxes._asdict()}
-    return {"rows": boxes, **dict.fromkeys(Boxes._fields)}
+    return {"rows": boxes, **dict.fromkeys(BoxColumns._fields)}

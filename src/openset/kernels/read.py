@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from openset.kernels import _library
 from openset.kernels._memory import empty_columns
-from openset.kernels._structures import Source, TruthOutput
+from openset.kernels._structures import ByteSource, TruthOutput
 
 _Columns = TypeVar("_Columns")
 Text = bytes | memoryview
@@ -145,7 +145,7 @@ def read_truth(source: Path | bytes) -> TruthColumns:
 
 def _dispatch(
     source: Path | bytes,
-    native_reader: Callable[[ctypes.CDLL, Source], _Columns],
+    native_reader: Callable[[ctypes.CDLL, ByteSource], _Columns],
     twin: Callable[[Text], _Columns],
 ) -> _Columns:
     native = _library.library()
@@ -183,17 +183,17 @@ def _twin_truth(text: Text) -> TruthColumns:
 
 
 @contextlib.contextmanager
-def _opened(source: Path | bytes) -> Iterator[Source]:
+def _opened(source: Path | bytes) -> Iterator[ByteSource]:
     if isinstance(source, bytes):
-        yield Source(data=source, size=len(source), fd=-1)
+        yield ByteSource(data=source, size=len(source), fd=-1)
         return
     with Path(source).open("rb") as file:
         status = os.fstat(file.fileno())
         if stat.S_ISREG(status.st_mode):
-            yield Source(data=None, size=status.st_size, fd=file.fileno())
+            yield ByteSource(data=None, size=status.st_size, fd=file.fileno())
         else:  # a pipe cannot be read in blocks
             text = file.read()
-            yield Source(data=text, size=len(text), fd=-1)
+            yield ByteSource(data=text, size=len(text), fd=-1)
 
 
 def _check(native: ctypes.CDLL, status: int) -> None:
@@ -208,7 +208,7 @@ def _check(native: ctypes.CDLL, status: int) -> None:
     raise ReadError(kind.value.decode(), place[0], place[1], message.value.decode())
 
 
-def _native_results(native: ctypes.CDLL, source: Source) -> ResultColumns:
+def _native_results(native: ctypes.CDLL, source: ByteSource) -> ResultColumns:
     result, count, threads = ctypes.c_void_p(), (ctypes.c_int64 * 2)(), _library.threads()
     status = native.openset_read_results(ctypes.byref(source), threads, ctypes.byref(result), count)
     _check(native, status)
@@ -222,7 +222,7 @@ def _native_results(native: ctypes.CDLL, source: Source) -> ResultColumns:
     return ResultColumns(**columns, extra_keys=tuple(json.loads(extra_keys.raw)))
 
 
-def _native_truth(native: ctypes.CDLL, source: Source) -> TruthColumns:
+def _native_truth(native: ctypes.CDLL, source: ByteSource) -> TruthColumns:
     result, count = ctypes.c_void_p(), (ctypes.c_int64 * 6)()
     status = native.openset_read_truth(ctypes.byref(source), ctypes.byref(result), count)
     _check(native, status)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.kernels import Boxes
+from openset.kernels import BoxColumns
 from openset.matching.protocol import Protocol
 
 Array = NDArray[Any]
@@ -39,7 +39,7 @@ def rounded(values: Array, decimals: int | None) -> Array:
     return np.rint(values.astype(np.float64) * factor) / factor
 
 
-def detection_boxes(box: Array, protocol: Protocol) -> Boxes | Array:
+def detection_boxes(box: Array, protocol: Protocol) -> BoxColumns | Array:
     """Detected boxes as the protocol's evaluator sees them: columns, or the table's own rows."""
     if protocol.geometry == "continuous":
         return _continuous_detections(box, protocol)
@@ -50,10 +50,10 @@ def detection_boxes(box: Array, protocol: Protocol) -> Boxes | Array:
     return _with_unit_area(*values)
 
 
-def object_boxes(box: Array, protocol: Protocol) -> Boxes:
+def object_boxes(box: Array, protocol: Protocol) -> BoxColumns:
     """Ground-truth boxes as the protocol's evaluator sees them."""
     if protocol.geometry == "continuous":
-        return _continuous_float32(box) if protocol.float32_overlaps else Boxes.of_rows(box)
+        return _continuous_float32(box) if protocol.float32_overlaps else BoxColumns.of_rows(box)
     corners = _corners(box, np.float64)
     x1, y1, x2, y2 = corners.x1, corners.y1, corners.x2, corners.y2
     if protocol.geometry == "voc":
@@ -81,7 +81,7 @@ def _corners(box: Array, dtype: Any) -> Corners:
     return Corners(*(np.ascontiguousarray(value, dtype) for value in values))
 
 
-def _continuous_detections(box: Array, protocol: Protocol) -> Boxes | Array:
+def _continuous_detections(box: Array, protocol: Protocol) -> BoxColumns | Array:
     if protocol.float32_overlaps:
         return _continuous_float32(box)
     if not protocol.float32_detections:
@@ -91,10 +91,10 @@ def _continuous_detections(box: Array, protocol: Protocol) -> Boxes | Array:
     return np.stack([c.x1, c.y1, width, height], axis=1).astype(np.float64)
 
 
-def _continuous_float32(box: Array) -> Boxes:
+def _continuous_float32(box: Array) -> BoxColumns:
     c = _corners(box, np.float32)
-    return Boxes(c.x1, c.y1, c.x2, c.y2, (c.x2 - c.x1) * (c.y2 - c.y1))
+    return BoxColumns(c.x1, c.y1, c.x2, c.y2, (c.x2 - c.x1) * (c.y2 - c.y1))
 
 
-def _with_unit_area(x1: Array, y1: Array, x2: Array, y2: Array) -> Boxes:
-    return Boxes(x1, y1, x2, y2, (x2 - x1 + 1.0) * (y2 - y1 + 1.0))
+def _with_unit_area(x1: Array, y1: Array, x2: Array, y2: Array) -> BoxColumns:
+    return BoxColumns(x1, y1, x2, y2, (x2 - x1 + 1.0) * (y2 - y1 + 1.0))

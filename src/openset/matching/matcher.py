@@ -57,7 +57,8 @@ def match(
     tie = tie_keys(rules, truth.images.id, wild)
     tie = None if tie is None else tie[image]
     order, class_start = kernels.class_order(klass, score, tie, n_classes)
-    columns = _run(truth, objects, image, klass, boxes, order, class_start, vocabulary, rules)
+    found = kernels.DetectionColumns(image, klass, boxes, order, class_start)
+    columns = _run(truth, objects, found, vocabulary, rules)
     row = order if keep is None else keep[order].astype(np.int32)
     unknownness = detections.unknownness
     return Matches(
@@ -121,11 +122,7 @@ def _wild(objects: Objects, n_images: int, n_known: int, rules: Protocol) -> NDA
 def _run(
     truth: Annotations,
     objects: Objects,
-    image: NDArray[np.int32],
-    klass: NDArray[np.int32],
-    boxes: kernels.Boxes | NDArray[np.float64],
-    order: NDArray[np.int32],
-    class_start: NDArray[np.int64],
+    found: kernels.DetectionColumns,
     vocabulary: Vocabulary,
     rules: Protocol,
 ) -> kernels.MatchColumns:
@@ -133,12 +130,8 @@ def _run(
     regions = objects.ignored & truth.crowd[objects.row] & rules.regions
     limit = rules.max_detections
     return kernels.match(
-        image,
-        klass,
-        boxes,
-        order,
-        class_start,
-        kernels.Objects(
+        found,
+        kernels.ObjectColumns(
             image=objects.image,
             klass=objects.klass,
             boxes=geometry.object_boxes(objects.box, rules),

@@ -34,14 +34,20 @@ class Processes:
         """Whether this process writes files."""
         return self.rank == 0
 
-    def wrapped(self, model: nn.Module, device: torch.device) -> nn.Module:
-        """A model whose gradients are averaged over all processes."""
+    def wrapped(self, model: nn.Module, device: torch.device, *, idle: bool = False) -> nn.Module:
+        """A model whose gradients are averaged over all processes.
+
+        Args:
+            model: The model.
+            device: Where it is.
+            idle: Whether weights may take no part in a step, and then get no gradient.
+        """
         if self.count == 1:
             return model
         from torch.nn.parallel import DistributedDataParallel
 
         ids = [device] if device.type == "cuda" else None
-        return DistributedDataParallel(model, device_ids=ids)
+        return DistributedDataParallel(model, device_ids=ids, find_unused_parameters=idle)
 
     def share(self, batch: int) -> int:
         """Images per process."""

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from openset.evaluation.comparison import against_first
 from openset.evaluation.result import Evaluation
 from openset.evaluation.run import Run
+from openset.evaluation.scoreboard import Scoreboard
 from openset.files import replacing
 from openset.findings import Finding
 from openset.report import scripts
@@ -36,7 +38,6 @@ from openset.report.payload import (
     strata_payload,
 )
 from openset.report.recognition import recognised
-from openset.report.scoreboard import comparisons, scoreboard
 from openset.report.shell import fill
 from openset.report.verdict import grouped, listed, verdict
 from openset.version import __version__
@@ -144,6 +145,7 @@ def _context(
     gallery = gallery_payload(run, models, choose(models, crops), pixels)
     glossary = _glossary(run, models, found)
     origin = models[0].evaluation.provenance
+    against = against_first([model.evaluation for model in models], force=True)
     return {
         "title": _title(names, taught=any(finding.code == "OS305" for _, finding in found)),
         "version": __version__,
@@ -151,8 +153,8 @@ def _context(
         "headline": _headline(models[0]),
         "names": names,
         "models": models,
-        "verdict": verdict(models, tables, comparisons(models), found),
-        "board": scoreboard(models),
+        "verdict": verdict(models, tables, against, found),
+        "board": Scoreboard.of({model.title: model.evaluation for model in models}, force=True),
         "resamples": origin.resamples,
         "iou": f"{run.protocol.iou[0]:g}",
         "figures": figures,

@@ -8,29 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.evaluation.comparison import Difference, compare
-from openset.evaluation.result import number
-from openset.metrics import Metric, table
+from openset.evaluation.numbers import number
+from openset.evaluation.scoreboard import Scoreboard
+from openset.metrics import table
 from openset.report.gallery import is_right
 from openset.report.model import Model
 
 MOST_CLASSES = 12
 MOST_IMAGES = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """How one metric differs: texts, and a bar around 0 in percent of its half-width."""
-
-    name: str
-    title: str
-    first: str
-    second: str
-    difference: str
-    interval: str
-    significant: bool
-    verdict: str
-    bar: tuple[float, float, float] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +44,18 @@ class Pair:
     Attributes:
         first: Name of the reference.
         second: Name of the other.
-        deltas: Headline metrics.
+        board: Headline metrics of both.
         splits: Objects by who gets them right.
         classes: Classes with the largest change of AP: name, first, second, difference.
         images: Images with the largest surplus of objects for either: name, first, second.
-        paired: Whether there are intervals.
     """
 
     first: str
     second: str
-    deltas: tuple[Delta, ...]
+    board: Scoreboard
     splits: tuple[Split, ...]
     classes: tuple[tuple[str, str, str, float], ...]
     images: tuple[tuple[str, int, int], ...]
-    paired: bool
 
 
 def pairs(models: Sequence[Model], image_names: Sequence[str]) -> tuple[Pair, ...]:
@@ -81,56 +64,17 @@ def pairs(models: Sequence[Model], image_names: Sequence[str]) -> tuple[Pair, ..
 
 
 def _pair(first: Model, second: Model, image_names: Sequence[str]) -> Pair:
-    found = compare(first.evaluation, second.evaluation, force=True)
-    metrics = table()
-    deltas = tuple(
-        _delta(metrics[name], difference)
-        for name, difference in found.differences.items()
-        if name in metrics and metrics[name].headline and difference.difference is not None
-    )
+    results = {first.title: first.evaluation, second.title: second.evaluation}
+    board = Scoreboard.of(results, headline=True, force=True)
     right = is_right(first), is_right(second)
     return Pair(
         first=first.title,
         second=second.title,
-        deltas=deltas,
+        board=board,
         splits=_splits(first, *right),
         classes=_classes(first, second),
         images=_images(first, *right, image_names),
-        paired=any(delta.interval for delta in deltas),
     )
-
-
-def _delta(metric: Metric, d: Difference) -> Delta:
-    verdict = {True: "better", False: "worse", None: ""}[d.better] if d.significant else "unclear"
-    low_high = "" if d.interval is None else " … ".join(_signed(x, metric) for x in d.interval)
-    return Delta(
-        name=metric.name,
-        title=metric.title,
-        first=number(d.first, metric),
-        second=number(d.second, metric),
-        difference=_signed(d.difference or 0.0, metric),
-        interval=low_high,
-        significant=d.significant,
-        verdict=verdict if d.interval is not None else "no interval",
-        bar=_bar(d),
-    )
-
-
-def _signed(value: float, metric: Metric) -> str:
-    """A difference; of fractions, in points."""
-    text = number(value, metric).replace("-", "−").replace(" %", " pt")
-    return f"+{text}" if value > 0 else text
-
-
-def _bar(d: Difference) -> tuple[float, float, float] | None:
-    """Start, width and point of the interval, where 50 is 0 and the largest end is an edge."""
-    if d.interval is None or d.difference is None:
-        return None
-    reach = max(map(abs, (*d.interval, d.difference)))
-    if not reach:
-        return None
-    low, high, point = (round(50 + 48 * x / reach, 2) for x in (*d.interval, d.difference))
-    return low, round(high - low, 2), point
 
 
 def _splits(model: Model, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> tuple[Split, ...]:

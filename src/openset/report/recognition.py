@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from openset.evaluation.result import Evaluation
+from openset.evaluation.scoreboard import Scoreboard
 from openset.report.charts import Figure, share_curves
 from openset.report.names import distinct
-from openset.report.scoreboard import Scoreboard, board
 
 LONGEST_NAME = 60
 
@@ -48,7 +48,7 @@ def recognised(results: Mapping[str, Evaluation]) -> Recognised:
     return Recognised(
         names=tuple(names),
         headlines=tuple(one.headline() for one in by_name.values()),
-        board=board(by_name),
+        board=Scoreboard.of(by_name, force=True),
         figure=_oscr(by_name),
         resamples=first.provenance.resamples,
     )

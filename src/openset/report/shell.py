@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openset.evaluation.numbers import number, signed
 from openset.flags import as_flags
 from openset.report import scripts
+from openset.report.bars import difference_bar, value_bar
 from openset.report.names import short
 from openset.report.payload import embedded
 from openset.report.verdict import grouped
@@ -56,4 +58,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"short": short, "grouped": grouped, "as_flags": as_flags}
+    environment.filters |= {"value_bar": value_bar, "difference_bar": difference_bar}
+    environment.filters |= {"number": number, "signed": signed}
     return environment

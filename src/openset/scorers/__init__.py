@@ -16,22 +16,21 @@ from typing import Any
 from openset.plugins import discover, lookup, record_of
 from openset.render import Table
 from openset.scorers import _listing, ledger
-from openset.scorers._evidence import Evidence
+from openset.scorers._evidence import Evidence, own_head
 from openset.scorers._fitted import Fitted, load
-from openset.scorers._head import Head
+from openset.scorers._head_file import load_head, save_head
 from openset.scorers._spec import Scorer, has_negative, scorer
 from openset.scorers.calibration import Calibration, calibrate
 from openset.scorers.duplicates import suppress_duplicates
 from openset.scorers.ledger import of_split
 from openset.scorers.threshold import gaussian_threshold, quantile_threshold, relabel
-from openset.tables import Detections
-from openset.tables.detections import LogitLayout
+from openset.tables import Detections, Head
+from openset.tables.logits import LogitLayout
 
 __all__ = [
     "Calibration",
     "Evidence",
     "Fitted",
-    "Head",
     "Scorer",
     "calibrate",
     "find",
@@ -39,10 +38,13 @@ __all__ = [
     "ledger",
     "listing",
     "load",
+    "load_head",
     "markdown",
     "of_split",
+    "own_head",
     "quantile_threshold",
     "relabel",
+    "save_head",
     "scorer",
     "suited",
     "suppress_duplicates",
@@ -79,8 +81,9 @@ def suited(detections: Detections, head: Head | None = None) -> dict[str, dict[s
     """
     held = {name for name in ("logits", "embedding") if getattr(detections, name) is not None}
     held |= {"image", "label", "box", "score", *detections.attributes}
-    held |= {"head"} if head is not None else set()
-    layout = detections.layout if head is None else head.layout
+    last = detections.head if head is None else head
+    held |= {"head"} if last is not None else set()
+    layout = detections.layout if last is None else last.layout
     stated = {"activation": "sigmoid"} if layout is LogitLayout.SIGMOID else {}
     negative = has_negative(detections)
     return {

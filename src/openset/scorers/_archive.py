@@ -23,7 +23,7 @@ from openset.findings import InputError, refuse
 SCHEMA_VERSION = 1
 T = TypeVar("T")
 _KEY = "openset"
-_FIX = {"head": "write it with `openset run --head`, or with Head.save"}
+_FIX = {"head": "write it with openset.scorers.save_head"}
 _BROKEN = (
     OSError,
     ValueError,

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from openset.findings import OpenSetError, refuse
 from openset.tables import Detections
-from openset.tables.detections import LogitLayout
+from openset.tables.logits import LogitLayout
 from openset.tables.vocabulary import is_unknown_spelling
 
 if TYPE_CHECKING:
-    from openset.scorers._head import Head
+    from openset.tables.head import Head
 
 Column = Literal[
     "image",
@@ -46,7 +46,8 @@ _HOW = {
     "(boxes, passes, channels)}",
     "logit_samples": "run the head several times with dropout: attributes={'logit_samples': "
     "(boxes, passes, classes)}",
-    "head": "pass head=Head(weight, bias, layout), the detector's last layer",
+    "head": "openset run keeps it with the embeddings, where it is an affine map; head= gives that "
+    "of another detector, a Head(weight, bias, layout)",
 }
 
 
@@ -97,17 +98,34 @@ def gather(
     columns: dict[str, NDArray[Any]] = {
         column: _column(name, detections, column) for column in requires if column != "head"
     }
-    if "head" in requires and head is None:
-        raise _missing(name, "head")
     with_layout = {"logits", "logit_samples"} & set(columns)
     layout = detections.layout if with_layout else None
     if with_layout and layout is None:
         raise refuse("OS503", f"scorer {name!r} reads {min(with_layout)}, but not their layout")
     if "logits" in columns:
         _check_classes(detections, columns["logits"].shape[1])
-    if head is not None and "head" in requires:
-        head.check(detections)
-    return Evidence(len(detections), columns, layout, head if "head" in requires else None)
+    linear = _head(name, detections, head) if "head" in requires else None
+    return Evidence(len(detections), columns, layout, linear)
+
+
+def own_head(detections: Detections, given: Head | None) -> Head | None:
+    """The last layer of detections: what they carry, or what was given; refused if these differ."""
+    held = detections.head
+    if given is None:
+        return held
+    if held is not None and not held.equals(given):
+        message = "the head that was given is not the one that the detections carry"
+        raise refuse("OS503", message, cause="the head belongs to another detector")
+    given.check(detections)
+    return given
+
+
+def _head(name: str, detections: Detections, given: Head | None) -> Head:
+    head = own_head(detections, given)
+    if head is None:
+        raise _missing(name, "head")
+    head.check(detections)
+    return head
 
 
 def _column(name: str, detections: Detections, column: str) -> NDArray[Any]:

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from openset.findings import Finding, refuse
 from openset.scorers import _archive, ledger
 from openset.scorers._evidence import Evidence, gather
-from openset.scorers._head import Head
-from openset.tables import Detections
+from openset.tables import Detections, Head
 
 if TYPE_CHECKING:
     from openset.scorers._spec import Scorer
@@ -50,7 +49,8 @@ class Fitted:
         entry: What it was fitted on.
         images: The images it was fitted on.
         state: What it learned, or None where there is nothing to learn.
-        head: The detector's last layer, where the scorer reads it.
+        head: The detector's last layer, where the scorer reads it; None if each file of detections
+            brings its own, for a scorer that learns nothing from it.
         findings: What is worth knowing about the fit.
     """
 
@@ -142,7 +142,8 @@ def load(path: str | Path) -> Fitted:
         state = (
             None if scorer.state is None else _archive.build(scorer.state, arrays, plain, "state.")
         )
-        head = _archive.build(Head, arrays, plain, "head.") if "head" in scorer.requires else None
+        own = "head" in scorer.requires and (state is not None or "head.layout" in plain)
+        head = _archive.build(Head, arrays, plain, "head.") if own else None
         entry = ledger.Entry.of(meta["entry"])
         images = arrays["images"]
         return Fitted(scorer, meta["options"], meta["widths"], entry, images, state, head)

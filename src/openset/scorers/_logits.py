@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from openset.findings import UsageError, refuse
 from openset.scorers._evidence import Evidence
-from openset.tables.detections import LogitLayout
-from openset.tables.logits import Activation, class_columns
+from openset.tables.head import Head
+from openset.tables.logits import Activation, LogitLayout, class_columns
 
 Background = Literal["keep", "drop"]
 
 
-def check_background(background: str) -> None:
+def _check_background(background: str) -> None:
     """Refuse a misspelt choice."""
     if background not in ("keep", "drop"):
         raise UsageError(f"background must be 'keep' or 'drop', not {background!r}")
@@ -28,11 +28,17 @@ def check_background(background: str) -> None:
 
 def logits_of(evidence: Evidence, background: Background) -> NDArray[np.float64]:
     """The logits in float64, with the background column or without it."""
-    check_background(background)
+    _check_background(background)
     logits, classes = evidence["logits"], class_columns(evidence.layout)
     if logits[:, classes].shape[1] == 0:
         raise refuse("OS503", "no column is left: the logits have a background and no class")
     return (logits[:, classes] if background == "drop" else logits).astype(np.float64)
+
+
+def head_of(evidence: Evidence, background: Background) -> Head:
+    """The last layer, with the row of the background or without it."""
+    _check_background(background)
+    return evidence.head.of_classes() if background == "drop" else evidence.head
 
 
 def activation_of(layout: LogitLayout | None, stated: Activation | None) -> Activation:

@@ -17,14 +17,13 @@ again in float64.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from openset.kernels import threads
+from openset import engines
 from openset.scorers._gaussian import class_means
 
 Points = NDArray[np.float32]
@@ -113,9 +112,9 @@ class Bank:
             return found.run(home[rows], self._least(queries[rows], home[rows], gaps))
 
         result = np.empty(len(queries))
-        with threadpool_limits(1), ThreadPoolExecutor(threads()) as pool:
-            for rows, found in zip(blocks, pool.map(search, blocks), strict=True):
-                result[rows] = found
+        with threadpool_limits(1):
+            found = engines.find("threads").map(search, blocks)
+        result[order] = np.concatenate([np.empty(0), *found])
         return result
 
     def _least(self, queries: Points, home: Rows, gaps: Distances) -> Distances:

@@ -21,8 +21,7 @@ from openset.plugins import lookup, tag
 from openset.scorers import ledger
 from openset.scorers._evidence import Column, gather
 from openset.scorers._fitted import Fitted, State, Unknownness, widths_of
-from openset.scorers._head import Head
-from openset.tables import Detections
+from openset.tables import Detections, Head
 from openset.tables.vocabulary import is_unknown_spelling
 
 FitsOn = Literal["nothing", "known training detections"]
@@ -82,7 +81,8 @@ class Scorer:
 
         Args:
             detections: Known training detections, for a scorer that fits on them.
-            head: The detector's last layer, for a scorer that reads it.
+            head: The detector's last layer, for a scorer that reads it, where the detections do
+                not carry it.
             force: Fit even on test data or unknown objects; the ledger says so.
             **options: Options of the scorer.
 
@@ -122,8 +122,7 @@ class Scorer:
         return self.fit(**options).score(detections)
 
     def _unfitted(self, head: Head | None, chosen: Mapping[str, Any]) -> Fitted:
-        reads_head: tuple[Column, ...] = ("head",) if "head" in self.requires else ()
-        linear = gather(self.name, _NONE, reads_head, head).linear
+        linear = head if "head" in self.requires else None
         entry = ledger.Entry("fit", self.name, "nothing", 0, 0, False, chosen)
         return Fitted(self, chosen, {}, entry, np.empty(0, np.int64), None, linear)
 
@@ -154,9 +153,6 @@ class Scorer:
 def has_negative(detections: Detections) -> bool:
     """Whether some activation is negative: the embedding is not the output of a ReLU."""
     return detections.embedding is not None and bool((detections.embedding < 0).any())
-
-
-_NONE = Detections([], [], np.empty((0, 4)), [])  # type: ignore[arg-type]
 
 
 class Mark(Protocol):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from openset.findings import UsageError
 from openset.scorers._evidence import Evidence
 from openset.scorers._fitted import Unknownness
-from openset.scorers._logits import Background, activation_of
+from openset.scorers._logits import Background, activation_of, head_of
 from openset.scorers._spec import scorer
 from openset.tables.logits import Activation, free_energy
 
@@ -51,7 +51,7 @@ def ash(
         raise UsageError(f"percentile must be in [0, 100), not {percentile}")
     shaped = _shaped(evidence["embedding"].astype(np.float64), variant, percentile)
     chosen = activation_of(evidence.head.layout, activation)
-    return free_energy(evidence.head.kept(background).logits(shaped), chosen)
+    return free_energy(head_of(evidence, background).logits(shaped), chosen)
 
 
 def _shaped(data: Array, variant: Variant, percentile: float) -> Array:

@@ -9,10 +9,10 @@ import numpy as np
 from openset.findings import UsageError
 from openset.scorers._evidence import Evidence
 from openset.scorers._fitted import Unknownness
-from openset.scorers._head import Head
-from openset.scorers._logits import Background, activation_of
+from openset.scorers._logits import Background, activation_of, head_of
 from openset.scorers._spec import TRAINING, scorer
 from openset.scorers.react import clip_limit
+from openset.tables import Head
 from openset.tables.logits import Activation, free_energy
 
 
@@ -56,7 +56,7 @@ class DICE:
             raise UsageError(f"percentile must be in [0, 100), not {percentile}")
         chosen = activation_of(evidence.head.layout, activation)
         limit = float("inf") if clip is None else clip_limit(evidence["embedding"], clip)
-        head = evidence.head.kept(background)
+        head = head_of(evidence, background)
         mean = np.minimum(evidence["embedding"], limit).mean(axis=0, dtype=np.float64)
         contribution = mean * head.weight
         least = np.percentile(contribution, percentile)

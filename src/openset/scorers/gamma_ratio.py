@@ -18,8 +18,7 @@ from openset.scorers._evidence import Evidence, gather
 from openset.scorers._fitted import Unknownness
 from openset.scorers._spec import scorer
 from openset.tables import Detections
-from openset.tables.detections import LogitLayout
-from openset.tables.logits import class_columns, probabilities
+from openset.tables.logits import LogitLayout, class_columns, probabilities
 from openset.tables.overlap import class_wise_nms
 
 PAPER = (

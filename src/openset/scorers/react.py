@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from openset.findings import UsageError
 from openset.scorers._evidence import Evidence
 from openset.scorers._fitted import Unknownness
-from openset.scorers._head import Head
-from openset.scorers._logits import Background, activation_of
+from openset.scorers._logits import Background, activation_of, head_of
 from openset.scorers._spec import TRAINING, scorer
+from openset.tables import Head
 from openset.tables.logits import Activation, free_energy
 
 
@@ -51,7 +51,7 @@ class ReAct:
         """Find the limit."""
         chosen = activation_of(evidence.head.layout, activation)
         limit = clip_limit(evidence["embedding"], percentile)
-        return cls(limit, evidence.head.kept(background), chosen)
+        return cls(limit, head_of(evidence, background), chosen)
 
     def score(self, evidence: Evidence) -> Unknownness:
         """Free energy after the clip."""

@@ -42,7 +42,7 @@ def quantile_threshold(
     95.0
     """
     if not 0 < keep <= 1:
-        raise UsageError(f"keep must be in (0, 1], not {keep}")
+        raise UsageError(f"keep= must be in (0, 1], not {keep}")
     return float(np.quantile(_fitted(unknownness), keep, method=method))  # type: ignore[call-overload]
 
 

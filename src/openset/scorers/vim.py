@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from openset.findings import UsageError, refuse
 from openset.scorers._evidence import Evidence
 from openset.scorers._fitted import Unknownness
-from openset.scorers._head import Head
-from openset.scorers._logits import Background, activation_of
+from openset.scorers._logits import Background, activation_of, head_of
 from openset.scorers._spec import TRAINING, scorer
+from openset.tables import Head
 from openset.tables.logits import Activation, free_energy
 
 Array = NDArray[np.float64]
@@ -57,7 +57,7 @@ class ViM:
     ) -> ViM:
         """Find the subspace and the scale."""
         chosen = activation_of(evidence.head.layout, activation)
-        head = evidence.head.kept(background)
+        head = head_of(evidence, background)
         data = evidence["embedding"].astype(np.float64)
         kept = _dimension(data.shape[1]) if dimension is None else dimension
         if not 0 < kept < data.shape[1]:

@@ -4,7 +4,9 @@ Tables are frozen structs of NumPy columns. Nothing here reads a file or compute
 """
 
 from openset.tables.annotations import Annotations, Images
-from openset.tables.detections import Detections, LogitLayout
+from openset.tables.detections import Detections
+from openset.tables.head import Head
+from openset.tables.logits import LogitLayout
 from openset.tables.vocabulary import Role, Vocabulary
 
-__all__ = ["Annotations", "Detections", "Images", "LogitLayout", "Role", "Vocabulary"]
+__all__ = ["Annotations", "Detections", "Head", "Images", "LogitLayout", "Role", "Vocabulary"]

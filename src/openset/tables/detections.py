@@ -2,14 +2,14 @@
 
 `label` holds the category ids of the ground truth when `labels` is empty (COCO results), or
 indexes the names in `labels` (every other format). `unknownness` is larger for boxes that look more
-unknown, whatever the sign of the score it came from. `logits` never travel without their layout.
+unknown, whatever the sign of the score it came from. `logits` never travel without their layout,
+and the `head` that made them from the embeddings travels with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -17,19 +17,8 @@ from numpy.typing import NDArray
 
 from openset.findings import UsageError
 from openset.tables.columns import Attributes, column, ids, take
-
-
-class LogitLayout(StrEnum):
-    """What the columns of `logits` are. A length never implies it."""
-
-    SOFTMAX = "softmax"
-    """K classes, softmax, no background column."""
-    SOFTMAX_BACKGROUND_LAST = "softmax-background-last"
-    """K classes then background, softmax over all K + 1 (Faster R-CNN of detectron2)."""
-    SOFTMAX_BACKGROUND_FIRST = "softmax-background-first"
-    """Background then K classes, softmax over all K + 1 (Faster R-CNN of torchvision)."""
-    SIGMOID = "sigmoid"
-    """K independent sigmoids (RetinaNet, FCOS, YOLO, DETR variants)."""
+from openset.tables.head import Head
+from openset.tables.logits import LogitLayout
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +35,7 @@ class Detections:
         logits: One row of raw class scores per box, or None.
         layout: What the columns of `logits` are.
         embedding: One feature vector per box, or None.
+        head: The last layer, from embeddings to logits, or None.
         attributes: Any further column, by name.
         provenance: Where the boxes come from: model, thresholds, scorer, what it was fitted on.
     """
@@ -59,6 +49,7 @@ class Detections:
     logits: NDArray[np.float32] | None = None
     layout: LogitLayout | None = None
     embedding: NDArray[np.float32] | None = None
+    head: Head | None = None
     attributes: Attributes = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -85,6 +76,9 @@ class Detections:
             and not (self.label.min() >= 0 and self.label.max() < len(self.labels))
         ):
             raise UsageError(f"column 'label' must index the {len(self.labels)} names in labels")
+        misfit = self.head.misfit(self) if self.head is not None else ""
+        if misfit:
+            raise UsageError(misfit)
 
     def __len__(self) -> int:
         return len(self.image)

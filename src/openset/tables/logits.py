@@ -1,4 +1,4 @@
-"""Logits: which columns are classes, and the functions of them that scorers are made of.
+"""Logits: what their columns are, and the functions of them that scorers are made of.
 
 A softmax and a row of sigmoids are different detectors: what a function does to either is said by
 its `activation`. Which reading a scorer takes is its own business (`openset.scorers`).
@@ -6,16 +6,30 @@ its `activation`. Which reading a scorer takes is its own business (`openset.sco
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import UsageError
-from openset.tables.detections import LogitLayout
 
 Activation = Literal["softmax", "sigmoid"]
 F = TypeVar("F", np.float32, np.float64)
+
+
+class LogitLayout(StrEnum):
+    """What the columns of `logits` are. A length never implies it."""
+
+    SOFTMAX = "softmax"
+    """K classes, softmax, no background column."""
+    SOFTMAX_BACKGROUND_LAST = "softmax-background-last"
+    """K classes then background, softmax over all K + 1 (Faster R-CNN of detectron2)."""
+    SOFTMAX_BACKGROUND_FIRST = "softmax-background-first"
+    """Background then K classes, softmax over all K + 1 (Faster R-CNN of torchvision)."""
+    SIGMOID = "sigmoid"
+    """K independent sigmoids (RetinaNet, FCOS, YOLO, DETR variants)."""
+
 
 # Where the classes are, by layout.
 _CLASSES = {

@@ -9,12 +9,14 @@ from torch import Tensor, nn
 class Average:
     """A running mean of a network's weights and buffers.
 
-    The decay grows with the number of updates, so that early weights are forgotten soon.
+    The decay grows with the number of updates, so that early weights are forgotten soon. What a
+    method remembers (its buffers) is copied: the mean of a queue is no queue.
     """
 
     def __init__(self, network: nn.Module, decay: float) -> None:
         self.decay = decay
         self.updates = 0
+        self.copied = {name for name, _ in network.named_buffers() if name.startswith("method.")}
         self.state = {name: value.detach().clone() for name, value in network.state_dict().items()}
 
     @torch.no_grad()
@@ -24,7 +26,7 @@ class Average:
         share = 1 - min(self.decay, (1 + self.updates) / (10 + self.updates))
         for name, value in network.state_dict().items():
             held = self.state[name]
-            if held.is_floating_point():
+            if held.is_floating_point() and name not in self.copied:
                 held.lerp_(value, share)
             else:
                 held.copy_(value)

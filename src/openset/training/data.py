@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset import engines
 from openset.findings import Finding, InputError, UsageError, refuse
 from openset.formats import read_annotations
 from openset.nets.pictures import ImageFiles, decode
@@ -243,10 +244,7 @@ class Views:
 
 def resident(data: TrainingData, device: torch.device) -> tuple[Tensor, ...]:
     """The pixels of all images, decoded once and held on a device as bytes."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor() as pool:
-        return tuple(image.to(device) for image in pool.map(_pixels, data.files.path))
+    return tuple(engines.find("threads").map(lambda p: _pixels(p).to(device), data.files.path))
 
 
 def _pixels(path: Path) -> Tensor:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from openset.detectors import TorchModel, find
+from openset.detectors import TorchModel, carry, find
 from openset.findings import Finding, InputError, UsageError
 from openset.nets import weights
 from openset.nets.processes import own_device, processes
@@ -88,9 +88,11 @@ def train(
     start = time.perf_counter()
     place = RunFolder(folder)
     with processes() as among:
+        # Before the folder is claimed: a recipe that cannot be trained must not keep it.
+        state = _prepared(recipe, data, own_device(device), weights)
+        _refuse_parted(state.model, among.share(recipe.batch))
         if among.first:
             place.claim(_about(recipe, data), asdict(Recipe()))
-        state = _prepared(recipe, data, own_device(device), weights)
         held = place.resume(cut_log=among.first)
         if held is not None:
             state.restore(held, place.checkpoint)
@@ -132,13 +134,27 @@ def _prepared(recipe: Recipe, data: TrainingData, device: str | None, weights: s
         data.labels, device=device, weights=weights, **recipe.options
     )
     assert isinstance(built, TorchModel)
+    if recipe.method:
+        carry(built, recipe.method, recipe.method_options)
     return State.of(recipe, built)
+
+
+def _refuse_parted(model: Any, share: int) -> None:
+    """Refuse a batch that the groups of a method do not divide: some would be smaller."""
+    if model.method is not None and share % model.method.group:
+        raise UsageError(
+            f"method {model.about['method']!r} acts on groups of {model.method.group} images, "
+            f"which a batch of {share} in each process does not consist of"
+        )
 
 
 def _loaded(
     views: Views, order: Order, state: State, last: int, workers: int
 ) -> Iterator[tuple[list[Tensor], list[dict[str, Tensor]]]]:
-    """Batches in order, on the device; an image that cannot be decoded ends the training."""
+    """Batches in order, on the device, and the model told how far the training is.
+
+    An image that cannot be decoded ends the training.
+    """
     indexed: Any = views  # by epoch and image, where torch's type expects an integer
     loader: Iterable[Any] = torch.utils.data.DataLoader(
         indexed,
@@ -153,6 +169,7 @@ def _loaded(
             raise InputError([replace(one, fix=_MEND) for one in bad])
         images = [image.to(device, non_blocking=True) for image, _ in batch]
         targets = [{name: v.to(device) for name, v in target.items()} for _, target in batch]
+        state.model.progress = state.step / last
         yield images, targets
 
 

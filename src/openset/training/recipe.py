@@ -31,6 +31,8 @@ class Recipe:
         name: How a preset is asked for.
         detector: Name of a trainable detector.
         options: Options of the detector.
+        method: Name of a method (`openset.methods`) that is trained with it; empty is none.
+        method_options: Options of the method.
         paper: Where the numbers come from.
         differs: What is not as in the paper.
         steps: Number of batches.
@@ -58,6 +60,8 @@ class Recipe:
     name: str = ""
     detector: str = "faster_rcnn"
     options: Mapping[str, Any] = field(default_factory=dict)
+    method: str = ""
+    method_options: Mapping[str, Any] = field(default_factory=dict)
     paper: str = ""
     differs: str = ""
     steps: int = 1000
@@ -99,8 +103,11 @@ class Recipe:
         held = asdict(source) if isinstance(source, Recipe) else _held(source)
         for key in (*held, *changes):
             lookup({item.name: None for item in fields(cls)}, key, "key of a recipe:")
-        options = {**held.get("options", {}), **changes.pop("options", {})}
-        return cls(**{**held, **changes, "options": options})
+        if changes.get("method", held.get("method")) != held.get("method"):
+            held.pop("method_options", None)  # they are those of another
+        for key in ("options", "method_options"):
+            changes[key] = {**held.get(key, {}), **changes.get(key, {})}
+        return cls(**{**held, **changes})
 
     def shortened(self, steps: int) -> Recipe:
         """The same recipe over another number of steps; warm-up and milestones in proportion."""
@@ -179,7 +186,8 @@ def _wrong_values(recipe: Recipe) -> list[str]:
     least |= {"weight_decay": 0, "clip": 0, "gamma": 0, "ema": 0, "flip": 0, "jitter": 0, "seed": 0}
     least |= {"zoom": 1, "restarts": 0}
     most = {"ema": 1, "flip": 1, "jitter": 1, "momentum": 1}
-    found = []
+    orphaned = bool(recipe.method_options) and not recipe.method
+    found = ["method_options are given, but no method"] * orphaned
     for name, low in least.items():
         value = getattr(recipe, name)
         if isinstance(value, int | float) and not low <= value <= most.get(name, float("inf")):

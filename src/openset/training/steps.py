@@ -122,7 +122,8 @@ def advance(
         stop: Asked after every step of a single process whether to end here, with a checkpoint.
     """
     share = among.share(recipe.batch)
-    model = among.wrapped(state.model, state.model.device)
+    # A method may leave some of its weights out of a step.
+    model = among.wrapped(state.model, state.model.device, idle=bool(recipe.method))
     model.train()
     for batch in batches:
         torch.manual_seed(_seed(recipe.seed, state.step, among.rank))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.kernels.accumulate import PrecisionRecall, Sweep, empty_result
+from openset.kernels.accumulate import Accumulation, PrecisionRecall, empty_result
 
 EPS = np.spacing(1)  # as in pycocotools
 
@@ -36,16 +36,16 @@ class Curves:
     count: NDArray[np.int64]
 
 
-def accumulate(sweep: Sweep) -> PrecisionRecall:
+def accumulate(given: Accumulation) -> PrecisionRecall:
     """See ``openset.kernels.accumulate``."""
-    result = empty_result(sweep)
-    klass = np.searchsorted(sweep.class_start, sweep.position, side="right") - 1
-    for number in range(len(sweep.size_ranges)):
-        curves = _trace(sweep, number, klass)
-        n_positive = sweep.n_positive[:, number]
+    result = empty_result(given)
+    klass = np.searchsorted(given.class_start, given.position, side="right") - 1
+    for number in range(len(given.size_ranges)):
+        curves = _trace(given, number, klass)
+        n_positive = given.n_positive[:, number]
         empty = n_positive == 0
-        result.recall[:, :, number] = _recall(sweep, curves, n_positive)
-        precision, scores = _read_grid(sweep, curves, needed(sweep.recall_grid, n_positive))
+        result.recall[:, :, number] = _recall(given, curves, n_positive)
+        precision, scores = _read_grid(given, curves, needed(given.recall_grid, n_positive))
         precision[:, empty] = scores[:, empty] = np.nan
         result.precision[..., number] = precision.transpose(0, 2, 1)
         result.scores[..., number] = scores.transpose(0, 2, 1)
@@ -65,25 +65,25 @@ def needed(grid: NDArray[np.float64], n_positive: NDArray[np.int64]) -> NDArray[
     return np.maximum(count, 0).astype(np.int64)
 
 
-def _trace(sweep: Sweep, number: int, klass: NDArray[np.intp]) -> Curves:
-    n_thresholds, n_classes = sweep.n_thresholds, len(sweep.n_positive)
-    low, high = sweep.size_ranges[number]
-    in_range = (sweep.area >= low) & (sweep.area <= high)
-    seen = _before(in_range & (sweep.rank < sweep.max_detections[-1]))
+def _trace(given: Accumulation, number: int, klass: NDArray[np.intp]) -> Curves:
+    n_thresholds, n_classes = given.n_thresholds, len(given.n_positive)
+    low, high = given.size_ranges[number]
+    in_range = (given.area >= low) & (given.area <= high)
+    seen = _before(in_range & (given.rank < given.max_detections[-1]))
     bit = np.uint16(1) << np.arange(n_thresholds, dtype=np.uint16)[:, None]
-    hit = sweep.matched[:, number] & bit != 0
-    any_match = sweep.matched[:, number] | sweep.ignored[:, number]
-    any_match = np.where(in_range[sweep.position], any_match, np.uint16(0))
+    hit = given.matched[:, number] & bit != 0
+    any_match = given.matched[:, number] | given.ignored[:, number]
+    any_match = np.where(in_range[given.position], any_match, np.uint16(0))
     matched = np.stack([_before(row) for row in any_match & bit != 0])
     threshold, candidate = np.nonzero(hit)
     curve = threshold * n_classes + klass[candidate]
     count = np.bincount(curve, minlength=n_thresholds * n_classes)
     start = np.cumsum(count) - count
     tp = np.arange(1, len(curve) + 1) - start[curve]
-    fp = seen[sweep.position[candidate] + 1] - matched[threshold, candidate + 1]
+    fp = seen[given.position[candidate] + 1] - matched[threshold, candidate + 1]
     # Both counts began with earlier classes: take off what they had at the start of this one.
-    first = np.searchsorted(sweep.position, sweep.class_start[:-1])
-    fp -= (seen[sweep.class_start[:-1]] - matched[:, first]).reshape(-1)[curve]
+    first = np.searchsorted(given.position, given.class_start[:-1])
+    fp -= (seen[given.class_start[:-1]] - matched[:, first]).reshape(-1)[curve]
     shape = (n_thresholds, n_classes)
     return Curves(
         curve, candidate, tp / (fp + tp + EPS), start.reshape(shape), count.reshape(shape)
@@ -97,10 +97,12 @@ def _before(flags: NDArray[np.bool_]) -> NDArray[np.int32]:
     return counts
 
 
-def _recall(sweep: Sweep, curves: Curves, n_positive: NDArray[np.int64]) -> NDArray[np.float64]:
-    rank = sweep.rank[sweep.position[curves.candidate]]
-    recall = np.empty((*curves.count.shape, len(sweep.max_detections)))
-    for number, limit in enumerate(sweep.max_detections):
+def _recall(
+    given: Accumulation, curves: Curves, n_positive: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    rank = given.rank[given.position[curves.candidate]]
+    recall = np.empty((*curves.count.shape, len(given.max_detections)))
+    for number, limit in enumerate(given.max_detections):
         within = curves.curve[rank < limit]
         count = np.bincount(within, minlength=curves.count.size).reshape(curves.count.shape)
         recall[..., number] = count / np.maximum(n_positive, 1)
@@ -109,7 +111,7 @@ def _recall(sweep: Sweep, curves: Curves, n_positive: NDArray[np.int64]) -> NDAr
 
 
 def _read_grid(
-    sweep: Sweep, curves: Curves, needed: NDArray[np.int64]
+    given: Accumulation, curves: Curves, needed: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Read precision and score by threshold, class and recall."""
     count, start = curves.count[..., None], curves.start[..., None]
@@ -121,8 +123,8 @@ def _read_grid(
     best = np.where(reached & (count > 0), best.reshape(cut.shape)[..., :-1], 0.0)
     precision = np.maximum.accumulate(best[..., ::-1], axis=-1)[..., ::-1]
     precision = np.where(reached, precision, 0.0)
-    at_peak = np.append(sweep.score[sweep.position[curves.candidate]], 0.0)[cut[..., :-1]]
-    n_detections = np.diff(sweep.class_start)
-    highest = np.append(sweep.score, 0.0)[sweep.class_start[:-1]]
+    at_peak = np.append(given.score[given.position[curves.candidate]], 0.0)[cut[..., :-1]]
+    n_detections = np.diff(given.class_start)
+    highest = np.append(given.score, 0.0)[given.class_start[:-1]]
     at_first = np.where(n_detections > 0, highest, 0.0)[:, None]  # recall 0: the first detection
     return precision, np.where(reached, np.where(needed > 0, at_peak, at_first), 0.0)

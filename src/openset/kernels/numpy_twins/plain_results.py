@@ -51,7 +51,7 @@ class _Record(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RecordLayout:
     """What the first record says about all of them.
 
     Attributes:
@@ -88,7 +88,7 @@ def read_results(text: Text) -> ResultColumns | None:
     return ResultColumns(image_id, category_id, box, score, extra_keys=())
 
 
-def _learn(text: Text) -> Layout:
+def _learn(text: Text) -> RecordLayout:
     opening = _OPENING.match(text)
     if opening is None:
         raise _NotPlainError
@@ -98,7 +98,7 @@ def _learn(text: Text) -> Layout:
     first, *inner, last = _NUMBER.split(record)
     if len(inner) != PER_RECORD - 1 or sorted(keys) != sorted(TYPES):
         raise _NotPlainError
-    return Layout(opening.start(1) + len(first), keys, (*inner, last + separator + first))
+    return RecordLayout(opening.start(1) + len(first), keys, (*inner, last + separator + first))
 
 
 def _from_json(text: bytes, kind: type[_Kind]) -> _Kind:
@@ -108,7 +108,7 @@ def _from_json(text: bytes, kind: type[_Kind]) -> _Kind:
         raise _NotPlainError from error
 
 
-def _commas(text: Text, layout: Layout) -> Positions:
+def _commas(text: Text, layout: RecordLayout) -> Positions:
     """Find the comma in each gap, by record and place in it.
 
     The last record is left out, since no gap follows it.
@@ -123,7 +123,9 @@ def _commas(text: Text, layout: Layout) -> Positions:
     return commas
 
 
-def _fill(columns: dict[str, NDArray[Any]], text: Text, layout: Layout, commas: Positions) -> None:
+def _fill(
+    columns: dict[str, NDArray[Any]], text: Text, layout: RecordLayout, commas: Positions
+) -> None:
     """Read all records but the last, one number of each record of a block at a time."""
     places = [place for key in layout.keys for place in np.atleast_2d(columns[key].T)]
     into_gap = [gap.index(b",") for gap in layout.gaps]

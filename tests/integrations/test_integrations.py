@@ -1,4 +1,4 @@
-"""Trackers: what is logged, in how many calls, without any of the packages."""
+"""Integrations: what is logged, in how many calls, without any of the packages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pytest
 
 import openset
 from openset.examples import DETECTIONS, TRUTH
-from openset.integrations import trackers
+from openset.integrations import integration, numbers, table
+from openset.plugins import record_of
 
 
 class Recorder:
@@ -30,11 +31,11 @@ def result():
     return openset.evaluate(TRUTH, DETECTIONS, known="voc20", metrics=names)
 
 
-def test_the_three_log_the_same(result):
+def test_the_trackers_log_the_same(result):
     logged = []
-    for log in (trackers.to_tensorboard, trackers.to_wandb, trackers.to_mlflow):
+    for name in ("tensorboard", "wandb", "mlflow"):
         recorder = Recorder()
-        log(result, recorder, 7, prefix="test/")
+        table()[name].use(result, recorder, 7, prefix="test/")
         assert {step for _, step in recorder.calls} == {7}
         logged.append({name: value for data, _ in recorder.calls for name, value in data.items()})
     assert logged[0] == logged[1] == logged[2] == result.flat("test/")
@@ -43,12 +44,28 @@ def test_the_three_log_the_same(result):
 
 def test_what_has_no_number_is_left_out(result):
     assert result.values["ap_previous"].value is None
-    assert "val/ap_previous" not in trackers.numbers(result)
-    assert "val/a_ose" in trackers.numbers(result)
+    assert "val/ap_previous" not in numbers(result)
+    assert "val/a_ose" in numbers(result)
 
 
 def test_intervals_on_request(result):
-    numbers = trackers.numbers(result, "v/", intervals=True)
+    logged = numbers(result, "v/", intervals=True)
     low, high = result.values["a_ose"].interval
-    assert (numbers["v/a_ose/low"], numbers["v/a_ose/high"]) == (low, high)
-    assert not any(name.endswith("/low") for name in trackers.numbers(result))
+    assert (logged["v/a_ose/low"], logged["v/a_ose/high"]) == (low, high)
+    assert not any(name.endswith("/low") for name in numbers(result))
+
+
+def test_they_say_what_they_need_and_whether_it_is_there():
+    for name, record in table().items():
+        assert record.name == name and record.requires and record.summary.endswith(".")
+
+    @integration("both", requires=("json", "nowhere_to_be_found"), summary="Nothing.")
+    def both():
+        pass
+
+    @integration("one", requires=("json",), summary="Nothing.")
+    def one():
+        pass
+
+    assert not record_of(both).installed
+    assert record_of(one).installed

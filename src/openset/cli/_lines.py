@@ -1,0 +1,48 @@
+"""Lines about a run that stand above and below its scoreboard: rules, counts, what was fitted."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+
+from openset.evaluation.numbers import short
+from openset.evaluation.run import Run
+
+
+def protocol_line(run: Run) -> str:
+    """What the numbers were computed under, in one line."""
+    protocol, one = run.protocol, next(iter(run.evaluations.values())).provenance
+    overlaps = protocol.iou
+    iou = f"{overlaps[0]:g}" if len(overlaps) == 1 else f"{overlaps[0]:.2f}:{overlaps[-1]:.2f}"
+    parts = [
+        f"protocol {one.protocol}"
+        + (f" with {len(one.deviations)} deviations" * bool(one.deviations)),
+        f"IoU {iou}",
+        f"known: {one.counts['known_classes']} classes"
+        + f" ({one.vocabulary})" * bool(one.vocabulary),
+        f"95 % intervals from {one.resamples} image resamples, seed {one.seed}"
+        if one.resamples
+        else "no intervals",
+    ]
+    return " · ".join(parts)
+
+
+def ledger_lines(run: Run, width: int) -> list[str]:
+    """What was fitted on which data, as the models' files say; models that say the same share."""
+    said: dict[str, list[str]] = {}
+    for name, one in run.evaluations.items():
+        said.setdefault(one.provenance.ledger, []).append(short(name))
+    lines = [f"{', '.join(names)}: {text}" for text, names in said.items() if text]
+    return [textwrap.fill(line, width, subsequent_indent="   ") for line in lines]
+
+
+def counts_line(counts: Mapping[str, int]) -> str:
+    """What is in the ground truth."""
+    return (
+        f"{_n(counts['images'])} images · {_n(counts['known_objects'])} known and "
+        f"{_n(counts['unknown_objects'])} unknown objects"
+    )
+
+
+def _n(count: int) -> str:
+    return f"{count:,}".replace(",", " ")

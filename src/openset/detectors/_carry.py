@@ -1,0 +1,41 @@
+"""Carry: a method becomes a part of a detector's network, by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from openset.findings import UsageError
+from openset.plugins import discover, lookup, record_of
+
+if TYPE_CHECKING:
+    from openset.detectors._torch import TorchModel
+
+
+def carry(model: TorchModel, name: str, options: Mapping[str, Any]) -> None:
+    """Make a method a part of a model's network, so that it is trained and saved with it.
+
+    Raises:
+        UsageError: There is no such method or option, or the detector cannot carry it.
+    """
+    # By name, not by import: methods stand above detectors and training, since they use what
+    # recognition has, and recognition uses training. A third party's is found the same way.
+    known = record_of(lookup(discover("openset.methods", "method"), name, "method"))
+    _refuse_unfit(known, model.about["detector"])
+    head = model.head()
+    assert head is not None
+    method = known.build(len(model.labels), head.weight.shape[1], **options)
+    model.network.method = method.to(model.device)
+    model.about = {**model.about, "method": name, "method_options": {**known.options, **options}}
+
+
+def _refuse_unfit(known: Any, detector: str) -> None:
+    from openset.detectors import table
+
+    fit = [name for name, one in table().items() if set(known.needs) <= set(one.shows)]
+    if detector not in fit:
+        needs, able = ", ".join(known.needs), ", ".join(fit) or "no detector"
+        raise UsageError(
+            f"method {known.name!r} needs the {needs} that a detector samples in training; "
+            f"detector {detector!r} has none to show. Those that have: {able}"
+        )

@@ -1,0 +1,33 @@
+"""Engines: where independent pieces of work run, with the same answer wherever that is.
+
+``find("threads").map(function, items)`` gives a list of results in the order of the items. Under
+every engine, all items are tried, and what is wrong with any of the inputs is said at once. Adding
+an engine is adding a file; `table()` lists them, those of other packages too (entry points in the
+group ``openset.engines``).
+
+>>> find("here").map(len, ["a", "bb"])
+[1, 2]
+>>> find("threads").map(lambda work: work(), [lambda: 1, lambda: "of another kind"])
+[1, 'of another kind']
+
+Not a scheduler: no work waits for other work, and nothing is tried twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from openset.engines._spec import Engine, engine
+from openset.plugins import discover, lookup, record_of
+
+__all__ = ["Engine", "engine", "find", "table"]
+
+
+def table() -> Mapping[str, Engine]:
+    """Every engine, by name."""
+    return {name: record_of(target) for name, target in discover(__name__, "engine").items()}
+
+
+def find(name: str) -> Engine:
+    """The engine of a name, or an error that suggests one."""
+    return lookup(table(), name, "engine")

@@ -1,0 +1,85 @@
+"""What an engine is: a function that applies another to many items, and what fails on the way.
+
+Failures are the same under every engine because no engine handles them: it is handed a function
+that gives bad input back as a value, and `Engine.map` raises what was gathered.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from openset.findings import InputError
+from openset.plugins import tag
+
+T = TypeVar("T")
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., list[Any]])
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """What is wrong with one item; a type of its own, since a result may be an error, too."""
+
+    error: InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A place where work runs.
+
+    Attributes:
+        name: How it is asked for.
+        apply: From a function and a list of items to the results, in the order of the items.
+        doc: What it does.
+    """
+
+    name: str
+    apply: Callable[..., list[Any]]
+    doc: str
+
+    @property
+    def summary(self) -> str:
+        """The first line of what it does."""
+        return self.doc.partition("\n")[0]
+
+    def map(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """The results of a function on each of some items, in their order.
+
+        Args:
+            function: What to do with an item. It may run at the same time as others.
+            items: The items, independent of each other.
+
+        Raises:
+            InputError: Some inputs cannot be used. Every item was tried; each finding is named
+                once, in the order of the items.
+            Exception: Any other, of the first item that has one; later items may not be tried.
+        """
+        tried = self.apply(partial(_tried, function), list(items))
+        errors = [one.error for one in tried if isinstance(one, _Failed)]
+        if errors:
+            raise InputError(list(dict.fromkeys(f for error in errors for f in error.findings)))
+        return tried
+
+
+def _tried(function: Callable[[Any], Any], item: Any) -> Any:
+    try:
+        return function(item)
+    except InputError as error:
+        return _Failed(error)
+
+
+def engine(name: str) -> Callable[[F], F]:
+    """Make a function an engine, under a name.
+
+    It takes a function and a list, and returns the results in the order of the list. It leaves
+    exceptions alone; of several, that of the first item must come out.
+    """
+
+    def mark(apply: F) -> F:
+        return tag("engine", Engine(name, apply, inspect.cleandoc(apply.__doc__ or "")))(apply)
+
+    return mark

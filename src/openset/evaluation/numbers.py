@@ -1,0 +1,60 @@
+"""Numbers: how the value of a metric is written, the same on a terminal, a page and in a paper.
+
+Fractions are in percent, counts are whole, a number that does not exist is a dash. The unit stands
+beside a number that stands alone; in a table it stands in the title of the row.
+"""
+
+from __future__ import annotations
+
+from openset.metrics import Metric
+
+ARROWS = {"higher": "↑", "lower": "↓", None: ""}
+DIRECTIONS = {"higher": "higher is better", "lower": "lower is better", None: "no direction"}
+NONE = "–"
+LONGEST = 24  # longer names of models are cut in the middle
+
+Ends = tuple[float, float]
+
+
+def number(
+    value: float | None, metric: Metric | None, *, decimals: int = 2, unit: bool = True
+) -> str:
+    """The value of a metric.
+
+    Args:
+        value: As a fraction, count or score.
+        metric: What it is a value of; None for a number that nothing is known about.
+        decimals: Of fractions, in percent.
+        unit: Whether to write the sign of percent.
+    """
+    if value is None:
+        return NONE
+    if metric is None or metric.unit == "score":
+        return f"{value:.3g}"
+    if metric.unit == "count":
+        return f"{value:,.0f}".replace(",", " ")
+    rounded = round(100 * value, decimals) + 0.0  # no minus before zero
+    return f"{rounded:.{decimals}f}" + " %" * unit
+
+
+def interval(ends: Ends | None, metric: Metric | None, *, decimals: int = 2) -> str:
+    """An interval, without a unit; nothing if there is none."""
+    if ends is None:
+        return ""
+    low, high = (number(end, metric, decimals=decimals, unit=False) for end in ends)
+    return f"[{low}, {high}]"
+
+
+def signed(value: float | None, metric: Metric | None) -> str:
+    """A difference; of fractions, in points."""
+    text = number(value, metric).replace("-", "−").replace(" %", " pt")
+    return f"+{text}" if value is not None and value > 0 else text
+
+
+def short(name: str) -> str:
+    """A name that fits over a column.
+
+    >>> short("a" * 20 + "b" * 20)
+    'aaaaaaaaaaaa…bbbbbbbbbbb'
+    """
+    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}…{name[1 - LONGEST // 2 :]}"

@@ -1,0 +1,64 @@
+"""A loss of open-set recognition on the box head of a detector.
+
+An extension: no paper of open-set recognition trains detectors. The objective sees the embeddings
+of regions that were assigned to a known object; background is left to the detector. What is
+detected stays what it was: ``network.method.objective`` has the logits and the openness that were
+learned beside it.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from openset.detectors import Regions
+from openset.findings import UsageError
+from openset.methods._spec import Method, method
+from openset.plugins import lookup
+from openset.recognition.methods import table
+
+
+@method(
+    "recognition_loss",
+    title="Recognition loss",
+    paper="no paper: an extension of those that `openset list recognition` names",
+)
+class RecognitionLoss(Method):
+    """A loss of open-set recognition on the embeddings of sampled objects.
+
+    Args:
+        classes: Known classes.
+        width: Width of the embedding.
+        objective: Name of a method of recognition.
+        weight: Of its loss; 0 is off.
+        start: Share of the training from which on it acts.
+        group: Images that the loss acts on.
+    """
+
+    def __init__(
+        self,
+        classes: int,
+        width: int,
+        objective: str = "openauc",
+        weight: float = 0.1,
+        start: float = 0.0,
+        group: int = 2,
+    ) -> None:
+        super().__init__(classes, width)
+        if weight < 0 or not 0 <= start <= 1:
+            raise UsageError(f"a weight of {weight} from {start} of the training on cannot be")
+        self.objective = lookup(table(), objective, "method of recognition").build(classes, width)
+        self.weight, self.start, self.group = weight, start, group
+
+    def losses(self, regions: Regions, progress: float) -> dict[str, Tensor]:
+        """The objective's loss on the objects; 0 where there are none."""
+        if not self.weight or progress < self.start:
+            return {}
+        known = regions.label >= 0
+        embedding = regions.embedding[known].float()
+        # Distances are differences of large numbers: not in half precision.
+        with torch.autocast(embedding.device.type, enabled=False):
+            if not len(embedding):
+                return {"recognition": embedding.sum()}
+            loss = self.objective.loss(embedding, regions.label[known])
+        return {"recognition": self.weight * loss}

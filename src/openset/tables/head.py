@@ -1,0 +1,110 @@
+"""Head: the detector's last layer, for scorers that change its input or its weights.
+
+Not a network: one affine map from an embedding to the logits, and what those columns mean. It
+travels with the detections that it made. Where the map is not affine (OWLv2), a surrogate can be
+given, such as the normalised text embeddings, to detections without logits, which it would not
+reproduce.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import UsageError, refuse
+from openset.tables.logits import LogitLayout, class_columns
+from openset.tables.vocabulary import is_unknown_spelling
+
+if TYPE_CHECKING:
+    from openset.tables.detections import Detections
+
+_LOOKED_AT = 256  # rows whose logits are made again: those of another detector differ in the first
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """Weight and bias of the last layer: ``logits = embedding @ weight.T + bias``.
+
+    Attributes:
+        weight: One row per column of the logits.
+        bias: One number per column of the logits.
+        layout: What the columns of the logits are.
+
+    >>> head = Head([[1, 0], [0, 2], [0, 0]], [0, 0, 1], "softmax-background-last")
+    >>> head.logits(np.array([[3.0, 4.0]])).tolist()
+    [[3.0, 8.0, 1.0]]
+    """
+
+    weight: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    layout: LogitLayout
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        set_(self, "weight", np.ascontiguousarray(self.weight, np.float32))
+        set_(self, "bias", np.ascontiguousarray(self.bias, np.float32))
+        set_(self, "layout", LogitLayout(self.layout))
+        if self.weight.ndim != 2 or self.bias.shape != self.weight.shape[:1]:
+            shapes = f"weight {self.weight.shape} and bias {self.bias.shape}"
+            raise UsageError(f"a head needs one weight row and one bias per logit, not {shapes}")
+        if not (np.isfinite(self.weight).all() and np.isfinite(self.bias).all()):
+            raise UsageError("the head has weights that are NaN or infinite")
+
+    def logits(self, embedding: NDArray[Any]) -> NDArray[Any]:
+        """The logits of some embeddings, in their precision."""
+        weight, bias = (v.astype(embedding.dtype, copy=False) for v in (self.weight, self.bias))
+        return np.asarray(embedding @ weight.T + bias)
+
+    def of_classes(self) -> Head:
+        """Only the rows of classes, without the background."""
+        if self.layout in (LogitLayout.SIGMOID, LogitLayout.SOFTMAX):
+            return self
+        rows = class_columns(self.layout)
+        return Head(self.weight[rows], self.bias[rows], LogitLayout.SOFTMAX)
+
+    def equals(self, other: Head) -> bool:
+        """Whether two heads are the same numbers under the same layout."""
+        same = np.array_equal(self.weight, other.weight) and np.array_equal(self.bias, other.bias)
+        return same and self.layout is other.layout
+
+    def misfit(self, detections: Detections) -> str:
+        """Why, by shapes and classes, these detections cannot carry it; empty if they can."""
+        classes = len(self.bias[class_columns(self.layout)])
+        named = sum(not is_unknown_spelling(name) for name in detections.labels)
+        if classes < named:
+            return f"the head makes {len(self.bias)} {self.layout}, but there are {named} classes"
+        return self._misshapen(detections)
+
+    def _misshapen(self, detections: Detections) -> str:
+        embedding, logits = detections.embedding, detections.logits
+        rows, width = self.weight.shape
+        if not len(detections):
+            return ""
+        if embedding is not None and embedding.shape[1] != width:
+            return f"the embeddings have {embedding.shape[1]} dimensions, the head {width}"
+        if logits is not None and (logits.shape[1], detections.layout) != (rows, self.layout):
+            given = f"{logits.shape[1]} {detections.layout}"
+            return f"logits are {given}, the head makes {rows} {self.layout}"
+        return ""
+
+    def check(self, detections: Detections, *, tolerance: float = 0.05) -> None:
+        """Refuse detections whose logits are not what this head makes of their embeddings.
+
+        Args:
+            detections: Detections with embeddings and logits.
+            tolerance: Largest difference, relative to the largest logit (half precision is rough).
+        """
+        cause = "the head belongs to another detector"
+        misshapen = self._misshapen(detections)
+        if misshapen:
+            raise refuse("OS503", misshapen, cause=cause)
+        if detections.embedding is None or detections.logits is None or not len(detections):
+            return
+        given = detections.logits[:_LOOKED_AT]
+        error = np.abs(self.logits(detections.embedding[:_LOOKED_AT]) - given).max()
+        if error > tolerance * max(1.0, float(np.abs(given).max())):
+            message = f"the head does not reproduce the logits: they differ by {error:.3g}"
+            raise refuse("OS503", message, cause=cause)

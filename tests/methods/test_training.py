@@ -1,0 +1,167 @@
+"""Trained with a method: off it is the base training; killed, it goes on; saved, it is back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the torch extra is not installed")
+pytest.importorskip("torchvision", reason="the torch extra is not installed")
+
+from torch import nn  # noqa: E402
+
+from openset.detectors import ImageFiles, load, run  # noqa: E402
+from openset.findings import InputError, UsageError  # noqa: E402
+from openset.formats import read_annotations  # noqa: E402
+from openset.nets.weights import read  # noqa: E402
+from openset.training import Recipe, TrainingData, train  # noqa: E402
+from openset.training._average import Average  # noqa: E402
+from scenes.training import make_data, recipe  # noqa: E402
+
+SCRIPT = Path(__file__).parents[1] / "scenes" / "training.py"
+METHOD = {"method": "recognition_loss", "method_options": {"objective": "arpl", "weight": 0.1}}
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory):
+    return make_data(tmp_path_factory.mktemp("data"))
+
+
+def trained(truth, folder, **changes):
+    data = TrainingData.of(truth)
+    return train(
+        recipe(**changes), data, folder, device="cpu", log_every=1, checkpoint_every=3
+    ).folder
+
+
+def weights(folder, file="model.pt"):
+    return read(folder / file)["model"]
+
+
+def same(one, two):
+    return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
+
+
+def log(folder):
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def whole(truth, tmp_path_factory):
+    return trained(truth, tmp_path_factory.mktemp("whole") / "run", **METHOD)
+
+
+@pytest.fixture(scope="module")
+def base(truth, tmp_path_factory):
+    return trained(truth, tmp_path_factory.mktemp("base") / "run")
+
+
+@pytest.mark.parametrize("options", [{"weight": 0.0}, {"start": 1.0}])
+def test_off_it_is_the_base_training_bit_for_bit(truth, base, tmp_path, options):
+    off = trained(truth, tmp_path / "run", method="recognition_loss", method_options=options)
+    for file in ("model.pt", "checkpoint.pt"):
+        held = weights(off, file)
+        detector = {name: held[name] for name in held if not name.startswith("method.")}
+        assert len(detector) < len(held)
+        assert same(detector, weights(base, file))
+    assert log(off) == log(base)
+
+
+def test_it_is_trained_with_the_detector(whole, base):
+    assert all(row["method_recognition"] > 0 for row in log(whole))
+    names = {name for name in weights(whole) if name.startswith("method.objective.")}
+    assert names
+    assert not torch.equal(*(weights(f)["roi_heads.box_head.fc6.weight"] for f in (whole, base)))
+
+
+def test_it_knows_how_far_the_training_is(truth, tmp_path):
+    options = {"start": 0.5, "objective": "ce_plus"}
+    done = trained(truth, tmp_path / "run", method="recognition_loss", method_options=options)
+    assert [row["step"] for row in log(done) if "method_recognition" in row] == [5, 6, 7, 8]
+
+
+def test_killed_it_goes_on_to_the_same_weights(truth, whole, tmp_path):
+    folder = tmp_path / "run"
+    command = [sys.executable, str(SCRIPT), str(folder), str(truth), "5", json.dumps(METHOD)]
+    killed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not (folder / "model.pt").exists()
+    trained(truth, folder, **METHOD)
+    assert same(weights(folder), weights(whole))
+    assert same(weights(folder, "checkpoint.pt"), weights(whole, "checkpoint.pt"))
+    assert log(folder) == log(whole)
+
+
+def test_two_processes_may_leave_its_weights_out_of_a_step(truth, tmp_path):
+    # arpl_cs has weights that no loss on boxes reaches.
+    changes = {"batch": 4, "steps": 4, "method": "recognition_loss",
+               "method_options": {"objective": "arpl_cs", "start": 0.5}}  # fmt: skip
+    given = [str(tmp_path / "run"), str(truth), "-1", json.dumps(changes)]
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone",
+               str(SCRIPT), *given]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False,
+                          env={**os.environ, "OMP_NUM_THREADS": "1"})  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    rows = log(tmp_path / "run")
+    assert [row["step"] for row in rows if "method_recognition" in row] == [3, 4]
+
+
+def test_a_saved_model_has_it_again_and_runs(truth, whole):
+    model = load(str(whole / "model.pt"), device="cpu")
+    assert model.about["method"] == "recognition_loss"
+    assert model.about["method_options"]["objective"] == "arpl"
+    assert same(model.network.state_dict(), weights(whole))
+    images = ImageFiles.of_annotations(read_annotations(truth), truth.parent)
+    found = run(model, images)
+    assert found.provenance["model"]["method"] == "recognition_loss"
+    openness = model.method.objective.openness(
+        model.method.objective.logits(torch.tensor(found.embedding))
+    )
+    assert len(openness) == len(found.score) and torch.isfinite(openness).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"detector": "fcos"}, "detector 'fcos' has none to show. Those that have: faster_rcnn"),
+        ({"method": "recognition_los"}, "Did you mean 'recognition_loss'"),
+        ({"method_options": {"weigth": 1.0}}, "Did you mean 'weight'"),
+        ({"method_options": {"weight": "much"}}, "must be a number, not 'much'"),
+        ({"method_options": {"group": 3}}, "groups of 3 images, which a batch of 2"),
+    ],
+)
+def test_what_cannot_be_trained_is_said_before_the_folder_is_made(truth, tmp_path, changes, said):
+    with pytest.raises(UsageError, match=said):
+        trained(truth, tmp_path / "run", **{**METHOD, **changes})
+    assert not (tmp_path / "run").exists()
+
+
+def test_options_of_another_method_are_not_kept():
+    chosen = recipe(**METHOD)
+    assert Recipe.of(chosen, method_options={"weight": 1.0}).method_options == {
+        "objective": "arpl",
+        "weight": 1.0,
+    }
+    assert Recipe.of(chosen, method="").method_options == {}
+    with pytest.raises(InputError, match=r"OS612[\s\S]*no method"):
+        recipe(method_options={"weight": 1.0})
+
+
+def test_a_running_mean_of_weights_copies_what_a_method_remembers():
+    network = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    network.method = nn.BatchNorm1d(2)
+    network.method.running_mean.fill_(torch.nan)  # nothing remembered yet
+    average = Average(network, 0.9)
+    for module in (network[1], network.method):
+        module.running_mean.fill_(4.0)
+        nn.init.constant_(module.weight, 3.0)
+    average.update(network)
+    assert average.state["method.running_mean"].tolist() == [4.0, 4.0]
+    assert 0 < average.state["1.running_mean"][0] < 4
+    assert 1 < average.state["method.weight"][0] < 3
