@@ -131,6 +131,9 @@ _ENTRIES = (
     Code("OS213", "image without a size", "A width or height that is not positive counts as "
          "unknown: no box is checked against it.", "0 or -1 was written for unknown",
          "write the size of the image in pixels, or leave it out"),
+    Code("OS214", "detections below the least score", "They are left out before anything else, so "
+         "recall can only fall.", "minimum_score= was given",
+         "nothing, if it is intended; results compare at the same minimum_score= only"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",
          "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),
@@ -170,6 +173,10 @@ _ENTRIES = (
     Code("OS313", "several labels are one class", "They are merged into one known class.",
          "synonyms or spellings of one name in the ground truth",
          "rename one of them, if they are different classes"),
+    Code("OS314", "no detection has the label for unknown", "The label that is said to mean "
+         "unknown does not occur: nothing is detected as unknown by it.",
+         "another spelling, or the id of a category that has a name",
+         "name one of the labels that there are in unknown_label="),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",

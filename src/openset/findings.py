@@ -9,8 +9,10 @@ Not a logging system, and not the place where checks live (see `openset.tables.c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class Level(StrEnum):
@@ -52,6 +54,11 @@ class Finding:
         if entry is not None:
             object.__setattr__(self, "cause", self.cause or entry.cause)
             object.__setattr__(self, "fix", self.fix or entry.fix)
+
+    @classmethod
+    def of(cls, held: Mapping[str, Any]) -> Finding:
+        """The finding that a file holds."""
+        return cls(**{**held, "level": Level(held["level"])})
 
     def __str__(self) -> str:
         head = f"{self.level} {self.code}  {self.message}"

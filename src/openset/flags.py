@@ -11,12 +11,13 @@ import re
 # Options that findings name in Python's way, and what the command line calls them.
 _FLAGS = {name: f"--{name}" for name in ("boxes", "known", "leaked", "protocol", "force", "truth")}
 _FLAGS |= {name: f"--{name}" for name in ("batch", "device", "unreadable", "weights")}
+_FLAGS |= {"unknownness": "--unknownness", "minimum_score": "--minimum-score"}
+_FLAGS |= {"unknown_label": "--unknown-label"}
 _FLAGS |= {"head": "openset score --head", "keep": "openset score --known-share"}
 _FLAGS |= {"format": "openset convert --from", "sizes": "openset convert --sizes"}
-_VALUE = r"'[\w.-]+'"
-_OPTION = re.compile(
-    rf"\b({'|'.join(_FLAGS)})=({_VALUE}(?:(?:, | or ){_VALUE})*|True|\.\.\.)?(?=[\s,;:.)]|$)"
-)
+_WORD, _NUMBER = r"'[\w.-]+'", r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
+_VALUE = rf"{_WORD}(?:(?:, | or ){_WORD})*|True|\.\.\.|{_NUMBER}"
+_OPTION = re.compile(rf"\b({'|'.join(_FLAGS)})=({_VALUE})?(?=[\s,;:.)]|$)")
 
 
 def as_flags(text: str) -> str:
@@ -26,11 +27,13 @@ def as_flags(text: str) -> str:
     '--boxes xyxy converts them; --force goes on, --known names labels'
     >>> as_flags("state the layout: boxes='xyxy', 'cxcywh' or 'xywh-norm'; known='voc20'")
     'state the layout: --boxes xyxy, cxcywh or xywh-norm; --known voc20'
+    >>> as_flags("minimum_score=0.25 leaves them out")
+    '--minimum-score 0.25 leaves them out'
     """
     return _OPTION.sub(_flag, text)
 
 
 def _flag(found: re.Match[str]) -> str:
     value = found[2] or ""
-    said = value.replace("'", "") if value.startswith("'") else ""
+    said = "" if value in ("True", "...") else value.replace("'", "")
     return f"{_FLAGS[found[1]]} {said}".rstrip()

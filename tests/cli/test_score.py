@@ -206,7 +206,7 @@ def test_what_was_fitted_stands_below_the_numbers(openset, files):
 
 
 def test_a_column_is_not_what_the_ledger_speaks_of():
-    from openset.cli._inputs import with_unknownness
+    from openset.evaluation.adjusting import with_unknownness
 
     scored = table()["energy"].fit().scored(scene(8))
     column = {"odd": np.arange(len(scored))}

@@ -23,6 +23,7 @@ def run(scene, openset):
 
 
 K = ["--known", "known.txt"]
+AUROC = ["--metrics", "auroc"]
 EVALUATE = {
     "one-model": ["gt.json", "base.json", *K],
     "two-models": ["gt.json", "base.json", "shy.json", *K],
@@ -32,7 +33,8 @@ EVALUATE = {
     "protocol": ["gt.json", "base.json", *K, "--protocol", "owod", "--quiet"],
     "no-number": ["gt.json", "base.json", "shy.json", "--known", "dog,cat,zebra", "-q"],
     "kept": ["gt.json", "base.json", *K, "-o", "my run", "--metrics", "udr"],
-    "column-as-unknownness": ["gt.json", "base.json", *K, "--score", "odd", "--metrics", "auroc"],
+    "column-as-unknownness": ["gt.json", "base.json", *K, "--unknownness", "odd", *AUROC],
+    "minimum-score": ["gt.json", "base.json", *K, "--minimum-score", "0.4", *AUROC],
 }
 
 

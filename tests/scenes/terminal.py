@@ -15,8 +15,8 @@ needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is no
 
 # Measuring takes longer than a progress bar's patience.
 SLOW = (
-    "import sys, time; import openset.evaluation.run as r; m = r.measure; "
-    "r.measure = lambda *a, **k: (time.sleep(0.8), m(*a, **k))[1]; "
+    "import sys, time; import openset.evaluation.run as r; m = r.evaluation_of; "
+    "r.evaluation_of = lambda *a, **k: (time.sleep(0.8), m(*a, **k))[1]; "
     "from openset.cli import main; sys.exit(main(sys.argv[1:]))"
 )
 

@@ -1,23 +1,15 @@
 """Inputs: from what is typed to what is evaluated.
 
-Names for detectors from their file names, lists from commas, and two adjustments of detections that
-files may need before they can be judged: which label means unknown, and where unknownness is from.
+Names for detectors from their file names, lists from commas, options from ``name=value``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from openset.findings import UsageError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from openset.tables import Annotations, Detections
 
 _SUFFIXES = {".json", ".jsonl", ".gz", ".csv", ".txt", ".parquet", ".bbox", ".result"}
 
@@ -82,55 +74,3 @@ def known_labels(values: Sequence[str] | None) -> str | list[str] | None:
     if not values:
         return None
     return values[0] if len(values) == 1 else listed(values)
-
-
-def adjusted(
-    detections: Detections, truth: Annotations, *, unknown_label: str | None, score: str | None
-) -> Detections:
-    """Detections with another label for unknown, and unknownness from elsewhere, if so asked."""
-    if unknown_label is not None:
-        detections = call_unknown(detections, unknown_label, truth)
-    return detections if score is None else with_unknownness(detections, score)
-
-
-def call_unknown(detections: Detections, label: str, truth: Annotations) -> Detections:
-    """Detections of one label, a name or a category id, become ``unknown``."""
-    names, index = _named(detections, truth)
-    if label not in names:
-        shown = ", ".join(names[:8])
-        raise UsageError(
-            f"no detection has the label {label!r} of --unknown-label; there are {shown}"
-        )
-    new = tuple(name if name != label else "unknown" for name in names)
-    return replace(detections, labels=new, label=index)
-
-
-def _named(detections: Detections, truth: Annotations) -> tuple[list[str], NDArray[np.int64]]:
-    """Names of the labels and each detection's index; a category id is its name, or its number."""
-    import numpy as np
-
-    if detections.labels:
-        return list(detections.labels), detections.label
-    ids, index = np.unique(detections.label, return_inverse=True)
-    assert truth.category_id is not None
-    names = dict(zip(truth.category_id.tolist(), truth.labels, strict=True))
-    return [names.get(i, str(i)) for i in ids.tolist()], index.astype(np.int64)
-
-
-def with_unknownness(detections: Detections, source: str) -> Detections:
-    """Detections whose unknownness comes from a scorer, or from a column of their file."""
-    from openset import scorers
-    from openset.plugins import lookup
-
-    if source in detections.attributes:
-        import numpy as np
-
-        try:
-            column = np.asarray(detections.attributes[source], np.float64)
-        except ValueError as error:
-            raise UsageError(f"column {source!r} of --score does not hold numbers") from error
-        return replace(scorers.ledger.unscored(detections), unknownness=column)
-    table = scorers.table()
-    columns = dict.fromkeys(detections.attributes)
-    lookup({**columns, **dict.fromkeys(table)}, source, "scorer or column")
-    return table[source].fit().scored(detections)

@@ -10,7 +10,9 @@ from openset.cli._console import Answer, Output, finding_text
 from openset.findings import Finding, InputError, Level
 
 if TYPE_CHECKING:
-    from openset.tables import Annotations, Detections, Vocabulary
+    from openset.evaluation.settings import Settings
+    from openset.evaluation.steps import Ground
+    from openset.tables import Detections
 
 app = verb("check", panel="Data")
 
@@ -35,35 +37,32 @@ def check(
         output: How to speak.
     """
     from openset.cli._inputs import known_labels, model_names
-    from openset.evaluation.run import read_all
-    from openset.tables import Vocabulary
-    from openset.tables.check import check as check_tables
+    from openset.evaluation.reading import Reading
+    from openset.evaluation.settings import Settings
+    from openset.evaluation.steps import Ground
 
+    # Forced, to find what only matching can: that nothing overlaps anything.
+    settings = Settings(known=known_labels(known), boxes=boxes, force=True)
     files = model_names(dt or [])
     with output.progress(1 + len(files)) as step:
         step("reading")
-        truth, tables = read_all(gt, files)
-        vocabulary = Vocabulary.of(known_labels(known), truth)
-        found = {gt.name: check_tables(truth, None, vocabulary)}
+        truth, tables = Reading(gt, files).tables()
+        ground = Ground.of(truth, settings.vocabulary(truth))
+        found = {gt.name: ground.findings}
         for name, one in tables.items():
             step(f"checking {name}")
-            findings = _of_detections(truth, one, vocabulary, boxes)
-            found[name] = [finding for finding in findings if finding not in found[gt.name]]
+            found[name] = _findings(ground, one, settings)
     wrong = any(f.level is Level.ERROR for findings in found.values() for f in findings)
     return Answer(_text(found, len(truth.images), len(truth)), lambda: _document(found), int(wrong))
 
 
-def _of_detections(
-    truth: Annotations, detections: Detections, vocabulary: Vocabulary, boxes: str
-) -> list[Finding]:
-    """Everything that an evaluation would find, the lack of any overlap included."""
-    from openset.evaluation.steps import prepare
-    from openset.matching import Protocol
+def _findings(ground: Ground, detections: Detections, settings: Settings) -> list[Finding]:
+    """Everything that an evaluation would find."""
+    from openset.evaluation.steps import examine
 
     try:
-        rules = Protocol.of("default")
-        return prepare(truth, detections, vocabulary, rules, force=True, boxes=boxes)[1]
-    except InputError as error:  # not even force helps: a score that is not a number
+        return examine(ground, detections, settings).findings
+    except InputError as error:  # the boxes cannot be converted
         return list(error.findings)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,7 +12,6 @@ from cyclopts import Parameter
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output, width
-from openset.findings import UsageError
 
 if TYPE_CHECKING:
     from openset.evaluation.run import Run
@@ -32,7 +30,8 @@ def evaluate(
     metrics: list[str] | None = None,
     out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
     unknown_label: str | None = None,
-    score: str | None = None,
+    unknownness: str | None = None,
+    minimum_score: float | None = None,
     boxes: str = "xywh",
     leaked: Literal["unknown", "drop"] = "unknown",
     seed: int = 0,
@@ -51,7 +50,8 @@ def evaluate(
         metrics: Only these, a,b,c; "all" shows every one. See `openset list metrics`.
         out: Folder to keep the run in, for `openset report`.
         unknown_label: Label, or category id, with which the detections say "unknown".
-        score: Where unknownness comes from: a scorer (it reads logits), or a column of the file.
+        unknownness: Where it comes from: a scorer (it reads logits), or a column of the file.
+        minimum_score: Leave out detections with a lower score, before anything else.
         boxes: How boxes of detections are written: xywh, xyxy, cxcywh, or one of them with -norm.
         leaked: Detections of classes that are unknown here count as unknown, or are dropped.
         seed: Seed of the resamples.
@@ -59,28 +59,27 @@ def evaluate(
         force: Go on in spite of errors in the inputs.
         output: How to speak.
     """
-    from openset.cli._inputs import adjusted, known_labels, listed
+    from openset.cli._inputs import known_labels, listed
     from openset.evaluation.run import evaluate_all
+    from openset.evaluation.settings import Settings
 
-    if seed < 0:
-        raise UsageError(f"a seed is 0 or more, not {seed}")
     started, asked, files = perf_counter(), listed(metrics), _models(dt, out)
+    settings = Settings(
+        known=known_labels(known),
+        protocol=protocol,
+        metrics=None if not asked or asked == ["all"] else asked,
+        intervals=not no_intervals,
+        seed=seed,
+        force=force,
+        boxes=boxes,
+        leaked=leaked,
+        unknown_label=unknown_label,
+        unknownness=unknownness,
+        minimum_score=minimum_score,
+    )
+    command = shlex.join(["openset", *sys.argv[1:]])
     with output.progress(1 + 2 * len(files)) as step:
-        run = evaluate_all(
-            gt,
-            files,
-            known=known_labels(known),
-            protocol=protocol,
-            metrics=None if not asked or asked == ["all"] else asked,
-            intervals=not no_intervals,
-            seed=seed,
-            force=force,
-            boxes=boxes,
-            leaked=leaked,
-            adjust=partial(adjusted, unknown_label=unknown_label, score=score),
-            command=shlex.join(["openset", *sys.argv[1:]]),
-            step=step,
-        )
+        run = evaluate_all(gt, files, settings=settings, command=command, step=step)
         kept = None if out is None else run.save(out)
     _tell(run, gt, output, perf_counter() - started)
     return Answer("" if output.json else _text(run, asked, kept), lambda: document(run, kept))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from openset.evaluation.result import Evaluation
 from openset.files import file_stems, replacing, safe_name, target_of, unwritable
-from openset.findings import InputError, UsageError, refuse
+from openset.findings import Finding, InputError, UsageError, refuse
 from openset.formats import read_annotations, read_detections, write
 from openset.json_text import plain
 from openset.matching import Protocol, match
@@ -88,6 +88,7 @@ def _write(run: Run, folder: Path) -> None:
         "seed": run.seed,
         "leaked": run.leaked,
         "models": stems,
+        "truth_findings": [asdict(finding) for finding in run.truth_findings],
     }
     (folder / INDEX).write_text(json.dumps(plain(document), indent=1) + "\n", "utf-8")
     write(run.truth, folder / TRUTH)
@@ -122,11 +123,19 @@ def load(folder: Path) -> Run:
             for name, stem in stems.items()
         }
         command, seed = str(index["command"]), int(index["seed"])
+        of_truth = tuple(map(Finding.of, index.get("truth_findings", ())))
     except InputError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise refuse("OS114", f"cannot read the run in {folder}: {error!r}") from error
-    return Run(truth, tables, evaluations, vocabulary, protocol, seed, leaked, command)
+    # What a result has found beyond the ground truth's is its detector's.
+    findings = {
+        name: tuple(finding for finding in one.findings if finding not in of_truth)
+        for name, one in evaluations.items()
+    }
+    return Run(
+        truth, tables, evaluations, vocabulary, protocol, seed, leaked, command, of_truth, findings
+    )
 
 
 def _index(folder: Path) -> dict[str, Any]:

@@ -1,52 +1,74 @@
-"""Reading both inputs at once, in the background.
+"""Reading: ground truth and any number of detections at once, in the background.
 
-The compiled reader does not hold the interpreter, so two files take as long as the larger one, and
-whoever waits may do something else meanwhile.
+The compiled reader does not hold the interpreter, so several files take as long as the largest one,
+and whoever waits may do something else meanwhile.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from threading import Semaphore
+from typing import Any, TypeVar
 
 import openset.formats.coco  # noqa: F401  threads must not race to import the kernels
 from openset.evaluation.later import Later
-from openset.findings import Finding, InputError
+from openset.findings import InputError
 from openset.formats import read_annotations, read_detections
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
 
+T = TypeVar("T")
 Source = Any  # a path, a table, or lists of torchvision dictionaries
+_AT_ONCE = 4
 
 
 class Reading:
-    """Ground truth and detections on their way into tables.
+    """Inputs on their way into tables.
 
     Args:
-        gt: Ground truth: a file or folder, a table, or torchvision targets.
-        dt: Detections, likewise.
+        truth: Ground truth: a file or folder, a table, or torchvision targets.
+        detections: Detections by the name of their detector, likewise.
     """
 
-    def __init__(self, gt: Source, dt: Source) -> None:
-        self._truth = Later(read_annotations, gt)
-        self._detections = Later(read_detections, dt)
+    def __init__(self, truth: Source, detections: Mapping[str, Source]) -> None:
+        self._sources = truth, detections
+        self._places = Semaphore(_AT_ONCE)
+        self._truth = [Later(self._read, read_annotations, truth)]
+        self._detections = {
+            name: Later(self._read, read_detections, one) for name, one in detections.items()
+        }
 
-    def tables(self) -> tuple[Annotations, Detections]:
-        """Wait for both tables.
+    def _read(self, read: Callable[[Source], T], source: Source) -> T:
+        with self._places:
+            return read(source)
+
+    def tables(self) -> tuple[Annotations, dict[str, Detections]]:
+        """Wait for all tables; they are handed over, the reading does not keep them.
 
         Raises:
-            InputError: With everything that is wrong with both files at once.
+            InputError: With everything that is wrong with all files at once.
         """
-        failures: list[Finding] = []
-        for one in (self._truth, self._detections):
+        truth, detections = self._truth.pop(), self._detections
+        self._detections = {}
+        everything: list[Later[Any]] = [truth, *detections.values()]
+        for one in everything:
             one.wait()
-            if isinstance(one.failure, InputError):
-                failures += one.failure.findings
-        if failures:
-            raise InputError(failures)
-        return self._truth.result(), self._detections.result()
+        raise_all([one.failure for one in everything if isinstance(one.failure, InputError)])
+        return truth.result(), {name: one.result() for name, one in detections.items()}
+
+    def inputs(self, name: str) -> dict[str, str]:
+        """How the inputs of one detector are called in a result."""
+        truth, detections = self._sources
+        return {"truth": _source_name(truth), "detections": _source_name(detections[name])}
 
 
-def source_name(source: Source) -> str:
-    """How an input is called in a result: its file name, or what it is."""
+def raise_all(errors: list[InputError]) -> None:
+    """One error for all of them, if there are any; each finding once."""
+    if errors:
+        raise InputError(list(dict.fromkeys(f for error in errors for f in error.findings)))
+
+
+def _source_name(source: Source) -> str:
+    """How an input is called: its file name, or what it is."""
     return Path(source).name if isinstance(source, (str, Path)) else type(source).__name__

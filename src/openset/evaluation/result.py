@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.evaluation.provenance import Provenance
-from openset.findings import Finding, InputError, Level, UsageError, refuse
+from openset.findings import Finding, InputError, UsageError, refuse
 from openset.json_text import plain
 from openset.matching import Matches
 from openset.metrics import Metric, Value, table
@@ -187,9 +187,7 @@ class Evaluation:
         for name, stored in document["values"].items():
             ends_ = stored.pop("interval")
             values[name] = Value(**stored, interval=tuple(ends_) if ends_ else None)
-        findings = [
-            Finding(**(one | {"level": Level(one["level"])})) for one in document["findings"]
-        ]
+        findings = map(Finding.of, document["findings"])
         replicates = {
             name: np.array([np.nan if x is None else x for x in numbers])
             for name, numbers in document.get("replicates", {}).items()

@@ -9,31 +9,25 @@ Not a comparison (see `openset.evaluation.comparison`), and not an experiment tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openset.evaluation.provenance import ledger_line
-from openset.evaluation.reading import Source, source_name
+from openset.evaluation.reading import Reading, Source, raise_all
 from openset.evaluation.result import Evaluation
-from openset.evaluation.steps import choose, measure, prepare, settle
+from openset.evaluation.settings import Settings, takes_settings
+from openset.evaluation.steps import Examined, Ground, Matched, evaluation_of, examine, settle
 from openset.findings import Finding, InputError, UsageError
-from openset.formats import read_annotations, read_detections
-from openset.matching import Matches, Protocol
-from openset.matching.matcher import Leaked
-from openset.resampling.draws import RESAMPLES
+from openset.matching import Protocol
 from openset.tables import Annotations, Detections, Vocabulary
-from openset.tables.boxes import in_pixels
-from openset.tables.check import check
-from openset.tables.join import join
+from openset.tables.join import Leaked
 
 if TYPE_CHECKING:
     from openset.evaluation.scoreboard import Scoreboard
 
 Step = Callable[[str], None]
-Adjust = Callable[[Detections, Annotations], Detections]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +43,8 @@ class Run:
         seed: Seed of the resamples.
         leaked: What became of detections labelled with a class that is unknown here.
         command: The command line that made the run, if one did.
+        truth_findings: What was found about the ground truth alone.
+        findings: What was found about each detector's file, by its name.
     """
 
     truth: Annotations
@@ -59,27 +55,13 @@ class Run:
     seed: int = 0
     leaked: Leaked = "unknown"
     command: str = ""
+    truth_findings: tuple[Finding, ...] = ()
+    findings: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the detectors; the first is what the others are compared with."""
         return tuple(self.evaluations)
-
-    @cached_property
-    def truth_findings(self) -> tuple[Finding, ...]:
-        """What was found about the ground truth alone."""
-        of_truth = {(f.code, f.message) for f in check(self.truth, None, self.vocabulary)}
-        shared = next(iter(self.evaluations.values())).findings
-        return tuple(f for f in shared if (f.code, f.message) in of_truth)
-
-    @cached_property
-    def findings(self) -> Mapping[str, tuple[Finding, ...]]:
-        """What was found about each detector's file, by its name."""
-        of_truth = {(f.code, f.message) for f in self.truth_findings}
-        return {
-            name: tuple(f for f in one.findings if (f.code, f.message) not in of_truth)
-            for name, one in self.evaluations.items()
-        }
 
     def board(self, *, headline: bool = False) -> Scoreboard:
         """Detectors against metrics, the others compared with the first."""
@@ -116,43 +98,25 @@ def _nothing(step: str) -> None:
     """Report no progress."""
 
 
-def _as_read(detections: Detections, truth: Annotations) -> Detections:
-    """Adjust nothing."""
-    return detections
-
-
+@takes_settings
 def evaluate_all(
     truth: Source,
     detections: Mapping[str, Source],
     *,
-    known: Vocabulary | str | Path | Sequence[str] | None = None,
-    protocol: Protocol | str = "default",
-    metrics: Sequence[str] | None = None,
-    intervals: bool = True,
-    seed: int = 0,
-    force: bool = False,
-    boxes: str = "xywh",
-    leaked: Leaked = "unknown",
-    adjust: Adjust = _as_read,
     command: str = "",
     step: Step = _nothing,
+    settings: Settings | None = None,
+    **options: Any,
 ) -> Run:
     """Evaluate several detectors on one ground truth.
 
     Args:
         truth: Ground truth, as in `openset.evaluate`.
         detections: Detections by the name of their detector; the first is the reference.
-        known: As in `openset.evaluate`.
-        protocol: As in `openset.evaluate`.
-        metrics: As in `openset.evaluate`.
-        intervals: As in `openset.evaluate`.
-        seed: As in `openset.evaluate`.
-        force: As in `openset.evaluate`.
-        boxes: As in `openset.evaluate`, of all detections.
-        leaked: As in `openset.evaluate`.
-        adjust: What to do to detections, given the ground truth, once they are read.
         command: The command line, to be kept with the run.
         step: Called with a few words before each step, of which there are one and two per detector.
+        settings: Options made before, which those given by name change.
+        **options: What `Settings` holds, by name.
 
     Raises:
         InputError: When an input cannot be used; says what is wrong with all of them.
@@ -162,84 +126,55 @@ def evaluate_all(
     >>> run.names, run.evaluations["one"].value("a_ose") == run.evaluations["two"].value("a_ose")
     (('one', 'two'), True)
     """
+    asked = Settings.of(settings, options)
     if not detections:
         raise UsageError("give the detections of at least one detector")
-    rules, chosen = Protocol.of(protocol), choose(metrics)
     step("reading")
-    table, tables = read_all(truth, detections)
-    vocabulary = Vocabulary.of(known, table)
-    tables = {
-        name: _converted(adjust(one, table), table, vocabulary, boxes)
-        for name, one in tables.items()
-    }
-    matched = _match_all(table, tables, vocabulary, rules, force, leaked, step)
-    resamples = RESAMPLES if intervals else 0
+    run, matched = examine_all(Reading(truth, detections), asked, step)
     evaluations = {}
-    for name, (matches, findings) in matched.items():
+    for name, one in matched.items():
         step(f"measuring {name}")
-        inputs = {"truth": source_name(truth), "detections": source_name(detections[name])}
-        found = settle(findings, force)
-        said = ledger_line(tables[name])
-        evaluations[name] = measure(
-            matches, chosen, found, inputs, seed=seed, resamples=resamples, ledger=said
-        )
-    return Run(table, tables, evaluations, vocabulary, rules, seed, leaked, command)
+        evaluations[name] = evaluation_of(one, asked)
+    return replace(run, evaluations=evaluations, command=command)
 
 
-def _match_all(
-    truth: Annotations,
-    detections: Mapping[str, Detections],
-    vocabulary: Vocabulary,
-    rules: Protocol,
-    force: bool,
-    leaked: Leaked,
-    step: Step,
-) -> dict[str, tuple[Matches, list[Finding]]]:
-    """Check and match every detector; everything wrong with any of them is said at once."""
-    matched, failures = {}, []
-    for name, one in detections.items():
+def examine_all(
+    reading: Reading, settings: Settings, step: Step = _nothing
+) -> tuple[Run, dict[str, Matched]]:
+    """Check and match everything that is being read: a run without numbers, and what they are from.
+
+    Raises:
+        InputError: When an input cannot be used; says what is wrong with all of them.
+    """
+    settings.resolve()
+    truth, tables = reading.tables()
+    ground = Ground.of(truth, settings.vocabulary(truth))
+    failures: list[InputError] = []
+    with _noting(failures):
+        of_truth = settle(ground.findings, settings.force)
+    examined: dict[str, Examined] = {}
+    findings: dict[str, tuple[Finding, ...]] = {}
+    for name in tables:
         step(f"matching {name}")
-        try:
-            matched[name] = prepare(truth, one, vocabulary, rules, force=force, leaked=leaked)
-            settle(matched[name][1], force)
-        except InputError as error:
-            failures.append(_called(error, name, len(detections)))
-    _raise(failures)
-    return matched
+        with _noting(failures, name if len(tables) > 1 else ""):
+            examined[name] = one = examine(ground, tables[name], settings)
+            tables[name] = one.detections
+            findings[name] = one.settled(settings.force)
+    raise_all(failures)
+    rules, seed, leaked = settings.rules, settings.seed, settings.leaked
+    run = Run(truth, tables, {}, ground.vocabulary, rules, seed, leaked, "", of_truth, findings)
+    return run, {
+        name: one.matched([*of_truth, *findings[name]], reading.inputs(name))
+        for name, one in examined.items()
+    }
 
 
-def read_all(
-    truth: Source, detections: Mapping[str, Source]
-) -> tuple[Annotations, dict[str, Detections]]:
-    """Read all inputs at the same time; everything wrong with any of them is said at once."""
-    from concurrent.futures import Future, ThreadPoolExecutor
-
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        first = pool.submit(read_annotations, truth)
-        others = {name: pool.submit(read_detections, one) for name, one in detections.items()}
-    jobs: list[Future[Any]] = [first, *others.values()]
-    errors = [job.exception() for job in jobs]
-    _raise([error for error in errors if isinstance(error, InputError)])
-    return first.result(), {name: job.result() for name, job in others.items()}
-
-
-def _raise(errors: Sequence[InputError]) -> None:
-    """One error for all of them, each finding once."""
-    if errors:
-        raise InputError(list(dict.fromkeys(f for error in errors for f in error.findings)))
-
-
-def _called(error: InputError, name: str, of: int) -> InputError:
-    """The error with the detector's name in it, where there are several."""
-    if of == 1:
-        return error
-    return InputError([replace(f, message=f"{name}: {f.message}") for f in error.findings])
-
-
-def _converted(
-    detections: Detections, truth: Annotations, vocabulary: Vocabulary, boxes: str
-) -> Detections:
-    """Detections with boxes in our convention, so that a stored run needs no other."""
-    if boxes == "xywh":
-        return detections
-    return in_pixels(detections, join(truth, detections, vocabulary).image, truth, boxes)
+@contextmanager
+def _noting(failures: list[InputError], name: str = "") -> Iterator[None]:
+    """Note a failure, by the detector's name where there are several, and go on."""
+    try:
+        yield
+    except InputError as error:
+        before = f"{name}: " if name else ""
+        named = [replace(f, message=before + f.message) for f in error.findings]
+        failures.append(InputError(named))

@@ -1,58 +1,117 @@
-"""The steps of an evaluation: check the inputs, match them once, measure everything.
+"""The steps of an evaluation: check the ground truth, examine detections, measure; each once.
 
-`evaluate` takes them in one shot, `Evaluator` batch by batch, `Run` for several detectors.
+`Evaluator` takes them batch by batch, everything else through `openset.evaluation.run`. What is
+found about the ground truth (`Ground`) and about detections (`Examined`) stays apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import get_args
+from typing import Self, TypeVar
 
-from openset.evaluation.provenance import describe
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.evaluation.adjusting import adjusted
+from openset.evaluation.provenance import Provenance, describe, ledger_line
 from openset.evaluation.result import Evaluation
+from openset.evaluation.settings import Settings
 from openset.findings import Finding, InputError, Level
-from openset.matching import Matches, Protocol, match
-from openset.matching.matcher import Leaked
-from openset.metrics import Metric, table
-from openset.plugins import lookup
+from openset.matching import Matches, match
+from openset.metrics import Value
 from openset.resampling.images import replicates
 from openset.resampling.intervals import interval
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.boxes import in_pixels
-from openset.tables.check import check, no_match
+from openset.tables.check import check_detections, check_truth, in_order, no_match
 from openset.tables.join import join
 
+E = TypeVar("E", bound=Evaluation)
 TOUCHES = 0.1  # an overlap below this is background in every published error diagnosis
 
 
-def choose(names: Sequence[str] | None) -> list[Metric]:
-    """The metrics of these names, or all."""
-    metrics = table()
-    if names is None:
-        return list(metrics.values())
-    return [lookup(metrics, name, "metric") for name in names]
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """A ground truth, checked: what every detector is held against.
+
+    Attributes:
+        truth: The table.
+        vocabulary: Roles of its labels.
+        findings: What was found about it alone, errors as errors.
+    """
+
+    truth: Annotations
+    vocabulary: Vocabulary
+    findings: list[Finding]
+
+    @classmethod
+    def of(cls, truth: Annotations, vocabulary: Vocabulary) -> Self:
+        """Check a ground truth."""
+        return cls(truth, vocabulary, check_truth(truth, vocabulary))
 
 
-def prepare(
-    truth: Annotations,
-    detections: Detections,
-    vocabulary: Vocabulary,
-    rules: Protocol,
-    *,
-    force: bool = False,
-    boxes: str = "xywh",
-    leaked: Leaked = "unknown",
-) -> tuple[Matches, list[Finding]]:
-    """Check the inputs and match them; errors are raised, or forced and left as they are."""
-    lookup(dict.fromkeys(get_args(Leaked)), leaked, "value of leaked")
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """All that is measured, without the tables.
+
+    Attributes:
+        matches: What metrics are computed from.
+        findings: What was found about ground truth and detections, settled.
+        inputs: Names of the inputs.
+        ledger: What was fitted on which data to make unknownness and labels.
+    """
+
+    matches: Matches
+    findings: tuple[Finding, ...]
+    inputs: Mapping[str, str]
+    ledger: str
+
+
+@dataclass(frozen=True, eq=False)
+class Examined:
+    """Detections, adjusted, joined, checked and matched.
+
+    Attributes:
+        detections: As they are judged: adjusted, and with boxes in our convention.
+        findings: What was found about them, errors as errors.
+        matches: None where an error stands in the way.
+        ledger: As in `Matched`.
+    """
+
+    detections: Detections
+    findings: list[Finding]
+    matches: Matches | None
+    ledger: str
+
+    def settled(self, force: bool) -> tuple[Finding, ...]:
+        """Raise errors, or turn them into warnings if forced and if there is something to judge."""
+        return settle(self.findings, force and self.matches is not None)
+
+    def matched(self, findings: Sequence[Finding], inputs: Mapping[str, str]) -> Matched:
+        """What is left to measure, with everything that was found, once it is settled."""
+        assert self.matches is not None, "settled without an error"
+        return Matched(self.matches, tuple(in_order(findings)), inputs, self.ledger)
+
+
+def examine(ground: Ground, detections: Detections, settings: Settings) -> Examined:
+    """Adjust, join, check and match the detections of one detector."""
+    truth, vocabulary = ground.truth, ground.vocabulary
+    detections, findings = adjusted(detections, truth, settings)
     joined = join(truth, detections, vocabulary)
-    detections = in_pixels(detections, joined.image, truth, boxes)
-    findings = check(truth, detections, vocabulary, joined=joined)
-    settle(findings, force)
-    matches = match(truth, detections, vocabulary, rules, joined=joined, leaked=leaked)
-    return matches, findings + contact(matches)
+    detections = in_pixels(detections, joined.image, truth, settings.boxes)
+    findings = in_order(findings + check_detections(truth, detections, vocabulary, joined))
+    matches = None
+    if settings.force or not errors([*ground.findings, *findings]):
+        rules, leaked = settings.rules, settings.leaked
+        try:
+            matches = match(truth, detections, vocabulary, rules, joined=joined, leaked=leaked)
+            findings += contact(matches)
+        except InputError as error:  # not even force helps: a score that is not a number
+            said = {finding.code for finding in findings}
+            findings += [finding for finding in error.findings if finding.code not in said]
+    return Examined(detections, findings, matches, ledger_line(detections))
 
 
 def contact(matches: Matches) -> list[Finding]:
@@ -68,30 +127,58 @@ def _any_contact(matches: Matches) -> bool:
     return len(columns.position) > 0 or any(iou.max() >= TOUCHES for iou in overlaps)
 
 
-def settle(findings: list[Finding], force: bool) -> list[Finding]:
+def errors(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings that stop an evaluation."""
+    return [finding for finding in findings if finding.level is Level.ERROR]
+
+
+def settle(findings: Sequence[Finding], force: bool) -> tuple[Finding, ...]:
     """Raise errors, or turn them into warnings if forced."""
-    if not any(finding.level is Level.ERROR for finding in findings):
-        return findings
-    if not force:
-        raise InputError([f for f in findings if f.level is Level.ERROR])
-    return [replace(f, level=Level.WARNING) if f.level is Level.ERROR else f for f in findings]
+    wrong = errors(findings)
+    if wrong and not force:
+        raise InputError(wrong)
+    warned = {Level.ERROR: Level.WARNING}
+    return tuple(replace(f, level=warned.get(f.level, f.level)) for f in findings)
+
+
+def evaluation_of(matched: Matched, settings: Settings) -> Evaluation:
+    """Measure what was matched, with intervals if they are wanted."""
+    matches, metrics = matched.matches, settings.measured
+    seed, resamples = settings.seed, settings.resamples
+    return measure(
+        {metric.name: metric.compute(matches) for metric in metrics},
+        partial(replicates, matches, metrics, seed, resamples) if resamples else dict,
+        partial(
+            describe,
+            matches,
+            matched.inputs,
+            seed=seed,
+            resamples=resamples,
+            ledger=matched.ledger,
+        ),
+        matched.findings,
+        partial(Evaluation, matches=matches),
+    )
 
 
 def measure(
-    matches: Matches,
-    metrics: Sequence[Metric],
+    values: Mapping[str, Value],
+    draw: Callable[[], Mapping[str, NDArray[np.float64]]],
+    origin: Callable[[], Provenance],
     findings: Sequence[Finding],
-    inputs: Mapping[str, str],
-    *,
-    seed: int,
-    resamples: int,
-    ledger: str = "",
-) -> Evaluation:
-    """Compute metrics, and their intervals if resamples are wanted."""
-    values = {metric.name: metric.compute(matches) for metric in metrics}
-    drawn = replicates(matches, metrics, seed, resamples) if resamples else {}
+    make: Callable[..., E],
+) -> E:
+    """Values as a result, with the intervals of their resamples.
+
+    Args:
+        values: The value of every metric.
+        draw: Gives the number of metrics in every resample; of none without intervals.
+        origin: Makes the provenance, when it is asked for.
+        findings: What was found about the inputs.
+        make: The kind of result, holding what the values were computed from.
+    """
+    drawn, found = draw(), dict(values)
     for name, numbers in drawn.items():
-        if values[name].value is not None:
-            values[name] = replace(values[name], interval=interval(numbers, values[name].value))
-    origin = partial(describe, matches, inputs, seed=seed, resamples=resamples, ledger=ledger)
-    return Evaluation(values, origin, tuple(findings), drawn, matches)
+        if found[name].value is not None:
+            found[name] = replace(found[name], interval=interval(numbers, found[name].value))
+    return make(found, origin, tuple(findings), drawn)

@@ -8,64 +8,53 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Self
 
-from openset.evaluation.provenance import ledger_line
 from openset.evaluation.reading import Source
 from openset.evaluation.result import Evaluation
-from openset.evaluation.steps import choose, contact, measure, prepare, settle
-from openset.findings import Finding, Level, UsageError
+from openset.evaluation.settings import Settings, takes_settings
+from openset.evaluation.steps import (
+    Ground,
+    Matched,
+    contact,
+    errors,
+    evaluation_of,
+    examine,
+    settle,
+)
+from openset.findings import Finding, InputError, Level, UsageError
 from openset.formats import read_annotations, read_detections
-from openset.matching import Matches, Protocol
-from openset.matching.matcher import Leaked
+from openset.matching import Matches
 from openset.matching.merge import merge
-from openset.resampling.draws import RESAMPLES
 from openset.tables import Vocabulary
+from openset.tables.check import in_order
 
 # What a batch may lack without the data lacking it: said only if every batch lacks it.
 _OF_TRUTH = frozenset({"OS302", "OS303", "OS304"})
-_OF_DETECTIONS = frozenset({"OS209", "OS308", "OS309"})
+_OF_DETECTIONS = frozenset({"OS209", "OS308", "OS309", "OS314"})
 _LACKING = _OF_TRUTH | _OF_DETECTIONS | {"OS310", "OS401", "OS402"}
 # Errors that look at how many records they concern: of a batch, too few to tell.
 _BY_SHARE = frozenset({"OS203", "OS204", "OS208", "OS306", "OS307", "OS403"})
 
 
+@takes_settings
 class Evaluator:
     """Streaming evaluation: `update` with batches of whole images, then `compute`.
 
+    Errors are raised by `compute`, which sees all batches. Without `known` the first batch must
+    state the roles.
+
     Args:
-        known: As in `evaluate`; with None the first batch must state the roles.
-        protocol: As in `evaluate`.
-        metrics: As in `evaluate`.
-        intervals: As in `evaluate`.
-        seed: As in `evaluate`.
-        force: As in `evaluate`; errors are raised by `compute`, which sees all batches.
-        boxes: As in `evaluate`.
-        leaked: As in `evaluate`.
+        settings: Options made before, which those given by name change.
+        **options: What `Settings` holds, by name.
     """
 
-    def __init__(
-        self,
-        *,
-        known: Vocabulary | str | Path | Sequence[str] | None = None,
-        protocol: Protocol | str = "default",
-        metrics: Sequence[str] | None = None,
-        intervals: bool = True,
-        seed: int = 0,
-        force: bool = False,
-        boxes: str = "xywh",
-        leaked: Leaked = "unknown",
-    ) -> None:
-        self._known = known
+    def __init__(self, *, settings: Settings | None = None, **options: Any) -> None:
+        self._settings = Settings.of(settings, options).resolve()
+        # A batch may lack a class, an unknown object or even any contact; `compute` judges all.
+        self._anyway = replace(self._settings, force=True)
         self._vocabulary: Vocabulary | None = None
-        self._protocol = Protocol.of(protocol)
-        self._metrics = choose(metrics)
-        self._resamples = RESAMPLES if intervals else 0
-        self._seed = seed
         self._parts: list[Matches] = []
-        self._force = force
-        self._options: dict[str, Any] = {"boxes": boxes, "leaked": leaked}
         self._findings: list[list[Finding]] = []
         self._ledgers: list[str] = []
 
@@ -73,14 +62,15 @@ class Evaluator:
         """Add a batch: the ground truth of some images, and all detections on them."""
         truth, detections = read_annotations(gt), read_detections(dt)
         if self._vocabulary is None:
-            self._vocabulary = Vocabulary.of(self._known, truth)
-        # A batch may lack a class, an unknown object or even any contact; `compute` judges all.
-        matches, findings = prepare(
-            truth, detections, self._vocabulary, self._protocol, force=True, **self._options
-        )
-        self._parts.append(matches)
+            self._vocabulary = self._settings.vocabulary(truth)
+        ground = Ground.of(truth, self._vocabulary)
+        one = examine(ground, detections, self._anyway)
+        findings = in_order([*ground.findings, *one.findings])
+        if one.matches is None:
+            raise InputError(errors(findings))
+        self._parts.append(one.matches)
         self._findings.append(findings)
-        self._ledgers.append(ledger_line(detections))
+        self._ledgers.append(one.ledger)
         return self
 
     def merge(self, other: Evaluator) -> Self:
@@ -95,17 +85,15 @@ class Evaluator:
         """All metrics over everything seen so far."""
         if not self._parts:
             raise UsageError("nothing to compute: call update() first")
-        merged = merge(self._parts)
-        findings = settle([*_together(self._findings), *contact(merged)], self._force)
-        return measure(
+        merged, batches = merge(self._parts), f"{len(self._parts)} batches"
+        findings = [*_together(self._findings), *contact(merged)]
+        matched = Matched(
             merged,
-            self._metrics,
-            findings,
-            {"truth": f"{len(self._parts)} batches", "detections": f"{len(self._parts)} batches"},
-            seed=self._seed,
-            resamples=self._resamples,
-            ledger="; ".join(dict.fromkeys(filter(None, self._ledgers))),
+            settle(findings, self._settings.force),
+            {"truth": batches, "detections": batches},
+            "; ".join(dict.fromkeys(filter(None, self._ledgers))),
         )
+        return evaluation_of(matched, self._settings)
 
 
 def _together(batches: Sequence[Sequence[Finding]]) -> list[Finding]:

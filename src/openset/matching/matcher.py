@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,7 @@ from openset.matching.matches import SIZE_RANGES, Matches, Objects
 from openset.matching.protocol import Protocol
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.columns import ranks
-from openset.tables.join import Joined, join
-
-Leaked = Literal["unknown", "drop"]
+from openset.tables.join import Joined, Leaked, join
 
 
 def match(

@@ -83,7 +83,7 @@ def detected_images(case: Case) -> Iterator[Finding]:
             Level.ERROR,
             f"0 detections for {number(len(case.truth.images))} images",
             count=0,
-            example="the file of detections is empty",
+            example="there is no detection",
         )
         return
     elsewhere = int(case.per_image[-1])

@@ -11,7 +11,7 @@ image) and more than 100 detections per class (the first 500 images with so many
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -26,17 +26,13 @@ from openset.tables.detections import Detections
 from openset.tables.join import Joined, join
 from openset.tables.vocabulary import Vocabulary
 
-__all__ = ["check", "no_match"]
+__all__ = ["check", "check_detections", "check_truth", "in_order", "no_match"]
 
 _ORDER = (Level.ERROR, Level.WARNING, Level.NOTE)
 
 
 def check(
-    truth: Annotations,
-    detections: Detections | None,
-    vocabulary: Vocabulary,
-    *,
-    joined: Joined | None = None,
+    truth: Annotations, detections: Detections | None, vocabulary: Vocabulary
 ) -> list[Finding]:
     """Find what is wrong with a ground truth and detections.
 
@@ -44,7 +40,6 @@ def check(
         truth: The ground truth.
         detections: What a detector said, or None to check the ground truth alone.
         vocabulary: Which labels are known.
-        joined: The two joined, if that is done already.
 
     Returns:
         Errors first, then warnings, then notes; by code within each.
@@ -54,11 +49,29 @@ def check(
     >>> [finding.code for finding in check(truth, None, Vocabulary.of(["dog"]))]
     ['OS206', 'OS302']
     """
+    findings = check_truth(truth, vocabulary)
+    if detections is not None:
+        joined = join(truth, detections, vocabulary)
+        findings += check_detections(truth, detections, vocabulary, joined)
+    return in_order(findings)
+
+
+def check_truth(truth: Annotations, vocabulary: Vocabulary) -> list[Finding]:
+    """Find what is wrong with a ground truth alone."""
     with np.errstate(all="ignore"):
-        findings = [*_of_truth(truth, vocabulary)]
-        if detections is not None:
-            joined = join(truth, detections, vocabulary) if joined is None else joined
-            findings += _of_detections(Case(truth, detections, vocabulary, joined))
+        return in_order([*_of_truth(truth, vocabulary)])
+
+
+def check_detections(
+    truth: Annotations, detections: Detections, vocabulary: Vocabulary, joined: Joined
+) -> list[Finding]:
+    """Find what is wrong with detections, given the ground truth that they are joined with."""
+    with np.errstate(all="ignore"):
+        return in_order([*_of_detections(Case(truth, detections, vocabulary, joined))])
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Errors first, then warnings, then notes; by code within each."""
     return sorted(findings, key=lambda finding: (_ORDER.index(finding.level), finding.code))
 
 

@@ -8,7 +8,7 @@ and marked, so that `check` can say it and matching can leave it out.
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from openset.tables.columns import positions
 from openset.tables.detections import Detections
 from openset.tables.vocabulary import Vocabulary, is_unknown_spelling
 
+Leaked = Literal["unknown", "drop"]  # what becomes of detections that are `Joined.leaked`
 IGNORED = -1
 ABSENT = -2
 

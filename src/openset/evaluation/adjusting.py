@@ -1,0 +1,98 @@
+"""Adjusting: what files of detections may need before they can be judged.
+
+Three things, each only if asked for: the least score, which label means unknown, and where
+unknownness comes from. What changed is said by findings.
+
+Not the layout of boxes, which takes the join with the ground truth (`openset.tables.boxes`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.evaluation.settings import Settings
+from openset.findings import Finding, Level, UsageError
+from openset.plugins import lookup
+from openset.tables import Annotations, Detections
+
+Adjusted = tuple[Detections, list[Finding]]
+_SHOWN = 8
+
+
+def adjusted(detections: Detections, truth: Annotations, settings: Settings) -> Adjusted:
+    """Detections as the settings ask for them, and what there is to say about it."""
+    said: list[Finding] = []
+    if settings.minimum_score is not None:
+        detections, said = at_least(detections, settings.minimum_score)
+    if len(detections) == 0:  # a batch may well be empty
+        return detections, said
+    if settings.unknown_label is not None:
+        detections, more = call_unknown(detections, str(settings.unknown_label), truth)
+        said += more
+    if settings.unknownness is not None:
+        detections = with_unknownness(detections, settings.unknownness)
+    return detections, said
+
+
+def at_least(detections: Detections, score: float) -> Adjusted:
+    """Detections of at least a score; one that is not a number stays, for `check` to name it.
+
+    >>> found = Detections([1, 1], [0, 0], [[0, 0, 9, 9]] * 2, [0.9, 0.1], ("dog",))
+    >>> kept, said = at_least(found, 0.5)
+    >>> len(kept), said[0].message
+    (1, '1 of 2 detections score below 0.5 and are left out')
+    """
+    low = detections.score < score
+    count = int(np.count_nonzero(low))
+    if count == 0:
+        return detections, []
+    row = int(low.argmax())
+    note = Finding(
+        "OS214",
+        Level.NOTE,
+        f"{count} of {len(low)} detections score below {score:g} and are left out",
+        count,
+        f"image {detections.image[row]}, detection {row}, score {detections.score[row]:g}",
+    )
+    return detections.select(~low), [note]
+
+
+def call_unknown(detections: Detections, label: str, truth: Annotations) -> Adjusted:
+    """Detections of one label, a name or a category id, become ``unknown``."""
+    names, index = _named(detections, truth)
+    if label not in names:
+        shown = ", ".join(map(repr, names[:_SHOWN]))
+        absent = f"no detection has the label {label!r}, which is to mean unknown"
+        return detections, [Finding("OS314", Level.ERROR, absent, example=f"there are {shown}")]
+    new = tuple(name if name != label else "unknown" for name in names)
+    return replace(detections, labels=new, label=index), []
+
+
+def _named(detections: Detections, truth: Annotations) -> tuple[list[str], NDArray[np.int64]]:
+    """Names of the labels and each detection's index; a category id is its name, or its number."""
+    if detections.labels:
+        return list(detections.labels), detections.label
+    ids, index = np.unique(detections.label, return_inverse=True)
+    assert truth.category_id is not None
+    names = dict(zip(truth.category_id.tolist(), truth.labels, strict=True))
+    return [names.get(i, str(i)) for i in ids.tolist()], index.astype(np.int64)
+
+
+def with_unknownness(detections: Detections, source: str) -> Detections:
+    """Detections whose unknownness comes from a scorer, or from a column of their file."""
+    from openset import scorers  # few evaluations ask for one
+
+    if source in detections.attributes:
+        try:
+            column = np.asarray(detections.attributes[source], np.float64)
+        except ValueError as error:
+            message = f"column {source!r} of unknownness= does not hold numbers"
+            raise UsageError(message) from error
+        return replace(scorers.ledger.unscored(detections), unknownness=column)
+    table = scorers.table()
+    columns = dict.fromkeys(detections.attributes)
+    lookup({**columns, **dict.fromkeys(table)}, source, "scorer or column")
+    return table[source].fit().scored(detections)
