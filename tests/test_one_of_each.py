@@ -184,11 +184,21 @@ def verb(stranger):
     assert "Count the boxes of a file." in stranger.openset("--help")
 
 
+@example("diagnosis/crowded.py")
+def diagnosis(stranger):
+    assert "crowded" in stranger.json("list", "diagnosis")["entries"]
+    known = ("--known", "dog,cat", QUICK)
+    stranger.openset("evaluate", "gt.json", "base.json", *known, "-o", "crowded")
+    text = stranger.openset("diagnose", "crowded", "--question", "crowded")
+    counts = [int(n) for n in re.findall(r"^\d+ +(\d+)$", text, re.MULTILINE)]
+    assert counts and counts == sorted(counts, reverse=True)
+
+
 @example("scorers/margin.py")
 def scorer(stranger):
     assert "margin" in stranger.openset("list", "scorers")
     source = HOME / "examples" / "digits" / "fcos.parquet"
-    stranger.openset("score", source, "--with", "margin", "-o", "margin.parquet")
+    stranger.openset("score", source, "--scorers", "margin", "-o", "margin.parquet")
     scored = openset.read(stranger.folder / "margin.parquet")
     ordered = np.sort(openset.read(source).logits.astype(np.float64), axis=1)
     np.testing.assert_allclose(scored.unknownness, ordered[:, -2] - ordered[:, -1], rtol=1e-5)
@@ -207,6 +217,25 @@ model = find("centre").build(["dog"], share=0.25)
 print(run(model, ImageFiles.of("white.png"), keep=()).box.tolist())
 """
     assert stranger.python(code) == "[[15.0, 7.5, 10.0, 5.0]]\n"
+
+
+@example("methods/centre_loss.py")
+def detector_method(stranger):
+    pytest.importorskip("torchvision", reason="the torch extra is not installed")
+    entry = stranger.json("list", "methods")["entries"]["centre_loss"]
+    assert entry["paper"] == "Wen et al., ECCV 2016"
+    code = """
+import torch
+from openset.detectors import carry, find
+options = {"backbone": "small", "shortest": 64, "longest": 64}
+model = find("faster_rcnn").build(["dog", "cat"], device="cpu", **options)
+carry(model, "centre_loss", {"weight": 0.5})
+target = {"boxes": torch.tensor([[8.0, 8.0, 40.0, 40.0]]), "labels": torch.tensor([1])}
+losses = model.train()([torch.rand(3, 64, 64)], [target])
+losses["method_centre"].backward()
+print(model.about["method"], model.method.centre.grad.abs().sum().item() > 0)
+"""
+    assert stranger.python(code) == "centre_loss True\n"
 
 
 @example("training/recipes/quick.toml")
@@ -315,3 +344,24 @@ split = open_split("stripes")
 print(len(split.known), split.train.images.shape, len(split.test.label))
 """
     assert stranger.python(code) == "6 (30, 10, 10, 1) 30\n"
+
+
+@example("engines/two_threads.py")
+def engine(stranger):
+    assert "two_threads" in stranger.json("list", "engines")["entries"]
+    line = "from openset import engines; print(engines.find('two_threads').map(len, ['a', 'bb']))"
+    assert stranger.python(line) == "[1, 2]\n"
+
+
+@example("integrations/csv_rows.py")
+def integration(stranger):
+    entry = stranger.json("list", "integrations")["entries"]["csv_rows"]
+    assert entry["installed"] is True
+    code = """
+import csv, sys, openset
+from openset.integrations import table
+from openset.examples import DETECTIONS, TRUTH
+result = openset.evaluate(TRUTH, DETECTIONS, metrics=["a_ose"], intervals=False)
+table()["csv_rows"].use(result, csv.writer(sys.stdout))
+"""
+    assert stranger.python(code).startswith("val/a_ose,")

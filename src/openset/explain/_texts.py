@@ -26,7 +26,7 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "errors": (),
     "taxonomy": ("summary", "asks", "valid", "invalid"),
     "terms": ("summary",),
-    "scenes": ("about", "tasks", "images"),
+    "sketches": ("about", "tasks", "images"),
     "papers": ("citation", "names"),
 }
 
