@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from openset.findings import UsageError, refuse
 from openset.recognition.openness import openness_of
-from openset.recognition.ranking import Ranking, rank
+from openset.recognition.ranking import AnswerRanking, rank_answers
 
 if TYPE_CHECKING:
     from openset.recognition.sweep import Sweep
@@ -139,14 +139,16 @@ class Scores:
         return self.predicted == self.label
 
     @cached_property
-    def ranking(self) -> Ranking:
+    def ranking(self) -> AnswerRanking:
         """The samples by openness; the order is shared by all resamples."""
-        return rank(self.openness, self.correct, self.unknown_openness)
+        return rank_answers(self.openness, self.correct, self.unknown_openness)
 
     @cached_property
-    def drawn(self) -> Ranking:
+    def drawn(self) -> AnswerRanking:
         """The ranking with the weights of the resamples, or as it is without any."""
-        return self.ranking if self.weights is None else self.ranking.weighted(*self.weights)
+        if self.weights is None:
+            return self.ranking
+        return self.ranking.weighted(np.concatenate(self.weights)[self.ranking.order])
 
     @cached_property
     def sweep(self) -> Sweep:

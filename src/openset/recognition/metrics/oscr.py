@@ -16,7 +16,7 @@ from openset.findings import UsageError
 from openset.metrics import Value, metric
 from openset.plugins import lookup
 from openset.recognition.metrics._pairs import lacking, measure, ordered
-from openset.recognition.ranking import Ranking
+from openset.recognition.ranking import AnswerRanking
 from openset.recognition.scores import Scores
 
 LEVELS = np.unique([0.001, 0.002, 0.005, *np.linspace(0, 1, 101).round(2)])
@@ -80,11 +80,11 @@ def _by_level(scores: Scores) -> dict[str, float]:
     return {f"{level:g}": float(rate) for level, rate in zip(LEVELS, rates, strict=True)}
 
 
-def _exact(ranking: Ranking) -> Any:
+def _exact(ranking: AnswerRanking) -> Any:
     return ordered(ranking, "half", correct=True)
 
 
-def _arpl(ranking: Ranking) -> float:
+def _arpl(ranking: AnswerRanking) -> float:
     strict = ordered(ranking, "strict", correct=True)
     # Least known first: the unknown samples of a level come last in it, then the level below.
     followed = (ranking.unknown[1:] > 0) & ranking.leading_correct()[:-1]
