@@ -54,7 +54,7 @@ def evaluate(
     reading = Reading(gt, dt)
     # Imported while the files are being read: it takes as long.
     from openset.evaluation.provenance import ledger_line
-    from openset.evaluation.steps import choose, measure, prepare, settle
+    from openset.evaluation.steps import choose, evaluation_of, prepare, settle
     from openset.matching import Protocol
     from openset.resampling.draws import RESAMPLES
     from openset.tables import Vocabulary
@@ -75,4 +75,4 @@ def evaluate(
     del reading, truth, detections  # the matches hold all that metrics need
     found = settle(findings, force)
     resamples = RESAMPLES if intervals else 0
-    return measure(matches, chosen, found, names, seed=seed, resamples=resamples, ledger=said)
+    return evaluation_of(matches, chosen, found, names, seed=seed, resamples=resamples, ledger=said)

@@ -18,7 +18,7 @@ from typing import Any
 from openset.evaluation.provenance import ledger_line
 from openset.evaluation.reading import Source, source_name
 from openset.evaluation.result import Evaluation
-from openset.evaluation.steps import choose, measure, prepare, settle
+from openset.evaluation.steps import choose, evaluation_of, prepare, settle
 from openset.findings import Finding, InputError, UsageError
 from openset.formats import read_annotations, read_detections
 from openset.matching import Matches, Protocol
@@ -171,7 +171,7 @@ def evaluate_all(
         inputs = {"truth": source_name(truth), "detections": source_name(detections[name])}
         found = settle(findings, force)
         said = ledger_line(tables[name])
-        evaluations[name] = measure(
+        evaluations[name] = evaluation_of(
             matches, chosen, found, inputs, seed=seed, resamples=resamples, ledger=said
         )
     return Run(table, tables, evaluations, vocabulary, rules, seed, leaked, command)

@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import get_args
+from typing import TypeVar, get_args
 
-from openset.evaluation.provenance import describe
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.evaluation.provenance import Provenance, describe
 from openset.evaluation.result import Evaluation
 from openset.findings import Finding, InputError, Level
 from openset.matching import Matches, Protocol, match
 from openset.matching.matcher import Leaked
-from openset.metrics import Metric, table
+from openset.metrics import Metric, Value, table
 from openset.plugins import lookup
 from openset.resampling.images import replicates
 from openset.resampling.intervals import interval
@@ -24,6 +27,7 @@ from openset.tables.boxes import in_pixels
 from openset.tables.check import check, no_match
 from openset.tables.join import join
 
+E = TypeVar("E", bound=Evaluation)
 TOUCHES = 0.1  # an overlap below this is background in every published error diagnosis
 
 
@@ -77,7 +81,7 @@ def settle(findings: list[Finding], force: bool) -> list[Finding]:
     return [replace(f, level=Level.WARNING) if f.level is Level.ERROR else f for f in findings]
 
 
-def measure(
+def evaluation_of(
     matches: Matches,
     metrics: Sequence[Metric],
     findings: Sequence[Finding],
@@ -87,11 +91,34 @@ def measure(
     resamples: int,
     ledger: str = "",
 ) -> Evaluation:
-    """Compute metrics, and their intervals if resamples are wanted."""
-    values = {metric.name: metric.compute(matches) for metric in metrics}
-    drawn = replicates(matches, metrics, seed, resamples) if resamples else {}
+    """Measure what was matched, with intervals if resamples are wanted."""
+    return measure(
+        {metric.name: metric.compute(matches) for metric in metrics},
+        partial(replicates, matches, metrics, seed, resamples) if resamples else dict,
+        partial(describe, matches, inputs, seed=seed, resamples=resamples, ledger=ledger),
+        findings,
+        partial(Evaluation, matches=matches),
+    )
+
+
+def measure(
+    values: Mapping[str, Value],
+    draw: Callable[[], Mapping[str, NDArray[np.float64]]],
+    origin: Callable[[], Provenance],
+    findings: Sequence[Finding],
+    make: Callable[..., E],
+) -> E:
+    """Values as a result, with the intervals of their resamples.
+
+    Args:
+        values: The value of every metric.
+        draw: Gives the number of metrics in every resample; of none without intervals.
+        origin: Makes the provenance, when it is asked for.
+        findings: What was found about the inputs.
+        make: The kind of result, holding what the values were computed from.
+    """
+    drawn, found = draw(), dict(values)
     for name, numbers in drawn.items():
-        if values[name].value is not None:
-            values[name] = replace(values[name], interval=interval(numbers, values[name].value))
-    origin = partial(describe, matches, inputs, seed=seed, resamples=resamples, ledger=ledger)
-    return Evaluation(values, origin, tuple(findings), drawn, matches)
+        if found[name].value is not None:
+            found[name] = replace(found[name], interval=interval(numbers, found[name].value))
+    return make(found, origin, tuple(findings), drawn)

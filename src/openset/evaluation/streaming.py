@@ -14,7 +14,7 @@ from typing import Any, Self
 from openset.evaluation.provenance import ledger_line
 from openset.evaluation.reading import Source
 from openset.evaluation.result import Evaluation
-from openset.evaluation.steps import choose, contact, measure, prepare, settle
+from openset.evaluation.steps import choose, contact, evaluation_of, prepare, settle
 from openset.findings import Finding, Level, UsageError
 from openset.formats import read_annotations, read_detections
 from openset.matching import Matches, Protocol
@@ -97,7 +97,7 @@ class Evaluator:
             raise UsageError("nothing to compute: call update() first")
         merged = merge(self._parts)
         findings = settle([*_together(self._findings), *contact(merged)], self._force)
-        return measure(
+        return evaluation_of(
             merged,
             self._metrics,
             findings,
