@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from openset.evaluation.result import Evaluation
     from openset.tables import Annotations, Detections
 
-_SUFFIXES = {".json", ".jsonl", ".gz", ".csv", ".txt", ".parquet", ".bbox", ".result"}
+_SUFFIXES = {".json", ".jsonl", ".gz", ".csv", ".txt", ".parquet", ".bbox", ".result", ".npz"}
 
 
 def model_names(paths: Sequence[Path]) -> dict[str, Path]:
@@ -39,6 +40,20 @@ def model_names(paths: Sequence[Path]) -> dict[str, Path]:
         twice = next(path for path in paths if list(paths).count(path) > 1)
         raise UsageError(f"{twice} is given twice")
     return named
+
+
+def read_result(path: Path) -> Evaluation:
+    """A result of detectors or of classifiers, whichever the file says it is."""
+    import json
+
+    from openset.evaluation.result import Evaluation
+    from openset.recognition import Recognition
+
+    try:
+        schema = json.loads(path.read_text("utf-8")).get("schema")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        schema = ""  # what is wrong is said by who reads it
+    return (Recognition if schema == Recognition.schema else Evaluation).from_json(path)
 
 
 def _short(path: Path, depth: int) -> str:

@@ -30,7 +30,7 @@ def compare(
     """Compare two results of one benchmark, metric by metric, with paired intervals.
 
     Args:
-        first: The reference, a *.result.json of `openset evaluate -o`.
+        first: The reference, a *.result.json of `openset evaluate -o` or `openset recognise -o`.
         second: What is compared with it.
         metrics: Show only these, a,b,c; "all" shows every one.
         fail_on_regression: Exit with 1 if one of these metrics, a,b,c, is worse in the second and
@@ -38,12 +38,11 @@ def compare(
         force: Compare in spite of different ground truth, vocabulary or protocol.
         output: How to speak.
     """
-    from openset.cli._inputs import listed, model_names
+    from openset.cli._inputs import listed, model_names, read_result
     from openset.evaluation.comparison import compare as compare_results
-    from openset.evaluation.result import Evaluation
 
     names = list(model_names([first, second]))
-    found = compare_results(Evaluation.from_json(first), Evaluation.from_json(second), force=force)
+    found = compare_results(read_result(first), read_result(second), force=force)
     gates = listed(fail_on_regression)
     for name in gates:
         _refuse_undirected(name, found)
@@ -76,18 +75,15 @@ def _chosen(found: Comparison, asked: list[str], gates: list[str]) -> list[str]:
         return list(found.differences)
     if asked:
         return [name for name in asked if _asked(found, name)]
-    from openset.metrics import table
-
-    metrics = table()
+    metrics = found.metrics
     return [n for n in found.differences if n in gates or (n in metrics and metrics[n].headline)]
 
 
 def _table(found: Comparison, names: list[str], heads: list[str]) -> str:
     from openset.cli._scoreboard import interval, short, shown, title
-    from openset.metrics import table
     from openset.render import Table
 
-    metrics, rows = table(), []
+    metrics, rows = found.metrics, []
     for name in names:
         d, metric = found[name], metrics.get(name)
         numbers = [shown(x, metric, 2) for x in (d.first, d.second, d.difference)]
