@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from openset.files import replacing
 from openset.recognition import evaluate_recognition
 from openset.recognition.data import left_out, open_split
-from openset.recognition.recipe import Recipe
+from openset.recognition.recipe import ClassifierRecipe
 from openset.render import Table
 from openset.resampling.intervals import interval
 
@@ -39,7 +39,7 @@ TRIALS = range(5)
 class Job(NamedTuple):
     """One training: what, on which trial, and which known classes are left out."""
 
-    recipe: Recipe
+    recipe: ClassifierRecipe
     trial: int
     out: tuple[int, ...] = ()
 
@@ -117,14 +117,14 @@ def _chosen(asked: Sequence[str], epochs: int | None, each: Map) -> Table:
     return Table(("method", "OpenAUC", "AUC", "accuracy"), tuple(rows))
 
 
-def _changed(text: str, epochs: int | None) -> Recipe:
+def _changed(text: str, epochs: int | None) -> ClassifierRecipe:
     """A recipe with other options: ``openauc,weight=0.2``; the loop's keys with ``training.``."""
     name, *changes = text.split(",")
     held: dict[str, dict[str, object]] = {"options": {}, "training": {}}
     for key, value in (change.split("=") for change in changes):
         kind, _, key_there = key.rpartition(".")
         held[kind or "options"][key_there] = _value(value)
-    return Recipe.of(_recipe(f"digits-{name}", epochs), **held)
+    return ClassifierRecipe.of(_recipe(f"digits-{name}", epochs), **held)
 
 
 def _value(text: str) -> object:
@@ -134,8 +134,8 @@ def _value(text: str) -> object:
         return text
 
 
-def _recipe(name: str, epochs: int | None) -> Recipe:
-    recipe = Recipe.of(name)
+def _recipe(name: str, epochs: int | None) -> ClassifierRecipe:
+    recipe = ClassifierRecipe.of(name)
     return recipe if epochs is None else recipe.shortened(epochs)
 
 

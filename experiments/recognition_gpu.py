@@ -73,12 +73,12 @@ def _arguments() -> argparse.Namespace:
 
 
 def _recipe(given: dict[str, Any], method: str) -> Any:
-    from openset.recognition.recipe import Recipe
+    from openset.recognition.recipe import ClassifierRecipe
 
     name, options = VARIANTS.get(method, (method, {}))
     data = given["data"].removeprefix("fashion_")  # that has no recipes of its own
-    short = Recipe.of(f"{data}-{name}").shortened(given["epochs"])
-    return Recipe.of(short, options=options, training={"precision": given["precision"]})
+    short = ClassifierRecipe.of(f"{data}-{name}").shortened(given["epochs"])
+    return ClassifierRecipe.of(short, options=options, training={"precision": given["precision"]})
 
 
 def _trained(given: dict[str, Any], method: str, trial: int) -> dict[str, Any]:

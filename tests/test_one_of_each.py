@@ -332,7 +332,8 @@ print(method.openness(method.logits(embedding)).shape[0], method.directions.grad
 
 @example("recognition/recipes/farm.toml")
 def recognition_recipe(stranger):
-    line = "from openset.recognition.recipe import Recipe; print(Recipe.of('farm-softmax').epochs)"
+    name = "openset.recognition.recipe"
+    line = f"from {name} import ClassifierRecipe as R; print(R.of('farm-softmax').epochs)"
     assert stranger.python(line) == "10\n"
 
 

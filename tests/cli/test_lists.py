@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from openset import detectors, diagnosis, scorers
-from openset.training import presets
+from openset.training import Recipe
 
 
 def squeezed(text):
@@ -36,7 +36,7 @@ def test_diagnosis_names_its_questions(openset):
 
 def test_recipes_say_what_differs_from_the_paper(openset):
     text = squeezed(openset("list", "recipes").out)
-    for name, recipe in presets().items():
+    for name, recipe in Recipe.presets().items():
         assert f"{name} {recipe.detector}, {recipe.steps} steps of {recipe.batch} images" in text
         assert recipe.differs in text and recipe.paper in text
 

@@ -3,12 +3,14 @@
 import json
 import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from openset.findings import UsageError
 from openset.recognition import Recognition
+from openset.recognition.folder import load
 from openset.recognition.plot import oscr_plot, write_oscr_plot
 from scenes.recognition import made
 
@@ -21,7 +23,7 @@ def save(path, scores):
 
 @pytest.fixture
 def openset(tmp_path, capsys, monkeypatch):
-    """Runs ``openset recognise ...`` in a folder with the scores of two models."""
+    """Runs ``openset recognise ...``, or another verb, in a folder with two models' scores."""
     from openset.cli import main
 
     monkeypatch.chdir(tmp_path)
@@ -29,8 +31,8 @@ def openset(tmp_path, capsys, monkeypatch):
     save("a.npz", made(1))
     save("b.npz", made(1))
 
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["openset", "recognise", *arguments])
+    def run(*arguments, verb="recognise"):
+        monkeypatch.setattr(sys, "argv", ["openset", verb, *arguments])
         code = main()
         out, err = capsys.readouterr()
         assert "Traceback" not in out + err
@@ -51,18 +53,55 @@ def test_a_table(openset):
 def test_chosen_metrics_threshold_and_json(openset):
     options = ("--metrics", "f_score_micro,auc", "--threshold", "0.5", "--json", "--no-intervals")
     code, out, _ = openset("a.npz", *options)
-    values = json.loads(out)["models"]["a.npz"]["values"]
+    values = json.loads(out)["models"]["a"]["values"]
     assert code == 0
     assert set(values) == {"f_score_micro", "auc"}
     assert values["f_score_micro"]["params"]["threshold"] == 0.5
 
 
 def test_two_models_and_files(openset, tmp_path):
-    code, out, _ = openset("a.npz", "b.npz", "-o", "kept.json", "--plot", "oscr.svg")
+    code, out, _ = openset("a.npz", "b.npz", "-o", "kept", "--plot", "oscr.svg")
     assert code == 0
-    assert out.splitlines()[3].split()[-2:] == ["a.npz", "b.npz"]
-    assert Recognition.from_json(tmp_path / "kept.json").replicates
+    assert out.splitlines()[3].split()[-2:] == ["a", "b"]
+    names = sorted(path.name for path in (tmp_path / "kept").iterdir())
+    assert names == ["a.result.json", "b.result.json", "recognition.json"]
+    kept = load(tmp_path / "kept")
+    assert list(kept) == ["a", "b"]
+    assert all(isinstance(one, Recognition) and one.replicates for one in kept.values())
+    index = json.loads((tmp_path / "kept" / "recognition.json").read_text())
+    assert index["command"].startswith("openset recognise a.npz b.npz")
     assert (tmp_path / "oscr.svg").read_text().startswith("<svg")
+
+
+def test_what_is_kept_is_compared_shown_and_replaced(openset, tmp_path):
+    shifted = replace(made(1), unknown_openness=made(1).unknown_openness + 1)
+    save("b.npz", shifted)
+    openset("a.npz", "b.npz", "-o", "kept")
+    code, out, _ = openset("kept/a.result.json", "kept/b.result.json", verb="compare")
+    assert code == 0
+    assert next(line for line in out.splitlines() if "OpenAUC" in line).endswith("better")
+    gate = ("--fail-on-regression", "openauc")
+    assert openset("kept/b.result.json", "kept/a.result.json", *gate, verb="compare")[0] == 1
+    assert openset("kept", verb="report")[0] == 0
+    assert "OpenAUC" in (tmp_path / "kept" / "report.html").read_text()
+    assert openset("a.npz", "-o", "kept", "--no-intervals")[0] == 0
+    assert list(load(tmp_path / "kept")) == ["a"]
+    names = sorted(path.name for path in (tmp_path / "kept").iterdir())
+    assert names == ["a.result.json", "recognition.json"]
+
+
+def test_nothing_else_gives_way(openset, tmp_path):
+    openset("a.npz", "-o", "kept", "--no-intervals")
+    (tmp_path / "kept" / "notes.txt").write_text("precious")
+    code, out, err = openset("a.npz", "-o", "kept", "--no-intervals")
+    assert (code, out, "notes.txt" in err) == (2, "", True)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("precious")
+    code, out, err = openset("a.npz", "-o", "other", "--no-intervals")
+    assert (code, out, "else than a run of classifiers" in " ".join(err.split())) == (2, "", True)
+    index = tmp_path / "kept" / "recognition.json"
+    index.write_text(index.read_text().replace(': "a"', ': "../a"'))
+    assert openset("kept", verb="report")[0] == 2
 
 
 def test_other_samples_are_compared_by_force_only(openset):
@@ -76,7 +115,7 @@ def test_other_samples_are_compared_by_force_only(openset):
     [
         (("absent.npz",), "OS101"),
         (("a.npz", "--metrics", "openauk"), "Did you mean 'openauc'"),
-        (("a.npz", "--score", "mps"), ""),
+        (("a.npz", "--openness", "mps"), ""),
         (("a.npz", "--plot", "oscr.gif", "--no-intervals"), "format of figures"),
     ],
 )
@@ -109,8 +148,6 @@ def test_a_plot_has_a_line_per_model_and_not_too_many_points():
 
 
 def _closed():
-    from dataclasses import replace
-
     return replace(made(), unknown_openness=[], unknown_predicted=None)
 
 

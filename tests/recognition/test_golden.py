@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from openset.recognition import Scores, oscr_curve, read_scores
-from openset.recognition.confusion import confusion
+from openset.recognition.answers import answers_at
 from scenes.recognition import from_counts, value
 
 FOLDER = Path(__file__).parents[1] / "golden"
@@ -53,7 +53,7 @@ def at(name, threshold):
     truth = np.concatenate([one.label, np.full(one.n_unknown, one.n_classes)])
     known = list(range(one.n_classes))
     options = {"average": "macro", "zero_division": 0}
-    rates = confusion(one, threshold)
+    rates = answers_at(one, threshold)
     nacc = {"aus_recall": {"aus": "recall"}, "printed": {}}
     return {
         "F_macro_eq2": value("f_score_macro", one, **fixed),
@@ -184,7 +184,7 @@ def all_tied(expected):
 
 def thresholds_above_one(expected):
     one = scores_of(np.array([1.0, 2.0]), [True] * 2, np.array([3.0]))
-    counts = confusion(one, 2.0)
+    counts = answers_at(one, 2.0)
     right = counts.rejected + counts.n_known - counts.rejected_known
     assert right / 3 == 1.0 != expected
 

@@ -12,7 +12,7 @@ from openset.findings import InputError, UsageError  # noqa: E402
 from openset.recognition import training  # noqa: E402
 from openset.recognition.data import OpenSplit, Samples  # noqa: E402
 from openset.recognition.methods import table  # noqa: E402
-from openset.recognition.training import Classifier, Recipe, train  # noqa: E402
+from openset.recognition.training import Classifier, ClassifierRecipe, train  # noqa: E402
 from openset.training.steps import advance  # noqa: E402
 
 torch.set_num_threads(1)  # small pictures gain nothing from more, and tests share the machine
@@ -194,7 +194,9 @@ def split():
     )
 
 
-QUICK = Recipe(method="openauc", network="classifier8", epochs=3, batch=16, training={"lr": 0.02})
+QUICK = ClassifierRecipe(
+    method="openauc", network="classifier8", epochs=3, batch=16, training={"lr": 0.02}
+)
 
 
 def test_a_training_learns_and_repeats(split):
@@ -206,7 +208,9 @@ def test_a_training_learns_and_repeats(split):
 
 @every_method
 def test_every_method_trains(split, name):
-    recipe = Recipe.of(QUICK, method=name, epochs=2, shift=1, flip=0.5, training={"ema": 0.5})
+    recipe = ClassifierRecipe.of(
+        QUICK, method=name, epochs=2, shift=1, flip=0.5, training={"ema": 0.5}
+    )
     assert np.isfinite(train(split, recipe).scores(split).openness).all()
 
 
@@ -226,7 +230,7 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_weights(split, tmp_path
     assert started == [0, 5]
     assert np.array_equal(whole.openness, resumed.openness)
     with pytest.raises(InputError, match="OS609"):
-        train(split, Recipe.of(QUICK, seed=1), folder=tmp_path)
+        train(split, ClassifierRecipe.of(QUICK, seed=1), folder=tmp_path)
 
 
 def log(folder):
@@ -235,7 +239,7 @@ def log(folder):
 
 def test_a_classifier_is_written_and_read(split, tmp_path):
     changes = {"method": "arpl_cs", "epochs": 1, "size": 12, "mean": [0.0], "std": [1.0]}
-    made = train(split, Recipe.of(QUICK, **changes))
+    made = train(split, ClassifierRecipe.of(QUICK, **changes))
     made.save(tmp_path / "model.pt")
     read = Classifier.load(tmp_path / "model.pt")
     assert np.array_equal(made.scores(split).openness, read.scores(split).openness)
@@ -263,7 +267,7 @@ def test_a_classifier_is_written_and_read(split, tmp_path):
     ids=str,
 )
 def test_a_damaged_classifier_is_refused(damage, split, tmp_path):
-    train(split, Recipe.of(QUICK, epochs=1)).save(tmp_path / "model.pt")
+    train(split, ClassifierRecipe.of(QUICK, epochs=1)).save(tmp_path / "model.pt")
     held = torch.load(tmp_path / "model.pt", weights_only=True)
     torch.save({**held, "openset": {**held["openset"], **damage}}, tmp_path / "model.pt")
     with pytest.raises(InputError, match="OS604"):
@@ -288,7 +292,7 @@ def test_labels_that_do_not_belong_to_the_pictures_are_refused(change, code, spl
 
 def test_labels_may_be_small_whole_numbers(split):
     small = Samples(split.train.images, split.train.label.astype(np.uint8))
-    train(replace(split, train=small), Recipe.of(QUICK, epochs=1))
+    train(replace(split, train=small), ClassifierRecipe.of(QUICK, epochs=1))
 
 
 def test_bad_recipes_are_refused(split):
@@ -296,11 +300,11 @@ def test_bad_recipes_are_refused(split):
         train(split, {"method": "softmacs"})
     with pytest.raises(UsageError, match="digits-softmax"):
         train(split, "digits-softmacs")
-    with pytest.raises(UsageError, match="epoch"):
-        Recipe(epochs=0)
+    with pytest.raises(InputError, match="epochs is 0"):
+        ClassifierRecipe(epochs=0)
     with pytest.raises(UsageError, match="momentum"):
-        Recipe(training={"momentom": 1})
+        ClassifierRecipe(training={"momentom": 1})
     with pytest.raises(UsageError, match="no sample"):
         train(replace(split, train=Samples(split.train.images[:0], split.train.label[:0])), QUICK)
     with pytest.raises(InputError, match="OS608"):
-        train(split, Recipe.of(QUICK, method="gcpl", training={"lr": 1e30}))
+        train(split, ClassifierRecipe.of(QUICK, method="gcpl", training={"lr": 1e30}))

@@ -16,7 +16,7 @@ from openset.recognition.networks import (  # noqa: E402
     timm_models,
 )
 from openset.recognition.networks.auxiliary import doubled, false_pictures  # noqa: E402
-from openset.recognition.recipe import Recipe  # noqa: E402
+from openset.recognition.recipe import ClassifierRecipe  # noqa: E402
 from openset.recognition.training import Learner  # noqa: E402
 
 torch.set_num_threads(1)
@@ -73,7 +73,7 @@ def test_a_blank_channel_of_a_digit_is_black_where_pixels_go_from_0_to_1():
 def test_grey_pictures_become_as_many_channels_as_there_are_means():
     for name in ("resnet18", "classifier32"):
         recipe = {"network": name, "mean": [0.4, 0.5, 0.6], "std": [0.2, 0.2, 0.2], "size": 8}
-        learner = Learner(Recipe.of(recipe), ("a", "b"), (1, 8, 8), "cpu").eval()
+        learner = Learner(ClassifierRecipe.of(recipe), ("a", "b"), (1, 8, 8), "cpu").eval()
         assert learner.body(torch.zeros(2, 1, 8, 8)).shape == (2, learner.body.width)
 
 

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from openset.recognition import oscr_curve
-from openset.recognition.confusion import confusion
+from openset.recognition.answers import answers_at
 from scenes.recognition import STEADY, answers_of, from_counts, small_scores, value
 
 KEPT = ("f_score_macro", "f_score_micro", "youden_macro", "youden_micro")
@@ -44,7 +44,7 @@ def test_p1_f_score_and_youden_ignore_what_is_rejected_rightly(scores, threshold
     other = scores
     for known, unknown in zip(misnamed, rejected, strict=False):
         other = swapped(other, known, unknown)
-    assert confusion(other, threshold).rejected == 0  # every unknown sample is accepted now
+    assert answers_at(other, threshold).rejected == 0  # every unknown sample is accepted now
     for name in KEPT:
         before, after = (value(name, s, threshold=threshold) for s in (scores, other))
         assert after == pytest.approx(before), name
@@ -128,7 +128,7 @@ def test_p5_the_exchange_of_p1_never_raises_openauc(scores, data):
 def test_p6_openauc_bounds_the_rejection_of_unknown_samples(scores):
     openauc = value("openauc", scores, ties="strict")
     for threshold in scores.thresholds():
-        counts = confusion(scores, threshold)
+        counts = answers_at(scores, threshold)
         fpr = counts.rejected_known / counts.n_known
         if fpr > 0:
             tpr = counts.rejected / counts.n_unknown

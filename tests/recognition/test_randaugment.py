@@ -10,7 +10,6 @@ from PIL import ImageEnhance, ImageOps  # noqa: E402
 from openset.findings import UsageError  # noqa: E402
 from openset.recognition.augment import Augment  # noqa: E402
 from openset.recognition.randaugment import _OPERATIONS, apply, randaugment  # noqa: E402
-from openset.recognition.recipe import Recipe  # noqa: E402
 
 
 def pictures(channels: int, n: int = 5) -> np.ndarray:
@@ -162,5 +161,3 @@ def test_unknown_operations_are_refused():
     images = torch.zeros(2, 1, 4, 4, dtype=torch.uint8)
     with pytest.raises(UsageError, match="operation"):
         apply("blur", images, 3)
-    with pytest.raises(UsageError, match="list of operations"):
-        Recipe.of({"operations": "faces"})

@@ -5,19 +5,20 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 
-from openset.findings import UsageError  # noqa: E402
+from openset.findings import InputError, UsageError  # noqa: E402
 from openset.recognition.augment import Augment  # noqa: E402
 from openset.recognition.data import left_out, open_split  # noqa: E402
 from openset.recognition.data import table as data_sets  # noqa: E402
 from openset.recognition.methods import table  # noqa: E402
-from openset.recognition.recipe import Recipe, presets  # noqa: E402
+from openset.recognition.recipe import ClassifierRecipe  # noqa: E402
 
-every_recipe = pytest.mark.parametrize("name", presets())
+PRESETS = ClassifierRecipe.presets()
+every_recipe = pytest.mark.parametrize("name", PRESETS)
 
 
 @every_recipe
 def test_a_recipe_is_of_a_data_set_and_a_method_with_its_options(name):
-    recipe = presets()[name]
+    recipe = PRESETS[name]
     data, _, method = name.rpartition("-")
     assert data in data_sets()
     assert recipe.method == method
@@ -28,54 +29,68 @@ def test_a_recipe_is_of_a_data_set_and_a_method_with_its_options(name):
 
 def test_every_method_has_a_recipe_for_digits_and_mnist():
     for data in ("digits", "mnist", "svhn", "cifar10", "cifar+10", "cifar+50", "tinyimagenet"):
-        assert {f"{data}-{method}" for method in table()} <= set(presets())
+        assert {f"{data}-{method}" for method in table()} <= set(PRESETS)
 
 
 def test_published_numbers():
-    arpl, strong = presets()["mnist-arpl"], presets()["svhn-ce_plus"]
+    arpl, strong = (
+        PRESETS["mnist-arpl"],
+        PRESETS["svhn-ce_plus"],
+    )
     assert (arpl.epochs, arpl.batch, arpl.training["lr"]) == (100, 64, 0.1)
     assert (strong.epochs, strong.batch, strong.randaugment) == (600, 128, (1, 18))
-    assert presets()["tinyimagenet-ce_plus"].options["smoothing"] == 0.9
-    assert presets()["cub-openauc"].options["weight"] == 0.05
-    script = presets()["svhn-openauc"]
+    assert PRESETS["tinyimagenet-ce_plus"].options["smoothing"] == 0.9
+    assert PRESETS["cub-openauc"].options["weight"] == 0.05
+    script = PRESETS["svhn-openauc"]
     assert (script.epochs, script.options["weight"], script.training["restarts"]) == (200, 5e-4, 2)
-    assert {recipe.operations for name, recipe in presets().items() if recipe.randaugment} == {
+    assert {recipe.operations for name, recipe in PRESETS.items() if recipe.randaugment} == {
         "digits",
         "objects",
     }
 
 
 def test_epochs_become_steps():
-    recipe = Recipe(epochs=10, batch=50, training={"warmup": 2, "milestones": [5, 8], "lr": 0.3})
+    recipe = ClassifierRecipe(
+        epochs=10, batch=50, training={"warmup": 2, "milestones": [5, 8], "lr": 0.3}
+    )
     plan = recipe.plan(500)
     assert (plan.steps, plan.warmup, plan.milestones, plan.lr) == (100, 20, (50, 80), 0.3)
     short = recipe.shortened(5).plan(500)
     assert (short.steps, short.warmup, short.milestones) == (50, 10, (25, 40))
 
 
-def test_keys_that_are_not_there_are_refused():
-    for wrong in (
+@pytest.mark.parametrize(
+    "wrong",
+    [
         {"epoch": 1},
-        {"training": {"lrr": 1}},
-        {"randaugment": [1]},
-        {"batch": 1},
-        {"mean": [0.5, 0.5], "std": [1, 1]},
-        {"mean": [0.5] * 3},
-        {"std": [0]},
-    ):
-        with pytest.raises(UsageError):
-            Recipe.of(wrong)
+        *({"training": {key: value}} for key, value in (
+            ("lrr", 1), ("steps", 3), ("seed", 1), ("batch", 8), ("flip", 0.5), ("zoom", 1.5),
+            ("jitter", 0.1), ("detector", "fcos"), ("options", {}), ("backbone_lr", 0.1),
+            ("name", "x"),
+        )),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_keys_that_are_not_there_are_refused(wrong):
+    with pytest.raises(UsageError):
+        ClassifierRecipe.of(wrong)
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
+        {"randaugment": [1]},
         {"randaugment": (1, 99)},
         {"randaugment": (1, -5)},
         {"randaugment": (-1, 5)},
         {"randaugment": (1.5, 5)},
         {"randaugment": 5},
+        {"operations": "faces"},
+        {"mean": [0.5, 0.5], "std": [1, 1]},
+        {"mean": [0.5] * 3},
         {"mean": 0.5},
+        {"std": [0]},
+        {"batch": 1},
         {"shift": -2},
         {"size": -3},
         {"epochs": "5"},
@@ -86,8 +101,6 @@ def test_keys_that_are_not_there_are_refused():
         {"options": [1]},
         {"training": 3},
         *({"training": {key: value}} for key, value in (
-            ("steps", 3), ("seed", 1), ("batch", 8), ("flip", 0.5), ("zoom", 1.5), ("jitter", 0.1),
-            ("detector", "fcos"), ("options", {}), ("backbone_lr", 0.1), ("name", "x"),
             ("lr", "fast"), ("lr", -1), ("momentum", 2), ("schedule", "stairs"), ("warmup", "long"),
             ("warmup", -1), ("milestones", 5), ("milestones", ["a"]), ("milestones", [-3]),
             ("warmup", float("nan")),
@@ -96,13 +109,18 @@ def test_keys_that_are_not_there_are_refused():
     ids=str,
 )  # fmt: skip
 def test_values_that_cannot_be_are_refused_at_once(wrong):
-    with pytest.raises(UsageError):
-        Recipe(**wrong)
+    key = next(iter(wrong))
+    for make in (lambda: ClassifierRecipe(**wrong), lambda: ClassifierRecipe.of(wrong)):
+        with pytest.raises(InputError, match=rf"OS612[\s\S]*{key}"):
+            make()
 
 
 def test_the_ends_of_ranges_are_taken():
-    assert Recipe(randaugment=[2, 30], flip=1).randaugment == (2, 30)
-    assert Recipe(randaugment=(0, 0), training={"warmup": 0.5, "milestones": [1.5]}).seed == 0
+    assert ClassifierRecipe(randaugment=[2, 30], flip=1).randaugment == (2, 30)
+    assert (
+        ClassifierRecipe(randaugment=(0, 0), training={"warmup": 0.5, "milestones": [1.5]}).seed
+        == 0
+    )
 
 
 def test_a_shift_moves_every_picture_on_its_own():

@@ -98,12 +98,12 @@ def test_archives_of_logits_and_of_openness_agree(tmp_path):
     np.savez(tmp_path / "openness.npz", **arrays, classes=np.array(["0", "1"]))
     same(one, read_scores(tmp_path / "openness.npz"))
     assert one.openness.tolist() == [-2.0, -3.0, -4.0]
-    energy = read_scores(tmp_path / "logits.npz", score="energy")
+    energy = read_scores(tmp_path / "logits.npz", openness="energy")
     assert energy.openness[0] == pytest.approx(-np.log(np.exp(2) + 1))
-    msp = read_scores(tmp_path / "logits.npz", score="msp")
+    msp = read_scores(tmp_path / "logits.npz", openness="msp")
     assert msp.openness[0] == pytest.approx(1 / (np.exp(2) + 1))
     with pytest.raises(UsageError, match="max_logit"):
-        read_scores(tmp_path / "logits.npz", score="max_logits")
+        read_scores(tmp_path / "logits.npz", openness="max_logits")
 
 
 def same(one, other):

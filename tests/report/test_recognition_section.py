@@ -10,6 +10,7 @@ import pytest
 
 from openset.cli import main
 from openset.recognition import Recognition, Scores, evaluate_recognition
+from openset.recognition.folder import save
 from openset.recognition.metrics.oscr import oscr_curve
 from openset.report.alone import render_alone
 from openset.report.page import render
@@ -120,20 +121,20 @@ def openset(tmp_path, capsys, monkeypatch):
 
 
 def test_from_the_command_line(openset, results, tmp_path):
-    results["one"].to_json(tmp_path / "one.json", replicates=True)
-    code, out, _ = openset("report", "one.json")
-    assert (code, "report one.html" in out) == (0, True)
+    save(results, tmp_path / "kept")
+    code, out, _ = openset("report", "kept")
+    assert (code, "report kept/report.html" in out) == (0, True)
     run(intervals=False, images=8).save(tmp_path / "run")
-    code, _, _ = openset("report", "run", "--recognition", "one.json")
+    code, _, _ = openset("report", "run", "--recognition", "kept")
     assert code == 0
     assert 'id="recognition"' in (tmp_path / "run" / "report.html").read_text()
 
 
 def test_mistakes_on_the_command_line(openset, results, tmp_path):
-    results["one"].to_json(tmp_path / "one.json")
-    code, out, err = openset("report", "one.json", "--figures", "svg")
+    save(results, tmp_path / "kept")
+    code, out, err = openset("report", "kept", "--figures", "svg")
     assert (code, out, "need a run" in err) == (2, "", True)
-    (tmp_path / "bad.json").write_text("{}")
-    code, out, err = openset("report", "bad.json")
+    (tmp_path / "kept" / "recognition.json").write_text("{}")
+    code, out, err = openset("report", "kept")
     assert (code, out, "OS114" in err) == (2, "", True)
-    assert not list(tmp_path.glob("*.html"))
+    assert not list(tmp_path.glob("**/*.html"))

@@ -8,12 +8,12 @@ import pytest
 
 from openset.detectors import find
 from openset.findings import InputError, UsageError
-from openset.training import Recipe, presets
+from openset.training import Recipe
 
 
-@pytest.mark.parametrize("name", presets())
+@pytest.mark.parametrize("name", Recipe.presets())
 def test_presets_name_a_trainable_detector_and_its_options(name):
-    recipe = presets()[name]
+    recipe = Recipe.presets()[name]
     record = find(recipe.detector)
     assert recipe.name == name
     assert record.trainable

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openset.findings import UsageError
 
-_SUFFIXES = {".json", ".jsonl", ".gz", ".csv", ".txt", ".parquet", ".bbox", ".result"}
+if TYPE_CHECKING:
+    from openset.evaluation.result import Evaluation
+
+_SUFFIXES = {".json", ".jsonl", ".gz", ".csv", ".txt", ".parquet", ".bbox", ".result", ".npz"}
 
 
 def model_names(paths: Sequence[Path]) -> dict[str, Path]:
@@ -31,6 +34,20 @@ def model_names(paths: Sequence[Path]) -> dict[str, Path]:
         twice = next(path for path in paths if list(paths).count(path) > 1)
         raise UsageError(f"{twice} is given twice")
     return named
+
+
+def read_result(path: Path) -> Evaluation:
+    """A result of detectors or of classifiers, whichever the file says it is."""
+    import json
+
+    from openset.evaluation.result import Evaluation
+    from openset.recognition import Recognition
+
+    try:
+        schema = json.loads(path.read_text("utf-8")).get("schema")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        schema = ""  # what is wrong is said by who reads it
+    return (Recognition if schema == Recognition.schema else Evaluation).from_json(path)
 
 
 def _short(path: Path, depth: int) -> str:

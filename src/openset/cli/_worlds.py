@@ -50,11 +50,11 @@ def _splits(out: Path) -> dict[str, dict[str, int]]:
 
 def _text(name: str, out: Path, splits: dict[str, dict[str, int]]) -> str:
     from openset.render import Table
-    from openset.training import presets
+    from openset.training import Recipe
 
     rows = tuple((split, *map(str, counts.values())) for split, counts in splits.items())
     table = Table(("split", "images", "known objects", "unknown objects"), rows).text()
     lines = [table, f"wrote {out}: the world {name}"]
-    if f"{name}-small" in presets():
+    if f"{name}-small" in Recipe.presets():
         lines.append(f"next: openset train {name}-small {out} -o model")
     return "\n".join(lines)

@@ -30,7 +30,7 @@ def compare(
     """Compare two results of one benchmark, metric by metric, with paired intervals.
 
     Args:
-        first: The reference, a *.result.json of `openset evaluate -o`.
+        first: The reference, a *.result.json of `openset evaluate -o` or `openset recognise -o`.
         second: What is compared with it.
         metrics: Show only these, a,b,c; "all" shows every one.
         fail_on_regression: Exit with 1 if one of these metrics, a,b,c, is worse in the second and
@@ -38,13 +38,12 @@ def compare(
         force: Compare in spite of different ground truth, vocabulary or protocol.
         output: How to speak.
     """
-    from openset.cli._inputs import listed, model_names
+    from openset.cli._inputs import listed, model_names, read_result
     from openset.evaluation.comparison import compare as compare_results
-    from openset.evaluation.result import Evaluation
     from openset.evaluation.scoreboard import Scoreboard
 
     one, other = model_names([first, second])
-    found = compare_results(Evaluation.from_json(first), Evaluation.from_json(second), force=force)
+    found = compare_results(read_result(first), read_result(second), force=force)
     gates = listed(fail_on_regression)
     for name in gates:
         _refuse_undirected(name, found)

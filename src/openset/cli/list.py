@@ -120,10 +120,10 @@ def _recognition() -> Rows:
 
 def _by_data_set() -> Rows:
     """Which methods have a recipe; its name is that of the data set and of the method."""
-    from openset.recognition.recipe import presets
+    from openset.recognition.recipe import ClassifierRecipe
 
     methods: dict[str, list[str]] = {}
-    for name, recipe in presets().items():
+    for name, recipe in ClassifierRecipe.presets().items():
         methods.setdefault(name.removesuffix(f"-{recipe.method}"), []).append(recipe.method)
     return {
         f"recipes {data}-*": {"summary": ", ".join(sorted(names)), "methods": sorted(names)}
@@ -181,7 +181,7 @@ def _codes() -> Rows:
 
 
 def _recipes() -> Rows:
-    from openset.training import presets
+    from openset.training import Recipe
 
     return {
         name: {
@@ -189,7 +189,7 @@ def _recipes() -> Rows:
             "differs": recipe.differs,
             "paper": recipe.paper,
         }
-        for name, recipe in presets().items()
+        for name, recipe in Recipe.presets().items()
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +25,7 @@ def recognise(
     scores: list[Path],
     /,
     *,
-    score: str = "max_logit",
+    openness: str = "max_logit",
     threshold: float | None = None,
     metrics: list[str] | None = None,
     out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
@@ -37,10 +39,10 @@ def recognise(
 
     Args:
         scores: A file per classifier, .npz or CSV; the others are compared with the first.
-        score: What makes the openness if a file has logits: max_logit, msp or energy.
+        openness: What makes it if a file has logits: max_logit, msp or energy.
         threshold: Openness above which samples are rejected; by default the best for each metric.
         metrics: Only these, a,b,c; "all" shows every one.
-        out: File to keep the numbers of the first classifier in, as JSON.
+        out: Folder to keep the numbers of every classifier in, for `compare` and `report`.
         plot: File to draw the OSCR curves to: .pdf, .svg or .png.
         seed: Seed of the resamples.
         no_intervals: Leave out the 95 % intervals, which take most of the time.
@@ -49,14 +51,17 @@ def recognise(
     """
     from openset.cli._inputs import listed, model_names
     from openset.recognition import evaluate_recognition, read_scores
+    from openset.recognition.folder import FOLDER
 
+    if out is not None:
+        FOLDER.refuse_other(out)
     asked = listed(metrics)
     chosen = None if not asked or asked == ["all"] else asked
     found = {}
     with output.progress(len(scores)) as step:
         for name, path in model_names(scores).items():
             step(name)
-            read = replace(read_scores(path, score=score), threshold=threshold)
+            read = replace(read_scores(path, openness=openness), threshold=threshold)
             found[name] = evaluate_recognition(
                 read, metrics=chosen, intervals=not no_intervals, seed=seed
             )
@@ -71,8 +76,9 @@ def recognise(
 def _write(found: Mapping[str, Recognition], out: Path | None, plot: Path | None) -> list[Path]:
     written = []
     if out is not None:
-        next(iter(found.values())).to_json(out, replicates=True)
-        written.append(out)
+        from openset.recognition.folder import save
+
+        written.append(save(found, out, command=shlex.join(["openset", *sys.argv[1:]])))
     if plot is not None:
         from openset.recognition.plot import write_oscr_plot
 

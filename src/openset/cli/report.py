@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +14,6 @@ from openset.cli._console import Answer, Flag, Output
 from openset.findings import UsageError, refuse
 
 if TYPE_CHECKING:
-    from openset.evaluation.result import Evaluation
     from openset.evaluation.run import Run
 
 app = verb("report", panel="Measure")
@@ -28,7 +27,7 @@ def report(
     *,
     images: Path | None = None,
     audit: Path | None = None,
-    recognition: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None,
+    recognition: Path | None = None,
     out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
     figures: list[str] | None = None,
     open_page: Annotated[Flag, Parameter(name="--open")] = False,
@@ -37,10 +36,10 @@ def report(
     """Write the report of a run: one HTML file that needs no network.
 
     Args:
-        run: The folder that `openset evaluate -o` wrote, or a file of `openset recognise -o`.
+        run: The folder that `openset evaluate -o` or `openset recognise -o` wrote.
         images: Folder with the images, for the gallery.
         audit: What `openset audit -o audit.json` found, for a section of its own.
-        recognition: Files that `openset recognise -o` wrote, for a section of their own.
+        recognition: The folder that `openset recognise -o` wrote, for a section of its own.
         out: The page; report.html in the run's folder by default.
         figures: Also write the charts, as pdf,svg,png, into a folder beside the page.
         open_page: Open the page in a browser.
@@ -49,6 +48,8 @@ def report(
     from openset.cli._inputs import listed
     from openset.evaluation.run import Run
     from openset.plugins import lookup
+    from openset.recognition.folder import FOLDER, PAGE, load
+    from openset.report.alone import write_alone
 
     kinds = listed(figures)
     for kind in kinds:
@@ -57,12 +58,13 @@ def report(
         raise refuse("OS101", f"no such folder of images: {images}")
     with output.progress(2 + bool(kinds)) as step:
         step("reading")
-        if run.is_file():
-            if images or audit or kinds:
-                raise UsageError(f"--images, --audit and --figures need a run; {run} is a file")
-            page, written = _of_classifiers([run, *(recognition or [])], out), []
+        if FOLDER.is_in(run):
+            if images or audit or recognition or kinds:
+                flags = "--images, --audit, --recognition and --figures"
+                raise UsageError(f"{flags} need a run of detectors; {run} is one of classifiers")
+            page, written = write_alone(load(run), out or run / PAGE), []
         else:
-            loaded, beside = Run.load(run), _beside(audit, recognition or [])
+            loaded, beside = Run.load(run), _beside(audit, recognition)
             step("writing the page")
             page = write_page(loaded, out or run / "report.html", images, **beside)
             written = _figures(loaded, page, kinds, step)
@@ -89,26 +91,13 @@ def _figures(run: Run, page: Path, kinds: list[str], step: Callable[[str], None]
     return list(figures(run, page.parent / f"{page.stem}-figures", formats=tuple(kinds)))
 
 
-def _beside(audit: Path | None, recognition: Sequence[Path]) -> dict[str, Any]:
+def _beside(audit: Path | None, recognition: Path | None) -> dict[str, Any]:
     """What stands on the page of a run beside its detectors."""
+    from openset.recognition.folder import load
     from openset.report.audit import read_audits
 
     audits = () if audit is None else read_audits(audit)
-    return {"audits": audits, "recognition": _results(recognition)}
-
-
-def _of_classifiers(paths: Sequence[Path], out: Path | None) -> Path:
-    """A page about classifiers alone."""
-    from openset.report.alone import write_alone
-
-    return write_alone(_results(paths), out or paths[0].with_suffix(".html"))
-
-
-def _results(paths: Sequence[Path]) -> dict[str, Evaluation]:
-    from openset.cli._inputs import model_names
-    from openset.recognition import Recognition
-
-    return {name: Recognition.from_json(path) for name, path in model_names(paths).items()}
+    return {"audits": audits, "recognition": None if recognition is None else load(recognition)}
 
 
 def described(page: Path) -> str:

@@ -2,98 +2,58 @@
 
 ``run.json`` says what the run is (schema ``openset.run/1``) and names the files of each detector:
 ``<name>.result.json`` (the numbers, with every resample, so that `compare` is paired) and
-``<name>.detections.parquet``; ``truth.parquet`` is the ground truth. Names of detectors may be
-anything: file names are made from them and stay inside the folder.
+``<name>.detections.parquet``; ``truth.parquet`` is the ground truth. How such a folder is written
+and found is `openset.evaluation.result_folder`.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openset.evaluation.result import Evaluation
-from openset.files import file_stems, replacing, safe_name, target_of, unwritable
-from openset.findings import Finding, InputError, UsageError, refuse
+from openset.evaluation.result_folder import RESULT, ResultFolder
+from openset.findings import Finding, InputError, refuse
 from openset.formats import read_annotations, read_detections, write
-from openset.json_text import plain
 from openset.matching import Protocol, match
 from openset.tables import Role, Vocabulary
-from openset.version import __version__
 
 if TYPE_CHECKING:
     from openset.evaluation.run import Run
 
-SCHEMA = "openset.run/1"
-INDEX, TRUTH = "run.json", "truth.parquet"
-_REPORT = ("report.html", "report-figures")  # what may be made from a run and goes with it
-_RESULT, _DETECTIONS = ".result.json", ".detections.parquet"
-_LONGEST = 60
+TRUTH = "truth.parquet"
+_DETECTIONS = ".detections.parquet"
+_FOLDER = ResultFolder(
+    what="run",
+    index="run.json",
+    schema="openset.run/1",
+    fix="openset evaluate GT DT...",
+    beside=(TRUTH, "report.html", "report-figures"),  # the page goes with its run
+    endings=(RESULT, _DETECTIONS),
+)
+refuse_other = _FOLDER.refuse_other
 
 
 def save(run: Run, folder: Path) -> Path:
     """Write a run; an earlier run in the same place gives way to it."""
-    import tempfile
-
-    if not holds_run(folder):
-        with replacing(folder, folder=True) as new:
-            _write(run, new)
-        return folder
-    target = target_of(folder, folder=True, empty=False)
-    try:
-        with tempfile.TemporaryDirectory(prefix=".openset-", dir=target.parent) as workshop:
-            new, old = Path(workshop) / "new", Path(workshop) / "old"
-            _write(run, new)
-            target.rename(old)
-            new.rename(target)
-    except OSError as error:
-        raise unwritable(folder, error) from error
-    return folder
-
-
-def holds_run(folder: Path) -> bool:
-    """Whether a folder holds a run, and nothing else; refused if it holds anything else."""
-    target_of(folder, folder=True, empty=False)
-    if not (folder / INDEX).is_file():
-        if folder.exists() and any(folder.iterdir()):
-            raise UsageError(f"{folder} holds something else than a run; choose another folder")
-        return False
-    stems = _index(folder)["models"].values()
-    ours = {
-        INDEX,
-        TRUTH,
-        *_REPORT,
-        *(stem + end for stem in stems for end in (_RESULT, _DETECTIONS)),
-    }
-    others = sorted(path.name for path in folder.iterdir() if path.name not in ours)
-    if others:
-        raise UsageError(
-            f"{folder} holds an earlier run and {others[0]!r}, which is not part of it; "
-            "move that away, or choose another folder"
-        )
-    return True
+    return _FOLDER.save(folder, partial(_write, run))
 
 
 def _write(run: Run, folder: Path) -> None:
-    folder.mkdir()
-    stems = file_stems(run.evaluations)
-    document = {
-        "schema": SCHEMA,
-        "version": __version__,
+    about = {
         "command": run.command,
         "protocol": asdict(run.protocol),
         "vocabulary": _vocabulary_fields(run.vocabulary),
         "seed": run.seed,
         "leaked": run.leaked,
-        "models": stems,
         "truth_findings": [asdict(finding) for finding in run.truth_findings],
     }
-    (folder / INDEX).write_text(json.dumps(plain(document), indent=1) + "\n", "utf-8")
+    stems = _FOLDER.write(folder, run.evaluations, about)
     write(run.truth, folder / TRUTH)
     for name, stem in stems.items():
-        run.evaluations[name].to_json(folder / (stem + _RESULT), replicates=True)
         write(run.detections[name], folder / (stem + _DETECTIONS))
 
 
@@ -107,20 +67,19 @@ def load(folder: Path) -> Run:
     """Read a run and match it again."""
     from openset.evaluation.run import Run
 
-    index = _index(folder)
+    index = _FOLDER.read(folder)
     try:
         protocol = Protocol(**{k: _tuples(v) for k, v in index["protocol"].items()})
         vocabulary = _vocabulary(index["vocabulary"])
         truth = read_annotations(folder / TRUTH)
-        stems = {name: safe_name(stem) for name, stem in index["models"].items()}
+        stems = index["models"]
         tables = {n: read_detections(folder / (s + _DETECTIONS)) for n, s in stems.items()}
         leaked = index["leaked"]
         evaluations = {
             name: replace(
-                Evaluation.from_json(folder / (stem + _RESULT)),
-                matches=match(truth, tables[name], vocabulary, protocol, leaked=leaked),
+                result, matches=match(truth, tables[name], vocabulary, protocol, leaked=leaked)
             )
-            for name, stem in stems.items()
+            for name, result in _FOLDER.results(folder, Evaluation).items()
         }
         command, seed = str(index["command"]), int(index["seed"])
         of_truth = tuple(map(Finding.of, index.get("truth_findings", ())))
@@ -136,26 +95,6 @@ def load(folder: Path) -> Run:
     return Run(
         truth, tables, evaluations, vocabulary, protocol, seed, leaked, command, of_truth, findings
     )
-
-
-def _index(folder: Path) -> dict[str, Any]:
-    """What ``run.json`` says, refused if it is not of our schema."""
-    path = folder / INDEX
-    try:
-        document = json.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise refuse(
-            "OS101",
-            f"no run in {folder}: {INDEX} is missing",
-            cause="the folder was not written by an evaluation",
-            fix=f"openset evaluate GT DT... -o {folder}",
-        ) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise refuse("OS114", f"cannot read {path}: {error}") from error
-    held = document.get("schema") if isinstance(document, dict) else None
-    if held != SCHEMA or not isinstance(document.get("models"), dict):
-        raise refuse("OS114", f"{path} is not a run of schema {SCHEMA}: {str(held)[:80]!r}")
-    return dict(document)
 
 
 def _tuples(value: Any) -> Any:

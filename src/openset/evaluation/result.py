@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,7 +160,7 @@ class Evaluation:
         return text
 
     @classmethod
-    def from_json(cls, source: str | Path) -> Evaluation:
+    def from_json(cls, source: str | Path) -> Self:
         """Read a result back: from a file, or from the text itself."""
         import json
 
@@ -182,7 +182,7 @@ class Evaluation:
             ) from error
 
     @classmethod
-    def _from_document(cls, document: dict[str, Any]) -> Evaluation:
+    def _from_document(cls, document: dict[str, Any]) -> Self:
         values = {}
         for name, stored in document["values"].items():
             ends_ = stored.pop("interval")

@@ -89,9 +89,9 @@ class Run:
 
 def check_folder(folder: str | Path) -> None:
     """Refuse a folder that `Run.save` could not write to, before anything is computed."""
-    from openset.evaluation._run_folder import holds_run
+    from openset.evaluation._run_folder import refuse_other
 
-    holds_run(Path(folder))
+    refuse_other(Path(folder))
 
 
 def _nothing(step: str) -> None:

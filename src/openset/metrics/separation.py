@@ -9,14 +9,24 @@ counts, never alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.matching import Matches
 from openset.metrics._spec import Value, metric
+from openset.ranking import (
+    Ranking,
+    area_under_roc,
+    average_precision,
+    false_positive_rate,
+    last_nearest,
+    pick,
+    rank,
+)
 
+Numbers = NDArray[np.float64]  # one per resample, or one number
+CELLS = 1 << 16  # detections times resamples at a time: their counts fit into a cache
 VOS = "Du et al., VOS: Learning What You Don't Know by Virtual Outlier Synthesis, ICLR 2022"
 
 
@@ -27,7 +37,7 @@ def auroc(matches: Matches) -> Value:
     Ties count one half, as in scikit-learn. (torchmetrics 0.11 and later pass scores outside
     [0, 1] through a sigmoid first, which saturates energies into ties; not here.)
     """
-    return _measure(matches, _auroc)
+    return _measure(matches, area_under_roc)
 
 
 @metric("aupr", title="AUPR", paper=VOS)
@@ -50,96 +60,62 @@ def fpr_at_95_tpr(matches: Matches, *, tpr: float = 0.95) -> Value:
     false positives; its protocol does the same.
     """
     nearest = matches.protocol.fpr == "nearest"
-    return _measure(matches, lambda c: (_fpr_nearest if nearest else _fpr_at_least)(c, tpr))
+    rate = _fpr_nearest if nearest else false_positive_rate
+    return _measure(matches, lambda ranking: rate(ranking, tpr))
 
 
-class _Points(NamedTuple):
-    """Cumulative weights at distinct scores, most known first; one column per resample."""
-
-    positive: NDArray[np.float64]
-    negative: NDArray[np.float64]
-
-
-def _measure(matches: Matches, function: Callable[[_Points], NDArray[np.float64]]) -> Value:
+def _measure(matches: Matches, function: Callable[[Ranking], Numbers]) -> Value:
     if matches.unknownness is None:
         return Value.missing("the detections have no unknownness (see openset.scorers)")
     keep = matches.score >= matches.protocol.minimum_score
     wild = matches.wild[matches.image]
+    closed, strange = np.flatnonzero(keep & ~wild), np.flatnonzero(keep & wild)
     shown = {"minimum_score": matches.protocol.minimum_score, "positive": "closed-set images"}
-    n_closed, n_wild = int((keep & ~wild).sum()), int((keep & wild).sum())
-    if not n_closed or not n_wild:
-        which = "closed-set" if not n_closed else "wild"
+    if not len(closed) or not len(strange):
+        which = "closed-set" if not len(closed) else "wild"
         return Value.missing(f"there is no detection on {which} images", params=shown)
-    parts = {"closed": n_closed, "wild": n_wild}
-    numbers = function(_points(matches, keep, wild))
+    ranking = rank(matches.unknownness[closed], matches.unknownness[strange])
     if matches.weights is not None:
-        return Value(numbers)
-    return Value(float(numbers[0]), count=n_closed + n_wild, params=shown, parts=parts)
+        image = matches.image[np.concatenate([closed, strange])[ranking.order]]
+        return Value(_resampled(ranking, image, matches.weights, function))
+    parts = {"closed": len(closed), "wild": len(strange)}
+    return Value(float(function(ranking)), count=len(ranking.order), params=shown, parts=parts)
 
 
-def _points(matches: Matches, keep: NDArray[np.bool_], wild: NDArray[np.bool_]) -> _Points:
-    assert matches.unknownness is not None
-    rows = np.flatnonzero(keep)
-    rows = rows[np.argsort(matches.unknownness[rows], kind="stable")]
-    value = matches.unknownness[rows]
-    last = np.append(np.flatnonzero(np.diff(value)), len(value) - 1)
-    is_wild = wild[rows]
-    if matches.weights is None:
-        weight: NDArray[np.float64] = np.ones((len(rows), 1))
-    else:
-        weight = matches.weights[matches.image[rows]].astype(np.float64)
-    positive = np.cumsum(weight * ~is_wild[:, None], axis=0)[last]
-    negative = np.cumsum(weight * is_wild[:, None], axis=0)[last]
-    return _Points(positive, negative)
+def _resampled(
+    ranking: Ranking,
+    image: NDArray[np.int32],
+    weights: NDArray[np.uint8],
+    function: Callable[[Ranking], Numbers],
+) -> Numbers:
+    """The number in every resample, NaN in those that drew none of a population."""
+    numbers = np.empty(weights.shape[1])
+    columns = max(1, CELLS // len(image))
+    for start in range(0, len(numbers), columns):
+        part = slice(start, start + columns)
+        drawn = ranking.weighted(weights[:, part].take(image, axis=0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = function(drawn)
+        numbers[part] = np.where((drawn.n_known > 0) & (drawn.n_unknown > 0), found, np.nan)
+    return numbers
 
 
-def _share(counts: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Counts over their total, NaN in resamples that drew none."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(total > 0, counts / total, np.nan)
+def _aupr(ranking: Ranking) -> Numbers:
+    return average_precision(ranking.known, ranking.known_up_to[1:], ranking.unknown_up_to[1:])
 
 
-def _auroc(c: _Points) -> NDArray[np.float64]:
-    step = np.diff(c.negative, axis=0, prepend=0)
-    height = c.positive - np.diff(c.positive, axis=0, prepend=0) / 2
-    return _share((step * height).sum(axis=0), c.positive[-1] * c.negative[-1])
-
-
-def _precision_recall(c: _Points) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    return _share(c.positive, c.positive + c.negative), _share(c.positive, c.positive[-1])
-
-
-def _both(c: _Points, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """NaN in resamples that lack either side."""
-    return np.where((c.positive[-1] > 0) & (c.negative[-1] > 0), numbers, np.nan)
-
-
-def _aupr(c: _Points) -> NDArray[np.float64]:
-    precision, recall = _precision_recall(c)
-    return _both(c, np.nansum(np.diff(recall, axis=0, prepend=0) * precision, axis=0))
-
-
-def _aupr_trapezoid(c: _Points) -> NDArray[np.float64]:
-    precision, recall = _precision_recall(c)
-    reached = np.argmax(recall >= 1, axis=0)
-    keep = np.arange(len(recall))[:, None] <= reached  # the curve ends where recall is complete
-    before = np.concatenate([np.ones_like(precision[:1]), precision[:-1]])
+def _aupr_trapezoid(ranking: Ranking) -> Numbers:
+    true, false = ranking.known_up_to[1:], ranking.unknown_up_to[1:]
     # Before a resample's first detection there is no precision; the curve starts at 1.
-    precision, before = np.nan_to_num(precision, nan=1.0), np.nan_to_num(before, nan=1.0)
-    area = np.diff(recall, axis=0, prepend=0) * (precision + before) / 2
-    return _both(c, np.nansum(np.where(keep, area, 0), axis=0))
+    precision = np.divide(true, true + false, out=np.ones(true.shape), where=true + false > 0)
+    before = np.concatenate([np.ones_like(precision[:1]), precision[:-1]])
+    area = ranking.known * (precision + before) / 2
+    return area.sum(axis=0) / ranking.n_known
 
 
-def _fpr_at_least(c: _Points, tpr: float) -> NDArray[np.float64]:
-    at = np.argmax(_share(c.positive, c.positive[-1]) >= tpr, axis=0)
-    accepted = c.negative[at, np.arange(c.negative.shape[1])]
-    return _both(c, _share(accepted, c.negative[-1]))
-
-
-def _fpr_nearest(c: _Points, tpr: float) -> NDArray[np.float64]:
-    recall = _share(c.positive, c.positive[-1])
-    ended = np.argmax(recall >= 1, axis=0)
-    gap = np.where(np.arange(len(recall))[:, None] <= ended, np.abs(recall - tpr), np.inf)
-    at = len(gap) - 1 - np.argmin(gap[::-1], axis=0)  # the last of equals: lowest threshold
-    accepted = c.negative[at, np.arange(c.negative.shape[1])]
-    return _both(c, _share(accepted, c.negative[-1]))
+def _fpr_nearest(ranking: Ranking, tpr: float) -> Numbers:
+    recall = ranking.known_up_to[1:] / ranking.n_known
+    # The curve ends where recall is complete; what follows is as near as that, and is left out.
+    ended = np.concatenate([np.zeros_like(recall[:1], bool), recall[:-1] >= 1])
+    level = last_nearest(np.where(ended, np.inf, recall), tpr)
+    return pick(ranking.unknown_up_to[1:], level) / ranking.n_unknown

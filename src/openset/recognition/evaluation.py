@@ -7,7 +7,7 @@ differs is what it is computed from.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from openset.evaluation.provenance import Provenance, digest
 from openset.evaluation.result import Evaluation
+from openset.evaluation.steps import measure
 from openset.findings import UsageError
 from openset.plugins import lookup
 from openset.recognition.check import check
@@ -25,7 +26,6 @@ from openset.recognition.reading import read_scores
 from openset.recognition.resample import replicates
 from openset.recognition.scores import Scores
 from openset.resampling.draws import RESAMPLES
-from openset.resampling.intervals import interval
 from openset.version import __version__
 
 
@@ -94,11 +94,13 @@ def evaluate_recognition(
     chosen = _choose(metrics)
     values = {metric.name: compute(metric, given) for metric in chosen}
     exist = [metric for metric in chosen if values[metric.name].value is not None]
-    drawn = replicates(given, exist, seed, resamples) if intervals else {}
-    for key, numbers in drawn.items():
-        values[key] = replace(values[key], interval=interval(numbers, float(values[key])))
-    origin = partial(_describe, given, name, seed, resamples if intervals else 0)
-    return Recognition(values, origin, tuple(check(given)), drawn, scores=given)
+    return measure(
+        values,
+        partial(replicates, given, exist, seed, resamples) if intervals else dict,
+        partial(_describe, given, name, seed, resamples if intervals else 0),
+        check(given),
+        partial(Recognition, scores=given),
+    )
 
 
 def _choose(names: Sequence[str] | None) -> list[Metric]:

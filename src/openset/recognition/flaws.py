@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from openset.recognition.confusion import confusion
+from openset.recognition.answers import answers_at
 from openset.recognition.metrics import compute, table
 from openset.recognition.scores import Scores
 from openset.render import Table
@@ -26,7 +26,7 @@ _FREE = ("closed_set_accuracy", "auc", "openauc")
 def rejecting() -> Scores:
     """A classifier of six classes that misnames many known samples, and rejects most unknown ones.
 
-    >>> confusion(rejecting(), THRESHOLD).rejected >= 80
+    >>> answers_at(rejecting(), THRESHOLD).rejected >= 80
     np.True_
     """
     rng = np.random.default_rng(0)
@@ -126,7 +126,7 @@ def thresholds(shares: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)) -> Ta
         cells = [_percent(_number(name, one, threshold=at)) for name in _AT]
         printed = _number("normalised_accuracy", one, threshold=at)
         named = _number("normalised_accuracy", one, threshold=at, aks="accuracy", aus="recall")
-        counts = confusion(one, at)
+        counts = answers_at(one, at)
         rejected = counts.rejected / counts.n_unknown, counts.rejected_known / counts.n_known
         rows.append((*map(_percent, rejected), *cells, _percent(printed), _percent(named)))
     header = ("unknown rejected", "known rejected", "F macro", "F micro", "J macro", "J micro")
@@ -159,7 +159,7 @@ def _row(name: str, models: Sequence[Scores], **params: float) -> tuple[str, ...
 
 
 def _rejected(scores: Scores) -> str:
-    counts = confusion(scores, THRESHOLD)
+    counts = answers_at(scores, THRESHOLD)
     return f"{counts.rejected:.0f} of {counts.n_unknown:.0f}"
 
 

@@ -43,5 +43,5 @@ def openness_of(logits: Floats, name: str) -> Floats:
     >>> openness_of(np.array([[2.0, 1.0]]), "max_logit").tolist()
     [-2.0]
     """
-    function = lookup(OPENNESS, name, "score")
+    function = lookup(OPENNESS, name, "openness")
     return function(logits) if len(logits) else np.empty(0)

@@ -29,12 +29,12 @@ _LAYOUTS = (
 Arrays = dict[str, NDArray[Any]]
 
 
-def read_scores(path: str | Path, *, score: str = "max_logit") -> Scores:
+def read_scores(path: str | Path, *, openness: str = "max_logit") -> Scores:
     """Read what a classifier said of known and unknown samples.
 
     Args:
         path: An ``.npz`` archive or a CSV table, recognised by content.
-        score: What makes the openness if the file has logits: ``max_logit``, ``msp``, ``energy``.
+        openness: What makes it if the file has logits: ``max_logit``, ``msp``, ``energy``.
 
     Raises:
         InputError: The file is absent, damaged, or lacks something; the findings say what.
@@ -44,8 +44,8 @@ def read_scores(path: str | Path, *, score: str = "max_logit") -> Scores:
     if not data:
         raise refuse("OS102", f"{path} is empty")
     if zipfile.is_zipfile(path):
-        return _from_arrays(path, _arrays(path), score)
-    return _from_table(path, data, score)
+        return _from_arrays(path, _arrays(path), openness)
+    return _from_table(path, data, openness)
 
 
 def _arrays(path: Path) -> Arrays:
@@ -56,7 +56,7 @@ def _arrays(path: Path) -> Arrays:
         raise refuse("OS102", f"{path} cannot be read as .npz: {error}") from error
 
 
-def _from_arrays(path: Path, arrays: Arrays, score: str) -> Scores:
+def _from_arrays(path: Path, arrays: Arrays, openness: str) -> Scores:
     layout = next((names for names in _LAYOUTS if set(names) <= set(arrays)), None)
     if layout is None:
         there = ", ".join(sorted(arrays)) or "nothing"
@@ -65,7 +65,7 @@ def _from_arrays(path: Path, arrays: Arrays, score: str) -> Scores:
     known, labels, unknown = (arrays[n] for n in (layout[0], "labels_k", layout[-1]))
     _refuse_known_labels(arrays, unknown)
     if layout is _LAYOUTS[0]:
-        return Scores.from_logits(known, labels, unknown, score=score, classes=names)
+        return Scores.from_logits(known, labels, unknown, openness=openness, classes=names)
     named = arrays.get("predicted_u")
     columns = [arrays["predicted_k"], labels, *([] if named is None else [named])]
     top = max((int(c.max()) for c in columns if c.size and c.dtype.kind in "iu"), default=0)
@@ -97,7 +97,7 @@ def _refuse_known_labels(arrays: Arrays, unknown: NDArray[Any]) -> None:
         raise refuse("OS809", message, count=count, example=f"sample {at}: {labels[at]}")
 
 
-def _from_table(path: Path, data: bytes, score: str) -> Scores:
+def _from_table(path: Path, data: bytes, openness: str) -> Scores:
     import polars
 
     try:
@@ -113,17 +113,19 @@ def _from_table(path: Path, data: bytes, score: str) -> Scores:
         raise refuse("OS807", f"{path} has the columns {there[:200]}", example=there[:80])
     unknown = _says_unknown(columns["label"])
     if logits:
-        return _from_logit_columns(columns, logits, unknown, score)
+        return _from_logit_columns(columns, logits, unknown, openness)
     return _from_columns(columns, unknown)
 
 
 def _from_logit_columns(
-    columns: Arrays, logits: list[str], unknown: NDArray[np.bool_], score: str
+    columns: Arrays, logits: list[str], unknown: NDArray[np.bool_], openness: str
 ) -> Scores:
     classes = [name.removeprefix(_LOGIT) for name in logits]
     table = np.stack([_numbers(columns[name], name) for name in logits], axis=1)
     label = _positions(columns["label"][~unknown], classes, "label")
-    return Scores.from_logits(table[~unknown], label, table[unknown], score=score, classes=classes)
+    return Scores.from_logits(
+        table[~unknown], label, table[unknown], openness=openness, classes=classes
+    )
 
 
 def _from_columns(columns: Arrays, unknown: NDArray[np.bool_]) -> Scores:

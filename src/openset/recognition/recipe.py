@@ -1,4 +1,4 @@
-"""Recipe: everything that decides the training of a classifier, as TOML files hold it.
+"""ClassifierRecipe: everything that decides the training of a classifier, as TOML files hold it.
 
 A file in ``recipes/`` is a data set; a table in it is the protocol of a paper, for some methods:
 
@@ -22,31 +22,29 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, ClassVar, Literal, get_type_hints
 
-from openset.findings import InputError, UsageError
-from openset.options import is_of
-from openset.plugins import documents, lookup
-from openset.training.recipe import Recipe as Plan
+from openset.findings import InputError
+from openset.plugins import documents, lookup, only
+from openset.training.recipe import BaseRecipe, Recipe, in_steps, wrong_types
 
 Operations = Literal["objects", "digits"]
 STRONGEST = 30
 """Of RandAugment's strengths, which begin at 0."""
 _IN_EPOCHS = {"warmup": float, "milestones": tuple[float, ...]}
 # What the loop of detectors reads too; size, flips and all that is random in a picture are ours.
-_OF_PLAN = (
+_SHARED = (
     "optimizer", "lr", "momentum", "weight_decay", "warmup", "schedule", "milestones", "gamma",
     "restarts", "clip", "precision", "ema",
 )  # fmt: skip
-_LEAST = {"epochs": 1, "batch": 2, "size": 0, "shift": 0, "flip": 0, "seed": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """Everything that decides a training, beside the data.
+class ClassifierRecipe(BaseRecipe):
+    """Everything that decides the training of a classifier, beside the data.
 
     Attributes:
         name: How a preset is asked for.
@@ -67,7 +65,24 @@ class Recipe:
         training: Optimiser and schedule, in keys of `openset.training.Recipe`; ``warmup`` and
             ``milestones`` in epochs.
         seed: Of weights, order, augmentation and mixtures.
+
+    >>> ClassifierRecipe.of("mnist-arpl").training["milestones"]
+    [30, 60, 90]
+    >>> ClassifierRecipe.of("mnist-openauc", options={"weight": 0.2}).options["weight"]
+    0.2
     """
+
+    home = "openset.recognition"
+    merged = ("options", "training")
+    least: ClassVar[Mapping[str, float]] = {
+        "epochs": 1,
+        "batch": 2,
+        "size": 0,
+        "shift": 0,
+        "flip": 0,
+        "seed": 0,
+    }
+    most: ClassVar[Mapping[str, float]] = {"flip": 1}
 
     name: str = ""
     method: str = "ce_plus"
@@ -87,69 +102,42 @@ class Recipe:
     training: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        for key in ("randaugment", "mean", "std"):
-            if isinstance(getattr(self, key), list):
-                object.__setattr__(self, key, tuple(getattr(self, key)))
-        lookup(dict.fromkeys(get_args(Operations)), self.operations, "list of operations:")
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
-        _refuse_types(values, get_type_hints(Recipe), "")
-        for key, least in _LEAST.items():
-            if not values[key] >= least:
-                raise UsageError(f"{key} of a recipe must be at least {least}, not {values[key]!r}")
-        if self.flip > 1:
-            raise UsageError(f"flip is a chance, at most 1, not {self.flip!r}")
+    def problems(self) -> list[str]:
+        """What is wrong with augmentation, scaling and training."""
+        found = []
         count, strength = self.randaugment if len(self.randaugment) == 2 else (0, 0)
         if len(self.randaugment) not in (0, 2) or count < 0 or not 0 <= strength <= STRONGEST:
             words = f"a number of operations and their strength, 0 to {STRONGEST}"
-            raise UsageError(f"randaugment is {words}, not {self.randaugment!r}")
+            found.append(f"randaugment is {self.randaugment!r}, not {words}")
         if len(self.mean) not in (1, 3) or len(self.mean) != len(self.std) or min(self.std) <= 0:
-            raise UsageError("mean and std are one number each, or three; std is above 0")
-        self._check_training()
+            found.append("mean and std are not one number each, or three, with std above 0")
+        return found + self._wrong_training()
 
-    def _check_training(self) -> None:
+    def _wrong_training(self) -> list[str]:
         for key in self.training:
-            lookup(dict.fromkeys(_OF_PLAN), key, "key of training:")
-        _refuse_types(self.training, get_type_hints(Plan) | _IN_EPOCHS, "training.")
+            lookup(dict.fromkeys(_SHARED), key, "key of training:")
+        wrong = wrong_types(self.training, get_type_hints(Recipe) | _IN_EPOCHS, "training.")
+        if wrong:
+            return wrong
         epochs = [self.training.get("warmup", 0), *self.training.get("milestones", ())]
         if not all(0 <= at < float("inf") for at in epochs):
-            raise UsageError("training.warmup and training.milestones are epochs, 0 or more")
+            return ["training.warmup and training.milestones are not epochs, 0 or more"]
         try:
             self.plan(self.batch)
         except InputError as error:
-            raise UsageError(f"training cannot be: {error.findings[0].example}") from error
+            return [f"training.{error.findings[0].example}"]
+        return []
 
-    @classmethod
-    def of(cls, source: str | Mapping[str, Any] | Recipe, **changes: Any) -> Recipe:
-        """A preset by name, or a mapping, with some keys changed.
-
-        Options and training are changed key by key.
-
-        >>> Recipe.of("mnist-arpl").training["milestones"]
-        [30, 60, 90]
-        >>> Recipe.of("mnist-openauc", options={"weight": 0.2}).options["weight"]
-        0.2
-        """
-        named = lookup(presets(), source, "recipe") if isinstance(source, str) else source
-        held = asdict(named) if isinstance(named, Recipe) else dict(named)
-        for key in (*held, *changes):
-            lookup({item.name: None for item in fields(cls)}, key, "key of a recipe:")
-        for key in ("options", "training"):
-            held[key] = {**held.get(key, {}), **changes.pop(key, {})}
-        return cls(**{**held, **changes})
-
-    def plan(self, samples: int) -> Plan:
+    def plan(self, samples: int) -> Recipe:
         """The steps of the one loop that trains, for so many samples."""
         per_epoch = samples / self.batch
-        keys = dict(self.training)
-        if "milestones" in keys:
-            keys["milestones"] = [max(1, round(at * per_epoch)) for at in keys["milestones"]]
-        if "warmup" in keys:
-            keys["warmup"] = round(keys["warmup"] * per_epoch)
+        keys = {"schedule": "cosine", **self.training}
+        keys["milestones"] = in_steps(keys.get("milestones", ()), per_epoch)
+        keys["warmup"] = round(keys.get("warmup", 0) * per_epoch)
         steps = max(1, round(self.epochs * per_epoch))
-        return Plan(**{"schedule": "cosine", **keys}, steps=steps, batch=self.batch, seed=self.seed)
+        return Recipe(**keys, steps=steps, batch=self.batch, seed=self.seed)
 
-    def shortened(self, epochs: int) -> Recipe:
+    def shortened(self, epochs: int) -> ClassifierRecipe:
         """The same recipe over fewer epochs; warm-up and milestones in proportion."""
         share = epochs / self.epochs
         keys = dict(self.training)
@@ -159,32 +147,29 @@ class Recipe:
             keys["warmup"] *= min(1.0, share)
         return replace(self, epochs=epochs, training=keys)
 
+    @classmethod
+    @cache
+    def presets(cls) -> Mapping[str, ClassifierRecipe]:
+        """The recipes that have a name, of this package and of others: data set and method."""
+        homes: dict[str, list[ClassifierRecipe]] = {}
+        for recipes in documents(f"{cls.home}.recipes", cls._in_file).values():
+            for recipe in recipes:
+                homes.setdefault(recipe.name, []).append(recipe)
+        return {name: only("recipe", name, found) for name, found in homes.items()}
 
-@cache
-def presets() -> Mapping[str, Recipe]:
-    """The recipes that have a name, of this package and of others: data set and method."""
-    files = documents("openset.recognition.recipes", _in_file)
-    return {recipe.name: recipe for recipes in files.values() for recipe in recipes}
-
-
-def _in_file(path: Path) -> list[Recipe]:
-    """The recipes of one data set: what stands before the tables is shared by them."""
-    data, content = path.stem, tomllib.loads(path.read_text("utf-8"))
-    tables = {key: value for key, value in content.items() if "methods" in _table(value)}
-    shared = {key: value for key, value in content.items() if key not in tables}
-    found = []
-    for table in tables.values():
-        methods, options = table.pop("methods"), table.pop("options", {})
-        for name in methods:
-            keys = {**shared, **table, "options": options.get(name, {})}
-            found.append(Recipe(name=f"{data}-{name}", method=name, **keys))
-    return found
-
-
-def _refuse_types(values: Mapping[str, Any], hints: Mapping[str, Any], where: str) -> None:
-    wrong = [key for key, value in values.items() if not is_of(value, hints[key])]
-    if wrong:
-        raise UsageError(f"{where}{wrong[0]} of a recipe cannot be {values[wrong[0]]!r}")
+    @classmethod
+    def _in_file(cls, path: Path) -> list[ClassifierRecipe]:
+        """The recipes of one data set: what stands before the tables is shared by them."""
+        content = tomllib.loads(path.read_text("utf-8"))
+        tables = {key: value for key, value in content.items() if "methods" in _table(value)}
+        shared = {key: value for key, value in content.items() if key not in tables}
+        found = []
+        for table in tables.values():
+            methods, options = table.pop("methods"), table.pop("options", {})
+            for method in methods:
+                keys = {**shared, **table, "options": options.get(method, {})}
+                found.append(cls(name=f"{path.stem}-{method}", method=method, **keys))
+        return found
 
 
 def _table(value: Any) -> Mapping[str, Any]:

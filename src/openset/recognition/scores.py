@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from openset.findings import UsageError, refuse
 from openset.recognition.openness import openness_of
-from openset.recognition.ranking import Ranking, rank
+from openset.recognition.ranking import AnswerRanking, rank_answers
 
 if TYPE_CHECKING:
-    from openset.recognition.sweep import Sweep
+    from openset.recognition.sweep import AnswerSweep
 
 Weights = tuple[NDArray[Any], NDArray[Any]]
 
@@ -79,7 +79,7 @@ class Scores:
         label: ArrayLike,
         unknown_logits: ArrayLike,
         *,
-        score: str = "max_logit",
+        openness: str = "max_logit",
         classes: Sequence[str] | None = None,
         threshold: float | None = None,
     ) -> Scores:
@@ -89,7 +89,7 @@ class Scores:
             logits: Known samples, a row each, a column per known class.
             label: Their true classes, 0 to C - 1.
             unknown_logits: Unknown samples, with the same columns.
-            score: What makes the openness: ``max_logit``, ``msp`` or ``energy``.
+            openness: What makes it: ``max_logit``, ``msp`` or ``energy``.
             classes: Names of the classes; their numbers by default.
             threshold: Openness above which the classifier rejects.
 
@@ -107,8 +107,8 @@ class Scores:
         return cls(
             known.argmax(axis=1).astype(np.int32),
             np.asarray(label),
-            openness_of(known, score),
-            openness_of(unknown, score),
+            openness_of(known, openness),
+            openness_of(unknown, openness),
             unknown.argmax(axis=1).astype(np.int32),
             names,
             threshold,
@@ -139,21 +139,23 @@ class Scores:
         return self.predicted == self.label
 
     @cached_property
-    def ranking(self) -> Ranking:
+    def ranking(self) -> AnswerRanking:
         """The samples by openness; the order is shared by all resamples."""
-        return rank(self.openness, self.correct, self.unknown_openness)
+        return rank_answers(self.openness, self.correct, self.unknown_openness)
 
     @cached_property
-    def drawn(self) -> Ranking:
+    def drawn(self) -> AnswerRanking:
         """The ranking with the weights of the resamples, or as it is without any."""
-        return self.ranking if self.weights is None else self.ranking.weighted(*self.weights)
+        if self.weights is None:
+            return self.ranking
+        return self.ranking.weighted(np.concatenate(self.weights)[self.ranking.order])
 
     @cached_property
-    def sweep(self) -> Sweep:
+    def sweep(self) -> AnswerSweep:
         """The answers at every threshold."""
-        from openset.recognition.sweep import Sweep
+        from openset.recognition.sweep import AnswerSweep
 
-        return Sweep(self)
+        return AnswerSweep(self)
 
     def thresholds(self) -> NDArray[np.float64]:
         """All that make a difference: minus infinity, then every distinct openness."""

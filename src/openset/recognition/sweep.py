@@ -1,4 +1,4 @@
-"""Sweep: what F-score, Youden's index and normalised accuracy are at every possible threshold.
+"""AnswerSweep: what F-score, Youden's index and normalised accuracy are at every threshold.
 
 Exact, at every distinct openness and at "reject everything", in the time of one sort: when one more
 sample is accepted only one class changes its precision, so that macro precision is a running sum.
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class AnswerSweep:
     """`Answers` at every threshold, from rejecting everything to accepting everything.
 
     Attributes:
@@ -34,7 +34,7 @@ class Sweep:
     scores: Scores
     part: slice = field(default_factory=lambda: slice(None))
 
-    def parts(self, size: int = 1 << 18) -> Iterator[Sweep]:
+    def parts(self, size: int = 1 << 18) -> Iterator[AnswerSweep]:
         """The same in parts that fit into a processor's cache."""
         thresholds = len(self.scores.ranking) + 1
         for start in range(0, thresholds, size):

@@ -27,14 +27,14 @@ from openset.recognition.augment import Augment, scaled
 from openset.recognition.data import OpenSplit
 from openset.recognition.methods import Objective, table
 from openset.recognition.networks import build_network, standardised
-from openset.recognition.recipe import Recipe
+from openset.recognition.recipe import ClassifierRecipe
 from openset.recognition.scores import Scores, class_column, same_length
 from openset.training.data import Order
 from openset.training.folder import RunFolder, about_run
 from openset.training.log import Log
 from openset.training.steps import State, advance
 
-__all__ = ["Classifier", "Recipe", "train"]
+__all__ = ["Classifier", "ClassifierRecipe", "train"]
 Shape = tuple[int, int, int]
 """Channels, height and width of a picture."""
 
@@ -43,7 +43,7 @@ class Learner(nn.Module):
     """A network and the objective on top of it, as the loop trains them."""
 
     def __init__(
-        self, recipe: Recipe, labels: tuple[str, ...], shape: Shape, device: str | None
+        self, recipe: ClassifierRecipe, labels: tuple[str, ...], shape: Shape, device: str | None
     ) -> None:
         super().__init__()
         self.about: Mapping[str, Any] = {"recipe": asdict(recipe), "shape": list(shape)}
@@ -134,7 +134,7 @@ class Classifier:
 
 def train(
     split: OpenSplit,
-    recipe: str | Mapping[str, Any] | Recipe,
+    recipe: str | Mapping[str, Any] | ClassifierRecipe,
     *,
     folder: str | Path | None = None,
     device: str | None = None,
@@ -155,7 +155,7 @@ def train(
         InputError: Labels and pictures do not belong together, the folder is of another training,
             the loss is not finite, or memory ran out.
     """
-    how = Recipe.of(recipe)
+    how = ClassifierRecipe.of(recipe)
     if not len(split.train.label):
         raise UsageError(f"split {split.name!r} has no sample to train on")
     plan = how.plan(len(split.train.label))
@@ -178,9 +178,9 @@ def train(
     return Classifier(learner)
 
 
-def _described(about: Mapping[str, Any]) -> tuple[Recipe, tuple[str, ...], Shape]:
+def _described(about: Mapping[str, Any]) -> tuple[ClassifierRecipe, tuple[str, ...], Shape]:
     """Recipe, labels and shape as a file has them, or an error of any kind that is not theirs."""
-    recipe = Recipe.of(dict(about["recipe"]))
+    recipe = ClassifierRecipe.of(dict(about["recipe"]))
     lookup(table(), recipe.method, "recognition method")
     labels, shape = about["labels"], about["shape"]
     if not is_of(labels, tuple[str, ...]) or not labels:
@@ -191,14 +191,14 @@ def _described(about: Mapping[str, Any]) -> tuple[Recipe, tuple[str, ...], Shape
 
 
 def _claimed(
-    folder: str | Path | None, recipe: Recipe, split: OpenSplit, state: State
+    folder: str | Path | None, recipe: ClassifierRecipe, split: OpenSplit, state: State
 ) -> tuple[RunFolder | None, Log | None]:
     """The folder of the training, and the state as it was when it stopped."""
     if folder is None:
         return None, None
     place = RunFolder(folder)
     data = digest([split.train.images, split.train.label])
-    place.claim(about_run(asdict(recipe), state.model.labels, data), asdict(Recipe()))
+    place.claim(about_run(asdict(recipe), state.model.labels, data), asdict(ClassifierRecipe()))
     held = place.resume(cut_log=True)
     if held is not None:
         state.restore(held, place.checkpoint)

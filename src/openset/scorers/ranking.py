@@ -1,4 +1,4 @@
-"""Ranking: the score of a detection that is called unknown, by which AP_U ranks it.
+"""RankBy: the score of a detection that is called unknown, by which AP_U ranks it.
 
 Every paper takes another number, and AP_U depends on it; a policy has a name, and it is recorded.
 """
@@ -15,12 +15,12 @@ from openset.scorers.gamma_ratio import top_scores
 from openset.tables import Detections, LogitLayout
 
 Array = NDArray[np.float64]
-Ranking = Literal["confidence", "unknownness", "product", "top3", "constant"]
-RANKINGS: tuple[str, ...] = get_args(Ranking)
+RankBy = Literal["confidence", "unknownness", "product", "top3", "constant"]
+RANKINGS: tuple[str, ...] = get_args(RankBy)
 
 
 def unknown_score(
-    detections: Detections, score: Array, unknownness: Array, threshold: float, ranking: Ranking
+    detections: Detections, score: Array, unknownness: Array, threshold: float, ranking: RankBy
 ) -> Array:
     """The score of each detection, were it called unknown.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from openset.findings import UsageError
-from openset.scorers.ranking import Ranking, unknown_score
+from openset.scorers.ranking import RankBy, unknown_score
 from openset.tables import Detections, LogitLayout
 from openset.tables.logits import class_columns, max_softmax
 from openset.tables.vocabulary import is_unknown_spelling
@@ -68,7 +68,7 @@ def relabel(
     label: Literal["detector", "logits"] = "detector",
     names: Names = None,
     score: Literal["detector", "softmax"] = "detector",
-    ranking: Ranking = "confidence",
+    ranking: RankBy = "confidence",
 ) -> Detections:
     """Call detections unknown whose unknownness exceeds a threshold.
 

@@ -2,7 +2,7 @@
 
 ``train(Recipe.of("digits-small"), TrainingData.of("train.json", "images"), "runs/1")`` trains, and
 goes on where it was stopped, to the same weights as if it had not been. Under ``torchrun`` the same
-call trains on many processes. `presets()` lists the recipes that come with the package.
+call trains on many processes. `Recipe.presets()` lists the recipes that come with the package.
 
 Not a framework: no callbacks that change the training, no distributed strategies beyond one.
 """
@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import openset.detectors  # noqa: F401 - settles how torch's threads wait, before torch is loaded
-from openset.training.recipe import Recipe, presets
+from openset.training.recipe import Recipe
 
 if TYPE_CHECKING:
     from openset.training.data import TrainingData
     from openset.training.loop import Progress, Trained, train
 
-__all__ = ["Progress", "Recipe", "Trained", "TrainingData", "presets", "train"]
+__all__ = ["Progress", "Recipe", "Trained", "TrainingData", "train"]
 _WHERE = {"TrainingData": "data", "Progress": "loop", "Trained": "loop", "train": "loop"}
 
 

@@ -1,5 +1,8 @@
 """Recipe: everything that decides a training, as a frozen value that a TOML file can hold.
 
+`BaseRecipe` is what any kind of recipe can do; `Recipe` is that of detectors, and its optimiser and
+schedule are also those of classifiers (`openset.recognition.recipe`).
+
 Presets are the papers' hyper-parameters, one file each in ``recipes/`` (or behind an entry point in
 the group ``openset.training.recipes``), with a line on what differs from the original where
 something does. Steps count batches, not epochs.
@@ -8,11 +11,11 @@ something does. Steps count batches, not epochs.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, ClassVar, Literal, Self, get_type_hints
 
 from openset.findings import UsageError, refuse
 from openset.options import is_of
@@ -23,9 +26,98 @@ Schedule = Literal["steps", "cosine", "constant"]
 Precision = Literal["float32", "bfloat16", "float16"]
 
 
+class BaseRecipe:
+    """What recipes share, of detectors and of classifiers: presets, changes and checks.
+
+    A subclass is a frozen dataclass, all of whose values TOML can hold.
+    """
+
+    __slots__ = ()
+    home: ClassVar[str]  # package whose folder ``recipes`` has the presets
+    name: str
+    merged: ClassVar[tuple[str, ...]] = ("options",)  # tables that are changed key by key
+    owned: ClassVar[Mapping[str, str]] = {}  # tables that go when the value of a key is another
+    least: ClassVar[Mapping[str, float]]
+    most: ClassVar[Mapping[str, float]]
+
+    def __post_init__(self) -> None:
+        """Take lists for tuples, as TOML has them, and refuse what cannot be."""
+        for name, value in self.values().items():
+            if isinstance(value, list):
+                object.__setattr__(self, name, tuple(value))
+        problems = [*wrong_types(self.values(), get_type_hints(type(self))), *self._wrong_values()]
+        problems = problems or self.problems()
+        if problems:
+            message = f"{len(problems)} values of the recipe cannot be"
+            raise refuse("OS612", message, count=len(problems), example="; ".join(problems))
+
+    def problems(self) -> list[str]:
+        """What is wrong beyond types and ranges of single values."""
+        return []
+
+    @classmethod
+    def of(cls, source: str | Path | Mapping[str, Any] | Self, **changes: Any) -> Self:
+        """A preset by name, a TOML file, or a mapping; with some keys changed.
+
+        >>> Recipe.of("vos-voc").milestones
+        (12000, 16000)
+        >>> Recipe.of("vos-voc", seed=7).seed
+        7
+        """
+        held = cls._held(source)
+        for key in (*held, *changes):
+            lookup(dict.fromkeys(cls._names()), key, "key of a recipe:")
+        for table, owner in cls.owned.items():
+            if changes.get(owner, held.get(owner)) != held.get(owner):
+                held.pop(table, None)
+        for key in cls.merged:
+            if isinstance(held.get(key), Mapping) and isinstance(changes.get(key), Mapping):
+                changes[key] = {**held[key], **changes[key]}
+        return cls(**{**held, **changes})
+
+    @classmethod
+    @cache
+    def presets(cls) -> Mapping[str, Self]:
+        """The recipes that have a name, of this package and of others: one a file."""
+        return documents(f"{cls.home}.recipes", cls.of)
+
+    @classmethod
+    def _held(cls, source: str | Path | Mapping[str, Any] | Self) -> dict[str, Any]:
+        if isinstance(source, BaseRecipe):
+            return source.values()
+        if isinstance(source, Mapping):
+            return dict(source)
+        if isinstance(source, str) and not source.endswith(".toml"):
+            return lookup(cls.presets(), source, "recipe").values()
+        from openset.files import load_text
+
+        path = Path(source)
+        try:
+            return {"name": path.stem, **tomllib.loads(load_text(path))}
+        except tomllib.TOMLDecodeError as error:
+            raise refuse("OS612", f"{path} is not TOML: {error}") from error
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [item.name for item in fields(cls)]  # type: ignore[arg-type]
+
+    def values(self) -> dict[str, Any]:
+        """All values by their names."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def _wrong_values(self) -> list[str]:
+        values = {name: getattr(self, name) for name in self.least}
+        return [
+            f"{name} is {value!r}"
+            for name, value in values.items()
+            if isinstance(value, int | float)
+            and not self.least[name] <= value <= self.most.get(name, float("inf"))
+        ]
+
+
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """Everything that decides a training, beside the data.
+class Recipe(BaseRecipe):
+    """Everything that decides the training of a detector, beside the data.
 
     Attributes:
         name: How a preset is asked for.
@@ -57,6 +149,16 @@ class Recipe:
         seed: Decides initial weights, order, augmentation and sampling.
     """
 
+    home = "openset.training"
+    merged: ClassVar[tuple[str, ...]] = ("options", "method_options")
+    owned: ClassVar[Mapping[str, str]] = {"method_options": "method"}
+    least: ClassVar[Mapping[str, float]] = {
+        "steps": 1, "batch": 1, "lr": 0, "backbone_lr": 0, "momentum": 0, "weight_decay": 0,
+        "warmup": 0, "restarts": 0, "gamma": 0, "clip": 0, "ema": 0, "flip": 0, "zoom": 1,
+        "jitter": 0, "seed": 0,
+    }  # fmt: skip
+    most: ClassVar[Mapping[str, float]] = {"ema": 1, "flip": 1, "jitter": 1, "momentum": 1}
+
     name: str = ""
     detector: str = "faster_rcnn"
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -84,37 +186,17 @@ class Recipe:
     jitter: float = 0.0
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "milestones", tuple(self.milestones))
-        problems = [*_wrong_types(self), *_wrong_values(self)]
-        if problems:
-            message = f"{len(problems)} values of the recipe cannot be"
-            raise refuse("OS612", message, count=len(problems), example="; ".join(problems))
-
-    @classmethod
-    def of(cls, source: str | Path | Mapping[str, Any] | Recipe, **changes: Any) -> Recipe:
-        """A preset by name, a TOML file, or a mapping; with some keys changed.
-
-        >>> Recipe.of("vos-voc").milestones
-        (12000, 16000)
-        >>> Recipe.of("vos-voc", seed=7).seed
-        7
-        """
-        held = asdict(source) if isinstance(source, Recipe) else _held(source)
-        for key in (*held, *changes):
-            lookup({item.name: None for item in fields(cls)}, key, "key of a recipe:")
-        if changes.get("method", held.get("method")) != held.get("method"):
-            held.pop("method_options", None)  # they are those of another
-        for key in ("options", "method_options"):
-            changes[key] = {**held.get(key, {}), **changes.get(key, {})}
-        return cls(**{**held, **changes})
+    def problems(self) -> list[str]:
+        """Options of no method."""
+        orphaned = bool(self.method_options) and not self.method
+        return ["method_options are given, but no method"] * orphaned
 
     def shortened(self, steps: int) -> Recipe:
         """The same recipe over another number of steps; warm-up and milestones in proportion."""
         if steps < 1:
             raise UsageError(f"steps must be at least 1, not {steps}")
         share = steps / self.steps
-        milestones = tuple(max(1, round(step * share)) for step in self.milestones)
+        milestones = in_steps(self.milestones, share)
         warmup = round(self.warmup * min(1.0, share))
         return replace(self, steps=steps, milestones=milestones, warmup=warmup)
 
@@ -141,43 +223,15 @@ class Recipe:
         return warm
 
 
-@cache
-def presets() -> Mapping[str, Recipe]:
-    """The recipes that have a name: of this package and of others."""
-    return documents("openset.training.recipes", Recipe.of)
+def in_steps(milestones: Iterable[float], share: float) -> tuple[int, ...]:
+    """Milestones in another unit, or of a training of another length, as whole steps."""
+    return tuple(max(1, round(at * share)) for at in milestones)
 
 
-def _held(source: str | Path | Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(source, Mapping):
-        return dict(source)
-    if isinstance(source, str) and not source.endswith(".toml"):
-        return asdict(lookup(presets(), source, "recipe"))
-    from openset.files import load_text
-
-    path = Path(source)
-    try:
-        return {"name": path.stem, **tomllib.loads(load_text(path))}
-    except tomllib.TOMLDecodeError as error:
-        raise refuse("OS612", f"{path} is not TOML: {error}") from error
-
-
-def _wrong_types(recipe: Recipe) -> list[str]:
-    hints = get_type_hints(Recipe)
-    values = {item.name: getattr(recipe, item.name) for item in fields(recipe)}
+def wrong_types(values: Mapping[str, Any], hints: Mapping[str, Any], where: str = "") -> list[str]:
+    """Which values are not of their types."""
     return [
-        f"{name} is {value!r}" for name, value in values.items() if not is_of(value, hints[name])
+        f"{where}{name} is {value!r}"
+        for name, value in values.items()
+        if not is_of(value, hints[name])
     ]
-
-
-def _wrong_values(recipe: Recipe) -> list[str]:
-    least = {"steps": 1, "batch": 1, "lr": 0, "backbone_lr": 0, "momentum": 0, "warmup": 0}
-    least |= {"weight_decay": 0, "clip": 0, "gamma": 0, "ema": 0, "flip": 0, "jitter": 0, "seed": 0}
-    least |= {"zoom": 1, "restarts": 0}
-    most = {"ema": 1, "flip": 1, "jitter": 1, "momentum": 1}
-    orphaned = bool(recipe.method_options) and not recipe.method
-    found = ["method_options are given, but no method"] * orphaned
-    for name, low in least.items():
-        value = getattr(recipe, name)
-        if isinstance(value, int | float) and not low <= value <= most.get(name, float("inf")):
-            found.append(f"{name} is {value!r}")
-    return found

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from openset.plugins import discover
-from openset.recognition.data._spec import Dataset, Samples, Source, dataset
+from openset.recognition.data._spec import Dataset, Samples, Wanted, dataset
 from openset.recognition.data._split import OpenSplit, left_out, open_split
 
 __all__ = [
     "Dataset",
     "OpenSplit",
     "Samples",
-    "Source",
+    "Wanted",
     "dataset",
     "left_out",
     "open_split",

@@ -34,7 +34,7 @@ class Samples(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Wanted:
     """Where to read, and what.
 
     Attributes:
@@ -64,16 +64,14 @@ class Dataset:
     Attributes:
         name: How it is asked for.
         read: The function.
-        n_classes: Number of classes.
-        splits: Whose published splits it uses, a table of ``splits.toml``.
+        splits: Whose published splits it uses: those of the benchmark ``osr-<splits>``.
         unknown: Data set that unknown samples are taken from, if it is another.
         embedded: Whether it needs no file.
         paper: Where it comes from.
     """
 
     name: str
-    read: Callable[[Source], Samples]
-    n_classes: int
+    read: Callable[[Wanted], Samples]
     splits: str
     unknown: str
     embedded: bool
@@ -85,13 +83,12 @@ class Dataset:
         return (self.read.__doc__ or "").strip().partition("\n")[0]
 
 
-F = TypeVar("F", bound=Callable[[Source], Samples])
+F = TypeVar("F", bound=Callable[[Wanted], Samples])
 
 
 def dataset(
     name: str,
     *,
-    n_classes: int,
     splits: str = "",
     unknown: str = "",
     embedded: bool = False,
@@ -100,9 +97,7 @@ def dataset(
     """Make a function that reads samples a data set, under a name."""
 
     def mark(function: F) -> F:
-        record = Dataset(
-            name, function, n_classes, splits or name, unknown or name, embedded, paper
-        )
+        record = Dataset(name, function, splits or name, unknown or name, embedded, paper)
         function.dataset = record  # type: ignore[attr-defined]
         return tag("dataset", record)(function)
 

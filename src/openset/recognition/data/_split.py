@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from openset.benchmarks.trials import Trial, trials
 from openset.findings import UsageError
 from openset.plugins import lookup
-from openset.recognition.data._spec import Dataset, Part, Samples, Source
+from openset.recognition.data._spec import Dataset, Part, Samples, Wanted
 
-Level = Literal["all", "easy", "medium", "hard"]
+Difficulty = Literal["all", "easy", "medium", "hard"]
 LEVELS = ("easy", "medium", "hard")
 
 
@@ -48,7 +47,7 @@ def open_split(
     trial: int = 0,
     folder: str | Path = "",
     unknown_folder: str | Path = "",
-    level: Level = "all",
+    level: Difficulty = "all",
     balanced: bool = False,
     size: int = 64,
 ) -> OpenSplit:
@@ -120,31 +119,27 @@ def left_out(split: OpenSplit, classes: Sequence[int], *, train: float = 0.75) -
 def _read(
     of: Dataset, folder: str | Path, part: Part, classes: tuple[int, ...], size: int
 ) -> Samples:
-    return of.read(Source(Path(folder), part, classes, size)).of(classes)
+    return of.read(Wanted(Path(folder), part, classes, size)).of(classes)
 
 
-@cache
-def published() -> Mapping[str, Any]:
-    """The published splits, by data set."""
-    return tomllib.loads(Path(__file__).with_name("splits.toml").read_text("utf-8"))
-
-
-def _classes(chosen: Dataset, trial: int, level: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    if chosen.splits not in published():
+def _classes(chosen: Dataset, trial: int, level: str) -> Trial:
+    """The classes of a trial; a data set with levels of difficulty has one trial."""
+    stated = trials(chosen.splits)
+    if not stated:
         raise UsageError(f"data set {chosen.name!r} has no published split of its own")
-    stated = published()[chosen.splits]
-    trials = stated["known"]
-    if not 0 <= trial < len(trials):
-        raise UsageError(f"data set {chosen.name!r} has trials 0 to {len(trials) - 1}, not {trial}")
+    levels = [stated[name] for name in LEVELS if name in stated]
+    last = 0 if levels else len(stated) - 1
+    if not 0 <= trial <= last:
+        raise UsageError(f"data set {chosen.name!r} has trials 0 to {last}, not {trial}")
     lookup(dict.fromkeys(("all", *LEVELS)), level, "level")
-    if level != "all" and level not in stated:
-        raise UsageError(f"data set {chosen.name!r} has no levels; level='all' takes all classes")
-    known = tuple(trials[trial])
+    if not levels:
+        if level != "all":
+            why = f"data set {chosen.name!r} has no levels; level='all' takes all classes"
+            raise UsageError(why)
+        return list(stated.values())[trial]
     if level != "all":
-        return known, tuple(stated[level])
-    if "unknown" in stated:
-        return known, tuple(stated["unknown"][trial])
-    return known, tuple(c for c in range(chosen.n_classes) if c not in known)
+        return stated[level]
+    return Trial(levels[0].known, tuple(sorted(c for one in levels for c in one.unknown)))
 
 
 def _numbered(samples: Samples, known: Sequence[int]) -> Samples:

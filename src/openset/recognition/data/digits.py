@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from openset.recognition.data._spec import Samples, Source, dataset
+from openset.recognition.data._spec import Samples, Wanted, dataset
 
 TRAIN = 0.7  # of every class, in the order of the file; writers come one after another
 
 
 @dataset(
     "digits",
-    n_classes=10,
     splits="mnist",
     embedded=True,
     paper="Alpaydin and Kaynak, Optical Recognition of Handwritten Digits, UCI, 1998",
 )
-def digits(source: Source) -> Samples:
+def digits(wanted: Wanted) -> Samples:
     """Handwritten digits of 8 by 8 pixels, with no file to download.
 
     The six known and four unknown digits of the MNIST trials. The first 70 % of every class train,
@@ -30,5 +29,5 @@ def digits(source: Source) -> Samples:
     for digit in range(10):
         rows = np.flatnonzero(label == digit)
         train[rows[: round(TRAIN * len(rows))]] = True
-    keep = train if source.part == "train" else ~train
+    keep = train if wanted.part == "train" else ~train
     return Samples(pixels[keep], label[keep].astype(np.int64))

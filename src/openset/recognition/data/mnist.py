@@ -8,30 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.files import load
-from openset.recognition.data._spec import Samples, Source, broken, dataset
+from openset.recognition.data._spec import Samples, Wanted, broken, dataset
 
 _PREFIX = {"train": "train", "test": "t10k"}
 _FOLDERS = ("", "raw/", "MNIST/raw/", "FashionMNIST/raw/")
 
 
-@dataset("mnist", n_classes=10, paper="LeCun et al., Gradient-Based Learning, 1998")
-def mnist(source: Source) -> Samples:
+@dataset("mnist", paper="LeCun et al., Gradient-Based Learning, 1998")
+def mnist(wanted: Wanted) -> Samples:
     """Handwritten digits of 28 by 28 pixels."""
-    return _read(source)
+    return _read(wanted)
 
 
-@dataset("fashion_mnist", n_classes=10, splits="mnist", paper="Xiao et al., Fashion-MNIST, 2017")
-def fashion_mnist(source: Source) -> Samples:
+@dataset("fashion_mnist", splits="mnist", paper="Xiao et al., Fashion-MNIST, 2017")
+def fashion_mnist(wanted: Wanted) -> Samples:
     """Pictures of clothes of 28 by 28 pixels; no split is published, those of MNIST are used."""
-    return _read(source)
+    return _read(wanted)
 
 
-def _read(source: Source) -> Samples:
-    prefix = _PREFIX[source.part]
-    images = _idx(source.file(*_names(f"{prefix}-images", "idx3-ubyte")), 3)
-    label = _idx(source.file(*_names(f"{prefix}-labels", "idx1-ubyte")), 1)
+def _read(wanted: Wanted) -> Samples:
+    prefix = _PREFIX[wanted.part]
+    images = _idx(wanted.file(*_names(f"{prefix}-images", "idx3-ubyte")), 3)
+    label = _idx(wanted.file(*_names(f"{prefix}-labels", "idx1-ubyte")), 1)
     if len(images) != len(label):
-        raise broken(source.folder, f"{len(images)} images and {len(label)} labels")
+        raise broken(wanted.folder, f"{len(images)} images and {len(label)} labels")
     return Samples(images[..., None], label.astype(np.int64))
 
 

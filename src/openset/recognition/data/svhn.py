@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from openset.recognition.data._spec import Samples, Source, broken, dataset
+from openset.recognition.data._spec import Samples, Wanted, broken, dataset
 
 
-@dataset("svhn", n_classes=10, paper="Netzer et al., Reading Digits in Natural Images, 2011")
-def svhn(source: Source) -> Samples:
+@dataset("svhn", paper="Netzer et al., Reading Digits in Natural Images, 2011")
+def svhn(wanted: Wanted) -> Samples:
     """House numbers of 32 by 32 pixels; the class that the files call 10 is the digit 0."""
     from scipy.io import loadmat
 
-    path = source.file(f"{source.part}_32x32.mat")
+    path = wanted.file(f"{wanted.part}_32x32.mat")
     try:
         content = loadmat(path, variable_names=("X", "y"))
         images, label = content["X"], content["y"].ravel()

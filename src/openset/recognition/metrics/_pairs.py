@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from openset.findings import UsageError
 from openset.metrics import Value
 from openset.plugins import lookup
-from openset.recognition.ranking import Counts, Ranking
+from openset.ranking import Counts, concordant
+from openset.recognition.ranking import AnswerRanking
 from openset.recognition.scores import Scores
 
 Ties = Literal["half", "strict", "all"]
@@ -25,7 +26,7 @@ def lacking(scores: Scores, *, unknown: bool = True) -> str:
     return "there is no unknown sample" if unknown and not scores.n_unknown else ""
 
 
-def measure(scores: Scores, function: Callable[[Ranking], Any], **params: Any) -> Value:
+def measure(scores: Scores, function: Callable[[AnswerRanking], Any], **params: Any) -> Value:
     """A number of the ranking, or of every resample of it."""
     why = lacking(scores)
     if why:
@@ -36,7 +37,7 @@ def measure(scores: Scores, function: Callable[[Ranking], Any], **params: Any) -
     return Value(float(number), count=scores.n_known + scores.n_unknown, params=params)
 
 
-def ordered(ranking: Ranking, ties: Ties, *, correct: bool, ofpr: float = 1.0) -> Any:
+def ordered(ranking: AnswerRanking, ties: Ties, *, correct: bool, ofpr: float = 1.0) -> Any:
     """Share of pairs (known, unknown) whose known sample counts and looks less unknown.
 
     Args:
@@ -49,13 +50,8 @@ def ordered(ranking: Ranking, ties: Ties, *, correct: bool, ofpr: float = 1.0) -
     limit = ofpr * ranking.n_unknown
     above = ranking.unknown if ofpr >= 1 else _first(ranking.unknown_up_to, limit)
     level = ranking.correct if correct else ranking.known
-    below = (ranking.correct_up_to if correct else ranking.known_up_to)[:-1]
-    return (_products(above, below) + worth * _products(above, level)) / (ranking.n_known * limit)
-
-
-def _products(a: Counts, b: Counts) -> Any:
-    """The sum of products: whole numbers, exact up to 2**53, without an array of products."""
-    return np.einsum("i...,i...->...", a, b, dtype=np.float64)
+    up_to = ranking.correct_up_to if correct else ranking.known_up_to
+    return concordant(level, up_to, above, worth) / (ranking.n_known * limit)
 
 
 def _first(up_to: Counts, limit: Any) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.metrics import Value
-from openset.recognition.confusion import Answers, confusion
+from openset.recognition.answers import Answers, answers_at
 from openset.recognition.metrics._pairs import lacking
 from openset.recognition.scores import Scores
 
@@ -45,7 +45,7 @@ def at_threshold(
     if why:
         return Value.missing(why, params=params)
     chosen, how = _threshold(scores, threshold, number, needs_names)
-    counts = confusion(scores, chosen)
+    counts = answers_at(scores, chosen)
     found = number(counts)
     if scores.weights is not None:
         return Value(np.asarray(found, np.float64))

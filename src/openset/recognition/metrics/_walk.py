@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.recognition.ranking import Ranking
+from openset.recognition.ranking import AnswerRanking
 
 
 class Walk(NamedTuple):
@@ -21,7 +21,7 @@ class Walk(NamedTuple):
     unknown: NDArray[np.int64]
 
 
-def walk(ranking: Ranking) -> Walk:
+def walk(ranking: AnswerRanking) -> Walk:
     """The steps over all samples."""
     sizes = np.stack([ranking.known[::-1], ranking.unknown[::-1]], axis=1).ravel()
     is_unknown = np.repeat(np.tile([False, True], len(ranking)), sizes)
@@ -30,21 +30,21 @@ def walk(ranking: Ranking) -> Walk:
     return Walk(ranking.n_known - (steps - gone), ranking.n_unknown - gone)
 
 
-def tnr_nearest(ranking: Ranking, tpr: float) -> float:
+def tnr_nearest(ranking: AnswerRanking, tpr: float) -> float:
     """Share of unknown samples rejected at the share of accepted known ones nearest to `tpr`."""
     path = walk(ranking)
     at = np.abs(path.known / ranking.n_known - tpr).argmin()
     return float(1 - path.unknown[at] / ranking.n_unknown)
 
 
-def area_in(ranking: Ranking) -> float:
+def area_in(ranking: AnswerRanking) -> float:
     """ARPL's AUIN: trapezoids of the precision of "known" over its recall."""
     path = walk(ranking)
     recall = np.concatenate([[1.0], path.known / ranking.n_known, [0.0]])
     return -_area(path.known, path.known + path.unknown, (0.5, 0.0), recall)
 
 
-def area_out(ranking: Ranking) -> float:
+def area_out(ranking: AnswerRanking) -> float:
     """ARPL's AUOUT: trapezoids of the precision of "unknown" over its recall."""
     path = walk(ranking)
     rejected = ranking.n_unknown - path.unknown

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from openset.metrics import Value, metric
-from openset.recognition.confusion import Answers, ratio
+from openset.recognition.answers import Answers, ratio
 from openset.recognition.metrics._threshold import at_threshold
 from openset.recognition.scores import Scores
 

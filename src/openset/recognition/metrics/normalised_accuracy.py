@@ -13,7 +13,7 @@ from typing import Any, Literal
 from openset.findings import UsageError
 from openset.metrics import Value, metric
 from openset.plugins import lookup
-from openset.recognition.confusion import Answers, ratio
+from openset.recognition.answers import Answers, ratio
 from openset.recognition.metrics._threshold import at_threshold
 from openset.recognition.scores import Scores
 

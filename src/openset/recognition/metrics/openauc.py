@@ -10,7 +10,7 @@ from typing import Any
 
 from openset.metrics import Value, metric
 from openset.recognition.metrics._pairs import Ties, measure, ordered, share_in
-from openset.recognition.ranking import Ranking
+from openset.recognition.ranking import AnswerRanking
 from openset.recognition.scores import Scores
 
 PAPER = "Wang et al., OpenAUC: Towards AUC-Oriented Open-Set Recognition, NeurIPS 2022, Eq. 12"
@@ -40,7 +40,7 @@ def partial_openauc(scores: Scores, *, ofpr: float = 0.1, ties: Ties = "half") -
     """
     limit = share_in("ofpr", ofpr)
 
-    def area(ranking: Ranking) -> Any:
+    def area(ranking: AnswerRanking) -> Any:
         return ordered(ranking, ties, correct=True, ofpr=limit)
 
     return measure(scores, area, ofpr=limit, ties=ties)

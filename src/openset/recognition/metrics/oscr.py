@@ -16,14 +16,14 @@ from openset.findings import UsageError
 from openset.metrics import Value, metric
 from openset.plugins import lookup
 from openset.recognition.metrics._pairs import lacking, measure, ordered
-from openset.recognition.ranking import Ranking
+from openset.recognition.ranking import AnswerRanking
 from openset.recognition.scores import Scores
 
 LEVELS = np.unique([0.001, 0.002, 0.005, *np.linspace(0, 1, 101).round(2)])
 PAPER = "Dhamija et al., Reducing Network Agnostophobia, NeurIPS 2018; area: Chen et al., ARPL"
 
 
-class Curve(NamedTuple):
+class OscrCurve(NamedTuple):
     """The OSCR curve, from rejecting everything to accepting everything.
 
     Attributes:
@@ -37,7 +37,7 @@ class Curve(NamedTuple):
     cotpr: NDArray[np.float64]
 
 
-def oscr_curve(scores: Scores) -> Curve:
+def oscr_curve(scores: Scores) -> OscrCurve:
     """The points of the OSCR curve, at every distinct openness.
 
     >>> one = Scores([0, 0], [0, 0], [0.1, 0.4], [0.3], None, ("a",))
@@ -50,7 +50,7 @@ def oscr_curve(scores: Scores) -> Curve:
     ranking = scores.ranking
     ofpr = ranking.unknown_up_to / scores.n_unknown
     cotpr = ranking.correct_up_to / scores.n_known
-    return Curve(scores.thresholds(), ofpr, cotpr)
+    return OscrCurve(scores.thresholds(), ofpr, cotpr)
 
 
 @metric("oscr", title="OSCR", paper=PAPER)
@@ -80,11 +80,11 @@ def _by_level(scores: Scores) -> dict[str, float]:
     return {f"{level:g}": float(rate) for level, rate in zip(LEVELS, rates, strict=True)}
 
 
-def _exact(ranking: Ranking) -> Any:
+def _exact(ranking: AnswerRanking) -> Any:
     return ordered(ranking, "half", correct=True)
 
 
-def _arpl(ranking: Ranking) -> float:
+def _arpl(ranking: AnswerRanking) -> float:
     strict = ordered(ranking, "strict", correct=True)
     # Least known first: the unknown samples of a level come last in it, then the level below.
     followed = (ranking.unknown[1:] > 0) & ranking.leading_correct()[:-1]

@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from openset.metrics import Value, metric
 from openset.plugins import lookup
+from openset.ranking import average_precision, false_positive_rate, last_nearest, pick, reached
 from openset.recognition.metrics._pairs import Ties, measure, ordered, share_in
 from openset.recognition.metrics._walk import area_in, area_out, tnr_nearest
-from openset.recognition.ranking import Counts, Ranking
+from openset.recognition.ranking import AnswerRanking
 from openset.recognition.scores import Scores
 
 NEAL = "Neal et al., Open Set Learning with Counterfactual Images, ECCV 2018"
@@ -54,28 +54,19 @@ def aupr(
     lookup(dict.fromkeys(("unknown", "known")), positive, "value of positive:")
     lookup(dict.fromkeys(("steps", "arpl", "normalised")), flavour, "flavour of aupr:")
 
-    def area(ranking: Ranking) -> Any:
+    def area(ranking: AnswerRanking) -> Any:
         if flavour == "arpl" and scores.weights is None:
             return (area_out if positive == "unknown" else area_in)(ranking)
-        even = flavour == "normalised"
         if positive == "known":
-            found = ranking.known_up_to[1:], ranking.unknown_up_to[1:]
-            return _precision(ranking.known, *found, normalised=even)
-        found = ranking.unknown_from(), ranking.known_from()
-        return _precision(ranking.unknown[::-1], *found, normalised=even)
+            level, true, false = ranking.known, ranking.known_up_to[1:], ranking.unknown_up_to[1:]
+        else:
+            level = ranking.unknown[::-1]
+            true, false = ranking.unknown_from(), ranking.known_from()
+        if flavour == "normalised":
+            true, false = (part * part[-1].astype(np.float64) for part in (true, false))
+        return average_precision(level, true, false)
 
     return measure(scores, area, positive=positive, flavour=flavour)
-
-
-def _precision(positive: Counts, found: Counts, wrong: Counts, *, normalised: bool) -> Any:
-    """Average precision, from the positives at each level and all samples up to it."""
-    true, false = found.astype(np.float64), wrong.astype(np.float64)
-    total = true[-1].copy()
-    if normalised:
-        true, false = true * total, false * false[-1]
-    false += true
-    precision = np.divide(true, false, out=true, where=false > 0)  # 0 / 0 is left at 0
-    return np.einsum("i...,i...->...", precision, positive) / total
 
 
 @metric("dtacc", title="detection accuracy", range=(0.5, 1), paper=ODIN)
@@ -86,7 +77,7 @@ def dtacc(scores: Scores) -> Value:
     accuracy of classes, and blind to how many samples of each kind there are.
     """
 
-    def best(ranking: Ranking) -> Any:
+    def best(ranking: AnswerRanking) -> Any:
         gap = ranking.known_up_to / ranking.n_known
         gap -= ranking.unknown_up_to / ranking.n_unknown
         return (1 + gap.max(axis=0)) / 2
@@ -107,11 +98,10 @@ def tnr_at_95_tpr(
     wanted = share_in("tpr", tpr)
     lookup(dict.fromkeys(("at_least", "arpl")), flavour, "flavour of tnr_at_95_tpr:")
 
-    def rejected(ranking: Ranking) -> Any:
+    def rejected(ranking: AnswerRanking) -> Any:
         if flavour == "arpl" and scores.weights is None:
             return tnr_nearest(ranking, wanted)
-        reached = _reached(ranking.known_up_to[1:], wanted * ranking.n_known)
-        return 1 - _pick(ranking.unknown_up_to[1:], reached) / ranking.n_unknown
+        return 1 - false_positive_rate(ranking, wanted)
 
     return measure(scores, rejected, tpr=wanted, flavour=flavour)
 
@@ -130,32 +120,22 @@ def accuracy_at_95_tpr(
     wanted = share_in("tpr", tpr)
     lookup(dict.fromkeys(("at_least", "published")), flavour, "flavour of accuracy_at_95_tpr:")
 
-    def accuracy(ranking: Ranking) -> Any:
+    def accuracy(ranking: AnswerRanking) -> Any:
         if flavour == "published" and scores.weights is None:
             return _published_accuracy(ranking, wanted)
         unknown = ranking.unknown_from()
-        reached = _reached(unknown, wanted * ranking.n_unknown)
-        right = _pick(unknown, reached) - _pick(ranking.known_from(), reached)
+        level = reached(unknown, wanted * ranking.n_unknown)
+        right = pick(unknown, level) - pick(ranking.known_from(), level)
         return (right + ranking.n_known) / (ranking.n_known + ranking.n_unknown)
 
     return measure(scores, accuracy, tpr=wanted, flavour=flavour)
 
 
-def _reached(up_to: Counts, target: Any) -> NDArray[np.intp]:
-    """First level at which as many as `target` samples are there (up to rounding)."""
-    return np.argmax(up_to >= target - 1e-9, axis=0)
-
-
-def _pick(counts: Counts, level: NDArray[np.intp]) -> Any:
-    """The count at a level, of every column."""
-    return counts[level] if counts.ndim == 1 else counts[level, np.arange(counts.shape[1])]
-
-
-def _published_accuracy(ranking: Ranking, tpr: float) -> float:
+def _published_accuracy(ranking: AnswerRanking, tpr: float) -> float:
     found = np.append(0, ranking.unknown_from())
     false = np.append(0, ranking.known_from())
-    gap = np.abs(found / found[-1] - tpr)
-    nearest = len(gap) - 1 - int(np.argmin(gap[::-1]))
-    above = max(nearest - 1, 0)  # what lies strictly above the threshold of that point
+    above = max(
+        int(last_nearest(found / found[-1], tpr)) - 1, 0
+    )  # what lies strictly above the threshold of that point
     right = found[above] + ranking.n_known - false[above]
     return float(right / (ranking.n_known + ranking.n_unknown))

@@ -1,4 +1,4 @@
-"""Confusion: true and false answers at one threshold, for C known classes and "unknown".
+"""Answers: true and false ones at one threshold, for C known classes and "unknown".
 
 The paper's counts (Sec. 3.1). A known sample that is accepted and misnamed is a false positive of
 the class named and a false negative of its own; one that is rejected is a false negative of its own
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 class Answers(Protocol):
-    """What metrics ask of the counts, be it at one threshold (`Confusion`) or at all (`Sweep`)."""
+    """What metrics ask of counts, at one threshold (`AnswersAt`) or at all (`AnswerSweep`)."""
 
     @property
     def true(self) -> Any:
@@ -61,7 +61,7 @@ class Answers(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Confusion:
+class AnswersAt:
     """Counts at one threshold: `Answers`.
 
     Attributes:
@@ -111,11 +111,11 @@ class Confusion:
         return 1 - ratio(self.fp, others).mean(axis=0)
 
 
-def confusion(scores: Scores, threshold: float) -> Confusion:
+def answers_at(scores: Scores, threshold: float) -> AnswersAt:
     """Count the answers when samples with an openness above a threshold are rejected.
 
     >>> one = Scores([0, 1], [0, 0], [0.1, 0.2], [0.1, 0.9], [1, 0], ("cat", "dog"))
-    >>> at = confusion(one, 0.5)
+    >>> at = answers_at(one, 0.5)
     >>> at.tp.tolist(), at.fp.tolist(), at.fn.tolist(), float(at.rejected)
     ([1.0, 0.0], [0.0, 2.0], [1.0, 0.0], 1.0)
     """
@@ -133,7 +133,7 @@ def confusion(scores: Scores, threshold: float) -> Confusion:
     in_class = _by_class(scores.label, None, known, n)
     n_known, n_unknown = in_class.sum(axis=0), _count(None, unknown, scores.n_unknown)
     open_in = _count(let_in, unknown, scores.n_unknown)
-    return Confusion(
+    return AnswersAt(
         tp=tp,
         fp=fp,
         fn=in_class - tp,

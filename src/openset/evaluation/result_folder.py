@@ -1,0 +1,137 @@
+"""ResultFolder: results of several models in one folder, readable without us.
+
+An index, JSON of a versioned schema, names the files of every model. One of them is
+``<name>.result.json``: its numbers with every resample, so that `compare` is paired. The folder
+appears whole or not at all, and gives way to a later one of its kind, never to anything else. Names
+of models may be anything: file names are made from them and stay inside the folder.
+
+Not what else a kind of folder holds: that of detectors is a `Run`, that of classifiers
+`openset.recognition.folder`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from openset.evaluation.result import Evaluation
+from openset.files import file_stems, replacing, safe_name, target_of, unwritable
+from openset.findings import UsageError, refuse
+from openset.json_text import plain
+from openset.version import __version__
+
+E = TypeVar("E", bound=Evaluation)
+RESULT = ".result.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFolder:
+    """A kind of folder.
+
+    Attributes:
+        what: What it holds, in a word or two.
+        index: Name of the index.
+        schema: Schema of the index.
+        fix: What writes such a folder.
+        beside: Names of what else it may hold.
+        endings: How files of a model end, after its stem.
+    """
+
+    what: str
+    index: str
+    schema: str
+    fix: str
+    beside: tuple[str, ...] = ()
+    endings: tuple[str, ...] = (RESULT,)
+
+    def save(self, folder: Path, write: Callable[[Path], None]) -> Path:
+        """Fill a folder by `write`; an earlier one in the same place gives way to it."""
+        import tempfile
+
+        if not self.refuse_other(folder):
+            with replacing(folder, folder=True) as new:
+                new.mkdir()
+                write(new)
+            return folder
+        target = target_of(folder, folder=True, empty=False)
+        try:
+            with tempfile.TemporaryDirectory(prefix=".openset-", dir=target.parent) as workshop:
+                new, old = Path(workshop) / "new", Path(workshop) / "old"
+                new.mkdir()
+                write(new)
+                target.rename(old)
+                new.rename(target)
+        except OSError as error:
+            raise unwritable(folder, error) from error
+        return folder
+
+    def refuse_other(self, folder: Path) -> bool:
+        """Whether there is an earlier one, and nothing else; refused if there is anything else."""
+        target_of(folder, folder=True, empty=False)
+        if not self.is_in(folder):
+            if folder.exists() and any(folder.iterdir()):
+                message = f"{folder} holds something else than a {self.what}; choose another folder"
+                raise UsageError(message)
+            return False
+        stems = self.read(folder)["models"].values()
+        ours = {self.index, *self.beside, *(stem + end for stem in stems for end in self.endings)}
+        others = sorted(path.name for path in folder.iterdir() if path.name not in ours)
+        if others:
+            raise UsageError(
+                f"{folder} holds an earlier {self.what} and {others[0]!r}, which is not part of it;"
+                " move that away, or choose another folder"
+            )
+        return True
+
+    def is_in(self, folder: Path) -> bool:
+        """Whether a folder has such an index."""
+        return (folder / self.index).is_file()
+
+    def write(
+        self, folder: Path, results: Mapping[str, Evaluation], about: Mapping[str, Any]
+    ) -> dict[str, str]:
+        """Write the index and the results into a folder.
+
+        Args:
+            folder: An empty folder, such as `save` gives.
+            results: The result of each model, by name.
+            about: What else the index says.
+
+        Returns:
+            The stem of each model's files.
+        """
+        stems = file_stems(results)
+        document = {"schema": self.schema, "version": __version__, **about, "models": stems}
+        (folder / self.index).write_text(json.dumps(plain(document), indent=1) + "\n", "utf-8")
+        for name, stem in stems.items():
+            results[name].to_json(folder / (stem + RESULT), replicates=True)
+        return stems
+
+    def read(self, folder: Path) -> dict[str, Any]:
+        """What the index says, refused if it is not of the schema."""
+        path = folder / self.index
+        try:
+            document = json.loads(path.read_text("utf-8"))
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise refuse(
+                "OS101",
+                f"no {self.what} in {folder}: {self.index} is missing",
+                cause="the folder was not written by an evaluation",
+                fix=f"{self.fix} -o {folder}",
+            ) from error
+        except (OSError, ValueError, RecursionError) as error:
+            raise refuse("OS114", f"cannot read {path}: {error}") from error
+        held = document.get("schema") if isinstance(document, dict) else None
+        models = document.get("models") if isinstance(document, dict) else None
+        if held != self.schema or not isinstance(models, dict):
+            said = f"{path} is not a {self.what} of schema {self.schema}: {str(held)[:80]!r}"
+            raise refuse("OS114", said)
+        return {**document, "models": {name: safe_name(str(stem)) for name, stem in models.items()}}
+
+    def results(self, folder: Path, kind: type[E]) -> dict[str, E]:
+        """The result of each model, as it was written."""
+        stems = self.read(folder)["models"]
+        return {name: kind.from_json(folder / (stem + RESULT)) for name, stem in stems.items()}
