@@ -16,6 +16,7 @@ from openset.report.curves import oscr
 from openset.report.gallery import KINDS, choose, is_right
 from openset.report.pairs import pairs
 from openset.report.slice_charts import slice_figures
+from openset.vega import by_model
 from scenes.report_runs import run
 
 
@@ -105,11 +106,9 @@ def test_pairs_count_every_object_once(made, models):
 # ---------------------------------------------------------------------- words
 
 
-def test_long_names_stand_in_one_column_of_the_legend(models):
-    from openset.report.charts import _by_model
-
+def test_long_names_stand_in_one_column_of_the_legend():
     for names, columns in ((["a", "b"], 2), (["a" * 30, "b"], 1)):
-        assert _by_model(names)[0].to_dict()["legend"]["columns"] == columns
+        assert by_model(names)[0].to_dict()["legend"]["columns"] == columns
 
 
 # ---------------------------------------------------------------------- charts

@@ -1,9 +1,7 @@
-"""Charts: the report's pictures as Vega-Lite, made with altair.
+"""Charts: the report's pictures, as `openset.vega` draws them, with their words.
 
-One specification gives the interactive chart of the page and the PDF, SVG or PNG of a paper.
-Detectors differ in colour (Okabe and Ito's, which colour-blind people can tell apart) and in
-dashes, never in colour alone. A chart may have a data set called ``cursor``: what the page
-moves along with its sliders; in a paper's figure it stands at the operating point.
+A chart may have a data set called ``cursor``: what the page moves along with its sliders; in a
+paper's figure it stands at the operating point.
 """
 
 from __future__ import annotations
@@ -14,12 +12,7 @@ from typing import Any
 
 from openset.diagnosis.deployed import Deployed
 from openset.report import curves
-from openset.report.curves import Row
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [10, 4])
-WIDTH, HEIGHT = 340, 240
-LONGEST_IN_TWO_COLUMNS = 18  # letters of a name in a legend below a chart so wide
+from openset.vega import COLOURS, Axes, Row, by_model, drawn, lines
 
 
 @dataclass(frozen=True)
@@ -43,17 +36,6 @@ class Figure:
     missing: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Axes:
-    x: str
-    y: str
-    percent_x: bool = True
-    percent_y: bool = True
-    domain_x: tuple[float, float] | None = (0, 1)
-    domain_y: tuple[float, float] | None = (0, 1)
-    y_type: str = "linear"
-
-
 def curve_figures(models: Sequence[Deployed]) -> list[Figure]:
     """The charts along thresholds, recall and wilderness."""
     return [make(models) for make in _CURVES]
@@ -67,7 +49,7 @@ def _known_pr(models: Sequence[Deployed]) -> Figure:
         "All known boxes pooled, along the score slider. A duplicate is a wrong box.",
         "pr-known",
         curves.known_precision_recall(models),
-        _Axes("recall of known objects", "precision of known boxes"),
+        Axes("recall of known objects", "precision of known boxes"),
         models,
         points=at,
     )
@@ -82,7 +64,7 @@ def _unknown_pr(models: Sequence[Deployed]) -> Figure:
         "point.",
         "pr-unknown",
         curves.unknown_precision_recall(models),
-        _Axes("recall of unknown objects", "precision of unknown boxes"),
+        Axes("recall of unknown objects", "precision of unknown boxes"),
         models,
         points=at,
         missing="no detector calls any unknown object unknown",
@@ -97,7 +79,7 @@ def _by_ratio(models: Sequence[Deployed]) -> Figure:
         "data hold them.",
         "ratio",
         curves.precision_by_ratio(models),
-        _Axes(
+        Axes(
             "wild images per closed-set image",
             "precision of known boxes",
             percent_x=False,
@@ -117,7 +99,7 @@ def _wi_ratio(models: Sequence[Deployed]) -> Figure:
         f"Loss of precision at recall {level:g} of the known classes, as wild images join.",
         "ratio",
         curves.wilderness_by_ratio(models),
-        _Axes(
+        Axes(
             "wild images per closed-set image",
             "Wilderness Impact",
             percent_x=False,
@@ -138,7 +120,7 @@ def _wi_recall(models: Sequence[Deployed]) -> Figure:
         f"protocol's, {models[0].matches.protocol.recall:g}.",
         "recall",
         curves.wilderness_by_recall(models),
-        _Axes("recall of known classes", "Wilderness Impact", domain_y=None),
+        Axes("recall of known classes", "Wilderness Impact", domain_y=None),
         models,
         rule=models[0].matches.protocol.recall,
         missing="no known class reaches a recall of 0.05",
@@ -152,7 +134,7 @@ def _errors_score(models: Sequence[Deployed]) -> Figure:
         "Known boxes on unknown objects (A-OSE) that a least score leaves.",
         "score",
         curves.errors_by_score(models),
-        _Axes(
+        Axes(
             "least score",
             "open-set errors",
             percent_x=False,
@@ -173,7 +155,7 @@ def _errors_recall(models: Sequence[Deployed]) -> Figure:
         "A-OSE up to a recall of each known class: fair between detectors of different scores.",
         "recall",
         curves.errors_by_recall(models),
-        _Axes("recall of known classes", "open-set errors", percent_y=False, domain_y=None),
+        Axes("recall of known classes", "open-set errors", percent_y=False, domain_y=None),
         models,
         rule=models[0].flow.known_recall or 0.0,
     )
@@ -187,7 +169,7 @@ def _roc(models: Sequence[Deployed]) -> Figure:
         "wrong. It does not ask whether an unknown object was found.",
         "roc",
         curves.roc_points(models),
-        _Axes("wild boxes accepted", "closed-set boxes accepted"),
+        Axes("wild boxes accepted", "closed-set boxes accepted"),
         models,
         points=[],
         missing="no detector gives an unknownness (see openset.scorers)",
@@ -203,7 +185,7 @@ def _oscr(models: Sequence[Deployed]) -> Figure:
         "is better. Not a published number of detection: compare within this page only.",
         "oscr",
         curves.oscr(models),
-        _Axes("unknown objects under a known name", "known objects called right", domain_x=None),
+        Axes("unknown objects under a known name", "known objects called right", domain_x=None),
         models,
         points=at,
         missing="there are not both known and unknown objects",
@@ -229,7 +211,7 @@ def _lines(
     note: str,
     cursor: str,
     rows: list[Row],
-    axes: _Axes,
+    axes: Axes,
     models: Sequence[Deployed],
     *,
     points: Sequence[tuple[Deployed, float | None, float | None]] | None = None,
@@ -242,7 +224,7 @@ def _lines(
     import altair as alt
 
     names = [model.title for model in models]
-    lines, colour = _drawn(rows, axes, names), _by_model(names)[0]
+    chart, colour = lines(rows, axes, names, who="detector"), by_model(names)[0]
     if rule is not None:
         here = alt.Chart(alt.InlineData(values=[{"x": round(rule, 5)}], name="cursor"))
         mark = here.mark_rule(strokeDash=[3, 3], opacity=0.75, clip=True).encode(x=alt.X("x:Q"))
@@ -252,8 +234,7 @@ def _lines(
         mark = here.mark_point(size=130, filled=False, opacity=1, strokeWidth=2.5).encode(
             x=alt.X("x:Q"), y=alt.Y("y:Q"), color=colour, shape=_shape()
         )
-    chart = (lines + mark).properties(width=WIDTH, height=HEIGHT)
-    return Figure(name, title, note, cursor, chart.to_dict(validate=False))
+    return Figure(name, title, note, cursor, drawn(chart + mark))
 
 
 def share_curves(
@@ -264,72 +245,13 @@ def share_curves(
         return figure
     import altair as alt
 
-    lines = _drawn(rows, _Axes(*axes), names, who="classifier")
-    chart = alt.layer(lines).properties(width=WIDTH, height=HEIGHT)
-    return replace(figure, spec=chart.to_dict(validate=False))
-
-
-def _drawn(rows: list[Row], axes: _Axes, names: Sequence[str], *, who: str = "detector") -> Any:
-    """Lines by name, through their points in the order of the rows."""
-    import altair as alt
-
-    colour, dash = _by_model(names)
-    return (
-        alt.Chart(alt.InlineData(values=rows))
-        .mark_line(strokeWidth=2, clip=True)
-        .encode(
-            x=_axis(alt.X, "x", axes),
-            y=_axis(alt.Y, "y", axes),
-            color=colour,
-            strokeDash=dash,
-            order=alt.Order("row:Q"),
-            tooltip=_tips(axes, who),
-        )
-        .transform_window(row="row_number()")
-    )
-
-
-def _tips(axes: _Axes, who: str) -> list[Any]:
-    import altair as alt
-
-    return [
-        alt.Tooltip("model:N", title=who),
-        alt.Tooltip("x:Q", title=axes.x, format=".1%" if axes.percent_x else ".3~f"),
-        alt.Tooltip("y:Q", title=axes.y, format=".1%" if axes.percent_y else ",d"),
-    ]
+    chart = alt.layer(lines(rows, Axes(*axes), names, who="classifier"))
+    return replace(figure, spec=drawn(chart))
 
 
 def _at(model: Deployed, x: float | None, y: float | None) -> Row:
     here = {"x": round(x or 0.0, 5), "y": round(y or 0.0, 5)}
     return {"model": model.title, "at": model.index % len(COLOURS), **here}
-
-
-def _axis(channel: Any, field: str, axes: _Axes) -> Any:
-    import altair as alt
-
-    title, percent, domain, kind = (
-        (axes.x, axes.percent_x, axes.domain_x, "linear")
-        if field == "x"
-        else (axes.y, axes.percent_y, axes.domain_y, axes.y_type)
-    )
-    options: dict[str, Any] = {"type": kind, "nice": True}
-    if domain:
-        options["domain"] = list(domain)
-    look = alt.Axis(format=".0%" if percent else "~g" if field == "x" else ",d", tickCount=5)
-    return channel(f"{field}:Q", title=title, scale=alt.Scale(**options), axis=look)
-
-
-def _by_model(names: Sequence[str]) -> tuple[Any, Any]:
-    import altair as alt
-
-    colours = [COLOURS[at % len(COLOURS)] for at in range(len(names))]
-    dashes = [DASHES[at % len(DASHES)] for at in range(len(names))]
-    columns = 2 if max(map(len, names)) <= LONGEST_IN_TWO_COLUMNS else 1
-    legend = alt.Legend(title=None, orient="bottom", columns=columns) if len(names) > 1 else None
-    return (
-        alt.Color("model:N", scale=alt.Scale(domain=list(names), range=colours), legend=legend),
-        alt.StrokeDash("model:N", scale=alt.Scale(domain=list(names), range=dashes), legend=legend),
-    )
 
 
 def _shape() -> Any:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +14,8 @@ from numpy.typing import NDArray
 from openset.diagnosis.deployed import Deployed
 from openset.diagnosis.flow import Flow
 from openset.metrics import Value
+from openset.vega import Row
 
-Row = dict[str, Any]
 RATIOS = np.linspace(0, 5, 51)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from openset.diagnosis.breakdown import Slice
 from openset.report.charts import Figure
-from openset.report.curves import Row
+from openset.vega import Row
 
 FATES = ("right", "wrong known", "called unknown", "missed")
 FATE_COLOURS = ("#009E73", "#D55E00", "#CC79A7", "#B8B8B8")
