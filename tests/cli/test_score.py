@@ -214,6 +214,6 @@ def test_a_column_is_not_what_the_ledger_speaks_of():
     assert ledger.entries(scored)
     assert not ledger.entries(other)
     assert (other.unknownness == column["odd"]).all()
-    threshold = ledger.Entry("threshold", "quantile", "val", 4, 9)
+    threshold = ledger.LedgerEntry("threshold", "quantile", "val", 4, 9)
     labelled = ledger.recorded(replace(scored, attributes=column), threshold)
     assert ledger.entries(with_unknownness(labelled, "odd")) == ledger.entries(labelled)

@@ -11,12 +11,14 @@ import pytest
 from openset.evaluation.run import Run, evaluate_all
 from openset.findings import InputError
 from openset.report.page import render
-from openset.scorers.ledger import Entry, recorded
+from openset.scorers.ledger import LedgerEntry, recorded
 from scenes import builders
 from scenes.report_runs import run, worse
 
-FIT = Entry("fit", "knn", "digits train", 900, 5000)
-LEAKING = Entry("threshold", "quantile", "digits test", 60, 400, leaks=("fitted on test data",))
+FIT = LedgerEntry("fit", "knn", "digits train", 900, 5000)
+LEAKING = LedgerEntry(
+    "threshold", "quantile", "digits test", 60, 400, leaks=("fitted on test data",)
+)
 
 
 @pytest.fixture(scope="module")

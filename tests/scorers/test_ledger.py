@@ -217,12 +217,12 @@ def test_a_new_score_replaces_the_last():
 def test_a_score_of_another_scorer_than_the_labels_is_named():
     first = ledger.recorded(
         scenes.scene(),
-        ledger.Entry("fit", "knn", "train", 9, 90),
-        ledger.Entry("score", "knn", "test", 9, 90),
-        ledger.Entry("threshold", "quantile", "val", 9, 90),
+        ledger.LedgerEntry("fit", "knn", "train", 9, 90),
+        ledger.LedgerEntry("score", "knn", "test", 9, 90),
+        ledger.LedgerEntry("threshold", "quantile", "val", 9, 90),
     )
     assert "unknownness" not in ledger.summary(first)
-    then = ledger.recorded(first, ledger.Entry("score", "energy", "test", 9, 90))
+    then = ledger.recorded(first, ledger.LedgerEntry("score", "energy", "test", 9, 90))
     assert "; unknownness of energy, which fits nothing; no leak known" in ledger.summary(then)
 
 

@@ -32,7 +32,7 @@ def files() -> Mapping[str, Path]:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogueEntry:
     """A benchmark of the catalogue, as it is listed.
 
     Attributes:
@@ -70,11 +70,11 @@ class Entry:
         return f"variants: {', '.join(variants)}" if variants else ""
 
 
-def table() -> Mapping[str, Entry]:
+def table() -> Mapping[str, CatalogueEntry]:
     """Every benchmark of the catalogue, by name."""
     from openset.benchmarks.definition import load
 
-    return {name: Entry(load(name)) for name in files()}
+    return {name: CatalogueEntry(load(name)) for name in files()}
 
 
 def __getattr__(name: str) -> Any:

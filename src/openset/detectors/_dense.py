@@ -20,13 +20,13 @@ from torch import Tensor
 from torchvision.models.detection import FCOS, RetinaNet
 from torchvision.ops import boxes as box_ops
 
-from openset.detectors._spec import Evidence
-from openset.detectors._torch import Boxes, Target, TorchModel, averaged, tapped
+from openset.detectors._spec import EvidenceName
+from openset.detectors._torch import BoxTensors, Target, TorchModel, averaged, tapped
 from openset.tables import LogitLayout
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class PyramidLevel:
     """What the heads say on one level of one image.
 
     Attributes:
@@ -65,7 +65,7 @@ class DenseModel(TorchModel):
         losses: dict[str, Tensor] = self.network(images, targets)
         return losses
 
-    def record(self, images: list[Tensor], keep: frozenset[Evidence]) -> list[Boxes]:
+    def record(self, images: list[Tensor], keep: frozenset[EvidenceName]) -> list[BoxTensors]:
         """The kept boxes of each image with their evidence."""
         network: Any = self.network
         batch, _ = network.transform(images)
@@ -92,14 +92,14 @@ class DenseModel(TorchModel):
 
 def _levels(
     outputs: dict[str, Tensor], anchors: Tensor, towers: list[Tensor], at: int
-) -> list[Level]:
+) -> list[PyramidLevel]:
     locations = [tower.shape[-2] * tower.shape[-1] for tower in towers]
     per_location = len(anchors) // sum(locations)
     counts = [per_location * n for n in locations]
     logits, deltas = (outputs[name][at].split(counts) for name in ("cls_logits", "bbox_regression"))
     central = outputs["bbox_ctrness"][at].split(counts) if "bbox_ctrness" in outputs else None
     return [
-        Level(
+        PyramidLevel(
             logits[level],
             deltas[level],
             part,
@@ -110,7 +110,7 @@ def _levels(
     ]
 
 
-def _survivors(network: Any, levels: list[Level], size: tuple[int, int]) -> Boxes:
+def _survivors(network: Any, levels: list[PyramidLevel], size: tuple[int, int]) -> BoxTensors:
     """What is left of one image after the stock model's filters, with evidence."""
     starts = torch.tensor([0, *(len(level.logits) for level in levels)]).cumsum(0).tolist()
     parts = [
@@ -122,7 +122,7 @@ def _survivors(network: Any, levels: list[Level], size: tuple[int, int]) -> Boxe
     return {name: values[best] for name, values in joined.items()}
 
 
-def _best_of(network: Any, level: Level, size: tuple[int, int], start: int) -> Boxes:
+def _best_of(network: Any, level: PyramidLevel, size: tuple[int, int], start: int) -> BoxTensors:
     """The best (anchor, class) pairs of a level."""
     classes = level.logits.shape[-1]
     scores = level.scores.flatten()
@@ -152,6 +152,8 @@ def _decoded(network: Any, deltas: Tensor, anchors: Tensor) -> Tensor:
     return boxes
 
 
-def _rescaled(network: Any, found: list[Boxes], scaled: list[Any], sizes: list[Any]) -> list[Boxes]:
+def _rescaled(
+    network: Any, found: list[BoxTensors], scaled: list[Any], sizes: list[Any]
+) -> list[BoxTensors]:
     stock = network.transform.postprocess([{"boxes": b["box"]} for b in found], scaled, sizes)
     return [boxes | {"box": own["boxes"]} for boxes, own in zip(found, stock, strict=True)]

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torchvision.ops import box_convert
 from torchvision.transforms.functional import normalize, resize
 
-from openset.detectors._spec import Evidence
-from openset.detectors._torch import Boxes, Target, TorchModel, linear_head
+from openset.detectors._spec import EvidenceName
+from openset.detectors._torch import BoxTensors, Target, TorchModel, linear_head
 from openset.findings import UsageError
 from openset.tables import Head, LogitLayout
 
@@ -66,7 +66,7 @@ class QueryModel(TorchModel):
         last = self.linear()
         return linear_head(last.weight, last.bias, self.layout)
 
-    def record(self, images: list[Tensor], keep: frozenset[Evidence]) -> list[Boxes]:
+    def record(self, images: list[Tensor], keep: frozenset[EvidenceName]) -> list[BoxTensors]:
         """The kept boxes of each image with their evidence."""
         output = self.network(**self.inputs(images))
         evidence = self.evidence(output)

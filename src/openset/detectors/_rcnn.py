@@ -17,9 +17,9 @@ from torchvision.models.detection.rpn import concat_box_prediction_layers
 from torchvision.ops import boxes as box_ops
 
 from openset.detectors._regions import Regions
-from openset.detectors._spec import Evidence
+from openset.detectors._spec import EvidenceName
 from openset.detectors._torch import (
-    Boxes,
+    BoxTensors,
     Target,
     TorchModel,
     averaged,
@@ -64,7 +64,7 @@ class RegionModel(TorchModel):
         score = network.roi_heads.box_predictor.cls_score
         return linear_head(score.weight, score.bias, self.layout)
 
-    def record(self, images: list[Tensor], keep: frozenset[Evidence]) -> list[Boxes]:
+    def record(self, images: list[Tensor], keep: frozenset[EvidenceName]) -> list[BoxTensors]:
         """The kept boxes of each image with their evidence."""
         network: Any = self.network
         batch, _ = network.transform(images)
@@ -165,8 +165,8 @@ def _rows(kept: list[Kept], proposals: list[Tensor]) -> Tensor:
 
 
 def _boxes(
-    network: Any, kept: list[Kept], columns: Boxes, scaled: list[Any], sizes: list[Any]
-) -> list[Boxes]:
+    network: Any, kept: list[Kept], columns: BoxTensors, scaled: list[Any], sizes: list[Any]
+) -> list[BoxTensors]:
     parts = [tensor.split([len(item[0]) for item in kept]) for tensor in columns.values()]
     stock = network.transform.postprocess([{"boxes": item[0]} for item in kept], scaled, sizes)
     found = []

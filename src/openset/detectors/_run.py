@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from openset.detectors._found import Found, tabled
-from openset.detectors._spec import Evidence, Model
+from openset.detectors._spec import EvidenceName, Model
 from openset.findings import InputError, UsageError, refuse
 from openset.nets.pictures import ImageFiles, batches
 from openset.nets.processes import processes
@@ -15,7 +15,7 @@ from openset.plugins import lookup
 from openset.tables import Detections
 from openset.version import __version__
 
-KEPT: tuple[Evidence, ...] = ("logits", "embedding")
+KEPT: tuple[EvidenceName, ...] = ("logits", "embedding")
 Progress = Callable[[int, int], None]
 
 
@@ -23,7 +23,7 @@ def run(
     model: Model,
     images: ImageFiles,
     *,
-    keep: tuple[Evidence, ...] = KEPT,
+    keep: tuple[EvidenceName, ...] = KEPT,
     batch: int = 8,
     threads: int = 2,
     unreadable: Literal["refuse", "skip"] = "refuse",
@@ -77,7 +77,7 @@ class _Part:
 def _over(
     model: Model,
     images: ImageFiles,
-    keep: frozenset[Evidence],
+    keep: frozenset[EvidenceName],
     batch: int,
     threads: int,
     skip: bool,
@@ -98,13 +98,13 @@ def _over(
     return part
 
 
-def _checked(model: Model, keep: tuple[Evidence, ...], batch: int) -> frozenset[Evidence]:
+def _checked(model: Model, keep: tuple[EvidenceName, ...], batch: int) -> frozenset[EvidenceName]:
     from openset.detectors import find
 
     if batch < 1:
         raise UsageError(f"batch must be at least 1, not {batch}")
     name = model.about.get("detector")
-    keeps = find(name).keeps if name else get_args(Evidence)
+    keeps = find(name).keeps if name else get_args(EvidenceName)
     for column in keep:
         lookup(dict.fromkeys(keeps), column, f"evidence of detector {name!r}:")
     return frozenset(keep)

@@ -23,7 +23,7 @@ from openset.tables import Head, LogitLayout
 if TYPE_CHECKING:
     from openset.detectors._found import Found
 
-Evidence = Literal[
+EvidenceName = Literal[
     "logits",
     "embedding",
     "objectness",
@@ -34,7 +34,7 @@ Evidence = Literal[
     "shortcut",
     "logit_samples",
 ]
-EVIDENCE: Mapping[Evidence, str] = {
+EVIDENCE: Mapping[EvidenceName, str] = {
     "logits": "raw class scores, with their layout",
     "embedding": "input of the last layer",
     "objectness": "how much the proposal or the box looks like an object, whatever the class",
@@ -63,7 +63,9 @@ class Model(Protocol):
     layout: LogitLayout
     about: Mapping[str, Any]
 
-    def found(self, images: Sequence[NDArray[np.uint8]], keep: frozenset[Evidence]) -> list[Found]:
+    def found(
+        self, images: Sequence[NDArray[np.uint8]], keep: frozenset[EvidenceName]
+    ) -> list[Found]:
         """What is found on some RGB images, with the evidence asked for."""
         ...
 
@@ -99,7 +101,7 @@ class Detector:
     title: str
     paper: str
     framework: str
-    keeps: tuple[Evidence, ...]
+    keeps: tuple[EvidenceName, ...]
     requires: tuple[str, ...]
     trainable: bool
     shows: tuple[Shown, ...]
@@ -151,13 +153,13 @@ def detector(
     title: str,
     paper: str,
     framework: str,
-    keeps: tuple[Evidence, ...],
+    keeps: tuple[EvidenceName, ...],
     requires: tuple[str, ...],
     trainable: bool = True,
     shows: tuple[Shown, ...] = (),
 ) -> Callable[[F], F]:
     """Make a function a detector, under a name; its keyword options need defaults."""
-    unheard = set(keeps) - set(get_args(Evidence))
+    unheard = set(keeps) - set(get_args(EvidenceName))
     if unheard:
         raise UsageError(f"detector {name!r} keeps what EVIDENCE does not name: {unheard}")
 

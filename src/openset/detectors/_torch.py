@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from openset.detectors._found import Found
-from openset.detectors._spec import Evidence
+from openset.detectors._spec import EvidenceName
 from openset.nets.device import device_of, memory_guard
 from openset.nets.weights import load_into
 from openset.tables import Head, LogitLayout
 
-Boxes = dict[str, Tensor]
+BoxTensors = dict[str, Tensor]
 """Columns of the kept boxes of one image: box, score, label and evidence."""
 Target = dict[str, Tensor]
 """Objects of one image: ``boxes`` (x1, y1, x2, y2) and ``labels``, numbered from 0."""
@@ -64,7 +64,7 @@ class TorchModel(nn.Module):
         """Losses on some images (float, 0 to 1, channels first)."""
 
     @abstractmethod
-    def record(self, images: list[Tensor], keep: frozenset[Evidence]) -> list[Boxes]:
+    def record(self, images: list[Tensor], keep: frozenset[EvidenceName]) -> list[BoxTensors]:
         """The kept boxes of each image, in its own pixels, with evidence."""
 
     def head(self) -> Head | None:
@@ -75,7 +75,9 @@ class TorchModel(nn.Module):
         """Take weights that were read from a file."""
         load_into(self.network, state, where)
 
-    def found(self, images: Sequence[NDArray[np.uint8]], keep: frozenset[Evidence]) -> list[Found]:
+    def found(
+        self, images: Sequence[NDArray[np.uint8]], keep: frozenset[EvidenceName]
+    ) -> list[Found]:
         """What is found on some RGB images, with the evidence asked for."""
         self.eval()
         with torch.inference_mode(), memory_guard(len(images)):
@@ -83,7 +85,7 @@ class TorchModel(nn.Module):
             return [_numpy(boxes, keep) for boxes in self.record(tensors, keep)]
 
 
-def _numpy(boxes: Boxes, keep: frozenset[Evidence]) -> Found:
+def _numpy(boxes: BoxTensors, keep: frozenset[EvidenceName]) -> Found:
     kept = {"box", "score", "label", *keep}
     held: dict[str, Any] = {n: _array(v) for n, v in boxes.items() if n in kept}
     columns = {name: held.pop(name, None) for name in _FIELDS}

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from openset.detectors import _yolo
 from openset.detectors._found import Found
-from openset.detectors._spec import Evidence, Model, detector
+from openset.detectors._spec import EvidenceName, Model, detector
 from openset.findings import UsageError, refuse
 from openset.plugins import lookup
 from openset.tables import LogitLayout
@@ -96,7 +96,9 @@ class OnnxModel:
         self.size = (int(height), int(width))
         self.batch = shape[0] if isinstance(shape[0], int) else None
 
-    def found(self, images: Sequence[NDArray[np.uint8]], keep: frozenset[Evidence]) -> list[Found]:
+    def found(
+        self, images: Sequence[NDArray[np.uint8]], keep: frozenset[EvidenceName]
+    ) -> list[Found]:
         """What is found on some RGB images, with the evidence asked for."""
         centred = self.exported.centred
         canvases = [_yolo.placed(image, self.size, centred=centred) for image in images]
@@ -144,7 +146,7 @@ class OnnxModel:
         output: NDArray[np.float64],
         canvas: _yolo.Placed,
         image: NDArray[np.uint8],
-        keep: frozenset[Evidence],
+        keep: frozenset[EvidenceName],
     ) -> Found:
         raw = self.exported.read(output, self.size)
         sure = 1.0 if raw.objectness is None else raw.objectness[:, None]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from openset.detectors._spec import Evidence, Model, detector
+from openset.detectors._spec import EvidenceName, Model, detector
 from openset.findings import UsageError
 from openset.plugins import lookup
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from openset.detectors._backbones import BackboneName, Start
 
 _NEEDS = ("torch", "torchvision")
-_REGION: tuple[Evidence, ...] = (
+_REGION: tuple[EvidenceName, ...] = (
     "logits", "embedding", "objectness", "region",
     "latent", "latent_samples", "shortcut", "logit_samples",
 )  # fmt: skip
-_DENSE: tuple[Evidence, ...] = ("logits", "embedding", "region", "latent")
+_DENSE: tuple[EvidenceName, ...] = ("logits", "embedding", "region", "latent")
 _SMALL_HEAD, _SMALL_CHANNELS = 128, 32
 Side = int | Sequence[int] | None
 Norm = Literal["batch", "frozen"]

@@ -11,12 +11,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from openset.detectors._spec import Evidence, Model, detector
+from openset.detectors._spec import EvidenceName, Model, detector
 from openset.findings import UsageError, refuse
 from openset.tables import LogitLayout
 
 _NEEDS = ("torch", "torchvision", "transformers")
-_QUERY: tuple[Evidence, ...] = ("logits", "embedding", "region")
+_QUERY: tuple[EvidenceName, ...] = ("logits", "embedding", "region")
 Size = Literal["base", "small"]
 
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 ANY_CLASS = -1
 BLOCK = 1 << 19  # pairs at a time: a few ten megabytes
 
-Boxes = NDArray[np.float64]  # x, y, width, height
+BoxRows = NDArray[np.float64]  # x, y, width, height
 
 
 @dataclass(frozen=True, slots=True)
-class Regions:
+class IgnoreRegions:
     """Ignore regions.
 
     Attributes:
@@ -32,7 +32,7 @@ class Regions:
 
     image: NDArray[np.int32]
     klass: NDArray[np.int32]
-    box: Boxes
+    box: BoxRows
 
     def __len__(self) -> int:
         return len(self.image)
@@ -58,7 +58,7 @@ def pairs(
         first = last
 
 
-def intersection(a: Boxes, b: Boxes) -> NDArray[np.float64]:
+def intersection(a: BoxRows, b: BoxRows) -> NDArray[np.float64]:
     """Area common to paired boxes."""
     low = np.maximum(a[:, :2], b[:, :2])
     high = np.minimum(a[:, :2] + a[:, 2:], b[:, :2] + b[:, 2:])
@@ -69,8 +69,8 @@ def intersection(a: Boxes, b: Boxes) -> NDArray[np.float64]:
 def swallowed(
     image: NDArray[np.int32],
     klass: NDArray[np.int32],
-    box: Boxes,
-    regions: Regions,
+    box: BoxRows,
+    regions: IgnoreRegions,
     *,
     n_images: int,
     share: float,

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.diagnosis._regions import ANY_CLASS, Regions, swallowed
+from openset.diagnosis._regions import ANY_CLASS, IgnoreRegions, swallowed
 from openset.matching import Matches, Protocol, match
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.join import Joined, join
@@ -75,7 +75,7 @@ def _split(
     known: int,
     unknown: Unknown,
     difficult: Difficult,
-) -> tuple[Mask, Regions]:
+) -> tuple[Mask, IgnoreRegions]:
     """The objects that count, and the regions that the others leave."""
     assert truth.crowd is not None and truth.difficult is not None
     region = truth.crowd | truth.difficult if difficult == "ignore" else truth.crowd.copy()
@@ -87,7 +87,7 @@ def _split(
         region |= is_unknown
     swallows = np.where(is_unknown & (unknown == "ignore"), ANY_CLASS, klass).astype(np.int32)
     at = np.flatnonzero(region & taking)
-    return taking & ~region, Regions(truth.image[at], swallows[at], truth.box[at])
+    return taking & ~region, IgnoreRegions(truth.image[at], swallows[at], truth.box[at])
 
 
 def _taking_part(joined: Joined, score: NDArray[np.float64], last_class: int) -> NDArray[np.intp]:
@@ -102,7 +102,9 @@ def _taking_part(joined: Joined, score: NDArray[np.float64], last_class: int) ->
     return np.sort(rows[order[rank < MAX_DETECTIONS]])
 
 
-def _swallowed(matches: Matches, detections: Detections, regions: Regions, iou: float) -> Mask:
+def _swallowed(
+    matches: Matches, detections: Detections, regions: IgnoreRegions, iou: float
+) -> Mask:
     ignored = np.zeros(len(matches), np.bool_)
     if len(regions):
         free = np.flatnonzero(~matches.outcome().correct)

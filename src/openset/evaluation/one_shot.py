@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from openset.evaluation.reading import Reading, Source
+from openset.evaluation.reading import Input, Reading
 from openset.evaluation.settings import Settings, takes_settings
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @takes_settings
 def evaluate(
-    gt: Source, dt: Source, *, settings: Settings | None = None, **options: Any
+    gt: Input, dt: Input, *, settings: Settings | None = None, **options: Any
 ) -> Evaluation:
     """Evaluate detections against ground truth.
 

@@ -19,7 +19,7 @@ from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
 
 T = TypeVar("T")
-Source = Any  # a path, a table, or lists of torchvision dictionaries
+Input = Any  # a path, a table, or lists of torchvision dictionaries
 _AT_ONCE = 4
 
 
@@ -31,7 +31,7 @@ class Reading:
         detections: Detections by the name of their detector, likewise.
     """
 
-    def __init__(self, truth: Source, detections: Mapping[str, Source]) -> None:
+    def __init__(self, truth: Input, detections: Mapping[str, Input]) -> None:
         self._sources = truth, detections
         self._places = Semaphore(_AT_ONCE)
         self._truth = [Later(self._read, read_annotations, truth)]
@@ -39,7 +39,7 @@ class Reading:
             name: Later(self._read, read_detections, one) for name, one in detections.items()
         }
 
-    def _read(self, read: Callable[[Source], T], source: Source) -> T:
+    def _read(self, read: Callable[[Input], T], source: Input) -> T:
         with self._places:
             return read(source)
 
@@ -69,6 +69,6 @@ def raise_all(errors: list[InputError]) -> None:
         raise InputError(list(dict.fromkeys(f for error in errors for f in error.findings)))
 
 
-def _source_name(source: Source) -> str:
+def _source_name(source: Input) -> str:
     """How an input is called: its file name, or what it is."""
     return Path(source).name if isinstance(source, (str, Path)) else type(source).__name__

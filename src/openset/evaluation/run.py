@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openset.evaluation.reading import Reading, Source, raise_all
+from openset.evaluation.reading import Input, Reading, raise_all
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings, takes_settings
 from openset.evaluation.steps import Examined, Ground, Matched, evaluation_of, examine, settle
@@ -100,8 +100,8 @@ def _nothing(step: str) -> None:
 
 @takes_settings
 def evaluate_all(
-    truth: Source,
-    detections: Mapping[str, Source],
+    truth: Input,
+    detections: Mapping[str, Input],
     *,
     command: str = "",
     step: Step = _nothing,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from openset.evaluation.reading import Source
+from openset.evaluation.reading import Input
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings, takes_settings
 from openset.evaluation.steps import (
@@ -58,7 +58,7 @@ class Evaluator:
         self._findings: list[list[Finding]] = []
         self._ledgers: list[str] = []
 
-    def update(self, gt: Source, dt: Source) -> Self:
+    def update(self, gt: Input, dt: Input) -> Self:
         """Add a batch: the ground truth of some images, and all detections on them."""
         truth, detections = read_annotations(gt), read_detections(dt)
         if self._vocabulary is None:

@@ -79,7 +79,7 @@ _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
         ),
     )
 )
-class Table(Format):
+class TableFile(Format):
     """CSV and JSON lines."""
 
     def sniff(self, path: Path, head: bytes) -> Kind | None:

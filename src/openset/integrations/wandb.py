@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from openset.evaluation.result import Evaluation
 
 
-class Run(Protocol):
+class WandbRun(Protocol):
     """What ``wandb.init()`` returns, or the module itself."""
 
     def log(self, data: Mapping[str, float], step: int | None = None) -> Any:
@@ -26,7 +26,7 @@ class Run(Protocol):
 )
 def to_wandb(
     evaluation: Evaluation,
-    run: Run,
+    run: WandbRun,
     step: int | None = None,
     *,
     prefix: str = "val/",

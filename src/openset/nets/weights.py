@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from openset.files import replacing
 from openset.findings import InputError, UsageError, refuse
 
-State = dict[str, Tensor]
+Weights = dict[str, Tensor]
 _COUNTER = "num_batches_tracked"
 _NESTED = ("model", "state_dict", "model_state_dict")
 
@@ -45,12 +45,12 @@ def read(path: str | Path) -> dict[str, Any]:
     return held
 
 
-def read_state(path: str | Path) -> State:
+def read_state(path: str | Path) -> Weights:
     """The state dictionary in a file."""
     return state_in(read(path), path)
 
 
-def state_in(held: Mapping[str, Any], where: str | Path) -> State:
+def state_in(held: Mapping[str, Any], where: str | Path) -> Weights:
     """The state dictionary in what a file holds."""
     inner = next((held[key] for key in _NESTED if isinstance(held.get(key), dict)), held)
     state = {name: value for name, value in inner.items() if isinstance(value, Tensor)}
@@ -95,7 +95,7 @@ def identity(model: Any) -> dict[str, Any]:
     return {"openset": {**model.about, "labels": list(model.labels)}}
 
 
-def read_model(path: str | Path) -> tuple[dict[str, Any], State]:
+def read_model(path: str | Path) -> tuple[dict[str, Any], Weights]:
     """What `write_model` has written: detector, options and labels; and the weights."""
     held = read(path)
     about = held.get("openset")

@@ -32,7 +32,7 @@ from openset.recognition.scores import Scores, class_column, same_length
 from openset.training.data import Order
 from openset.training.folder import RunFolder, about_run
 from openset.training.log import Log
-from openset.training.steps import State, advance
+from openset.training.steps import TrainingState, advance
 
 __all__ = ["Classifier", "ClassifierRecipe", "train"]
 Shape = tuple[int, int, int]
@@ -167,7 +167,7 @@ def train(
     with torch.random.fork_rng():
         torch.manual_seed(how.seed)
         learner = Learner(how, labels, shape, device)
-        state = State.of(plan, learner)
+        state = TrainingState.of(plan, learner)
         place, log = _claimed(folder, how, split, state)
         batches = _batches(split, Order(len(split.train.label), how.batch, how.seed), state, plan)
         if compiled:
@@ -191,7 +191,7 @@ def _described(about: Mapping[str, Any]) -> tuple[ClassifierRecipe, tuple[str, .
 
 
 def _claimed(
-    folder: str | Path | None, recipe: ClassifierRecipe, split: OpenSplit, state: State
+    folder: str | Path | None, recipe: ClassifierRecipe, split: OpenSplit, state: TrainingState
 ) -> tuple[RunFolder | None, Log | None]:
     """The folder of the training, and the state as it was when it stopped."""
     if folder is None:
@@ -207,7 +207,7 @@ def _claimed(
 
 
 def _batches(
-    split: OpenSplit, order: Order, state: State, plan: Any
+    split: OpenSplit, order: Order, state: TrainingState, plan: Any
 ) -> Iterator[tuple[Tensor, Tensor]]:
     device = state.model.device
     images = _resident(split.train.images, state.model.about["shape"], device)

@@ -21,7 +21,7 @@ from openset.wording import listed, short
 Verdict = Literal["PASS", "FAIL", "UNKNOWN", "note"]
 
 
-class Check(msgspec.Struct, frozen=True):
+class StoredCheck(msgspec.Struct, frozen=True):
     """One question, and its answer for some splits."""
 
     what: str
@@ -32,14 +32,14 @@ class Check(msgspec.Struct, frozen=True):
     where: tuple[str, ...]
 
 
-class Judgement(msgspec.Struct, frozen=True):
+class StoredJudgement(msgspec.Struct, frozen=True):
     """A principle, and what its checks found."""
 
     title: str
     asks: str
     fix: str
     verdict: Verdict
-    checks: tuple[Check, ...]
+    checks: tuple[StoredCheck, ...]
 
     @property
     def because(self) -> str:
@@ -51,12 +51,12 @@ class Judgement(msgspec.Struct, frozen=True):
         return f"{decided[0].said}{more}"
 
 
-class Audit(msgspec.Struct, frozen=True):
+class StoredAudit(msgspec.Struct, frozen=True):
     """All principles on one benchmark."""
 
     benchmark: str
     passed: bool
-    principles: dict[str, Judgement]
+    principles: dict[str, StoredJudgement]
 
     @property
     def summary(self) -> str:
@@ -72,10 +72,10 @@ class Audit(msgspec.Struct, frozen=True):
 
 class _File(msgspec.Struct, frozen=True):
     schema: Literal["openset.audit/1"]
-    audits: tuple[Audit, ...]
+    audits: tuple[StoredAudit, ...]
 
 
-def read_audits(path: Path) -> tuple[Audit, ...]:
+def read_audits(path: Path) -> tuple[StoredAudit, ...]:
     """The audits of a file that `openset audit -o` wrote."""
     try:
         return msgspec.json.decode(load(path), type=_File).audits
@@ -84,7 +84,7 @@ def read_audits(path: Path) -> tuple[Audit, ...]:
         raise refuse("OS114", f"{path} is no audit: {error}", fix=fix) from error
 
 
-def sentences(audits: Sequence[Audit]) -> Iterator[Sentence]:
+def sentences(audits: Sequence[StoredAudit]) -> Iterator[Sentence]:
     """What the verdict of the page says of benchmarks that fail."""
     for audit in audits:
         if not audit.passed:

@@ -19,7 +19,7 @@ MOST_CLASSES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ErrorLine:
     """A kind of error: for every detector a number, and a smaller one below it."""
 
     name: str
@@ -40,9 +40,9 @@ class Errors:
     """
 
     recall: str
-    types: tuple[Line, ...]
+    types: tuple[ErrorLine, ...]
     unreached: tuple[tuple[str, str], ...]
-    costs: tuple[Line, ...]
+    costs: tuple[ErrorLine, ...]
     ap: tuple[str, ...]
 
 
@@ -63,9 +63,9 @@ def errors(models: Sequence[Deployed]) -> Errors:
     )
 
 
-def _type(name: str, found: Sequence[ErrorTypes]) -> Line:
+def _type(name: str, found: Sequence[ErrorTypes]) -> ErrorLine:
     cells = ((grouped(one.totals[name]), percent(one.shares.get(name, 0.0))) for one in found)
-    return Line(name, False, tuple(cells))
+    return ErrorLine(name, False, tuple(cells))
 
 
 def _unreached(found: ErrorTypes) -> str:
@@ -75,10 +75,10 @@ def _unreached(found: ErrorTypes) -> str:
     return listed([*names[:MOST_CLASSES], *([f"{more} more"] if more > 0 else [])])
 
 
-def _costs(found: Sequence[Tide]) -> tuple[Line, ...]:
+def _costs(found: Sequence[Tide]) -> tuple[ErrorLine, ...]:
     rows = zip(*(tide.rows() for tide in found), strict=True)
     return tuple(
-        Line(
+        ErrorLine(
             name=row[0]["error"].strip(),
             part=row[0]["error"].startswith(" "),
             cells=tuple((_points(one["dAP"]), _count(one["count"])) for one in row),

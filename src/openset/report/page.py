@@ -25,7 +25,7 @@ from openset.evaluation.scoreboard import Scoreboard
 from openset.files import replacing
 from openset.findings import Finding
 from openset.report import scripts
-from openset.report.audit import Audit, sentences
+from openset.report.audit import StoredAudit, sentences
 from openset.report.charts import curve_figures
 from openset.report.crops import Pixels
 from openset.report.errors import NAMES as ERROR_NAMES
@@ -49,7 +49,7 @@ MOST_SUSPECTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PageSection:
     """An entry of the page's navigation."""
 
     key: str
@@ -57,20 +57,20 @@ class Section:
 
 
 SECTIONS = (
-    Section("verdict", "Verdict"),
-    Section("provenance", "Provenance"),
-    Section("scoreboard", "Scoreboard"),
-    Section("flow", "Operating point"),
-    Section("curves", "Curves"),
-    Section("absorption", "Where unknowns go"),
-    Section("gallery", "Gallery"),
-    Section("slices", "Strata"),
-    Section("errors", "Errors"),
-    Section("comparison", "Comparison"),
-    Section("health", "Health"),
-    Section("glossary", "Glossary"),
+    PageSection("verdict", "Verdict"),
+    PageSection("provenance", "Provenance"),
+    PageSection("scoreboard", "Scoreboard"),
+    PageSection("flow", "Operating point"),
+    PageSection("curves", "Curves"),
+    PageSection("absorption", "Where unknowns go"),
+    PageSection("gallery", "Gallery"),
+    PageSection("slices", "Strata"),
+    PageSection("errors", "Errors"),
+    PageSection("comparison", "Comparison"),
+    PageSection("health", "Health"),
+    PageSection("glossary", "Glossary"),
 )
-AUDIT, RECOGNITION = Section("audit", "Audit"), Section("recognition", "Recognition")
+AUDIT, RECOGNITION = PageSection("audit", "Audit"), PageSection("recognition", "Recognition")
 
 
 def write(
@@ -79,7 +79,7 @@ def write(
     *,
     images: Path | None = None,
     crops: int = LIMIT,
-    audits: Sequence[Audit] = (),
+    audits: Sequence[StoredAudit] = (),
     recognition: Mapping[str, Evaluation] | None = None,
 ) -> Path:
     """Write the report of a run.
@@ -106,7 +106,7 @@ def render(
     *,
     images: Path | None = None,
     crops: int = LIMIT,
-    audits: Sequence[Audit] = (),
+    audits: Sequence[StoredAudit] = (),
     recognition: Mapping[str, Evaluation] | None = None,
 ) -> str:
     """The report of a run, as text."""
@@ -120,7 +120,9 @@ def render(
 
 
 def _beside(
-    context: dict[str, Any], audits: Sequence[Audit], recognition: Mapping[str, Evaluation] | None
+    context: dict[str, Any],
+    audits: Sequence[StoredAudit],
+    recognition: Mapping[str, Evaluation] | None,
 ) -> dict[str, Any]:
     """What changes with an audit of the benchmark, and with results of classifiers."""
     shown = recognised(recognition) if recognition else None

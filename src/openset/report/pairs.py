@@ -19,7 +19,7 @@ MOST_IMAGES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class Disagreement:
     """Objects that only one of two detectors gets right, by role.
 
     Attributes:
@@ -53,7 +53,7 @@ class Pair:
     first: str
     second: str
     board: Scoreboard
-    splits: tuple[Split, ...]
+    splits: tuple[Disagreement, ...]
     classes: tuple[tuple[str, str, str, float], ...]
     images: tuple[tuple[str, int, int], ...]
 
@@ -79,14 +79,14 @@ def _pair(first: Deployed, second: Deployed, image_names: Sequence[str]) -> Pair
 
 def _splits(
     model: Deployed, first: NDArray[np.bool_], second: NDArray[np.bool_]
-) -> tuple[Split, ...]:
+) -> tuple[Disagreement, ...]:
     objects = model.matches.objects
     unknown = objects.klass == model.matches.n_known
     splits = []
     for role, mask in (("known", ~unknown), ("unknown", unknown)):
         mask = mask & ~objects.ignored
         parts = (first & second, first & ~second, ~first & second, ~first & ~second)
-        splits.append(Split(role, *(int(np.count_nonzero(part & mask)) for part in parts)))
+        splits.append(Disagreement(role, *(int(np.count_nonzero(part & mask)) for part in parts)))
     return tuple(splits)
 
 

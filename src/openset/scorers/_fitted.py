@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Unknownness = NDArray[np.float64]
 
 
-class State(Protocol):
+class Learned(Protocol):
     """What a scorer that fits has learned: a frozen dataclass of arrays and numbers."""
 
     @classmethod
@@ -57,9 +57,9 @@ class Fitted:
     scorer: Scorer
     options: Mapping[str, Any]
     widths: Mapping[str, int]
-    entry: ledger.Entry
+    entry: ledger.LedgerEntry
     images: NDArray[Any]
-    state: State | None = None
+    state: Learned | None = None
     head: Head | None = None
     findings: tuple[Finding, ...] = ()
 
@@ -144,7 +144,7 @@ def load(path: str | Path) -> Fitted:
         )
         own = "head" in scorer.requires and (state is not None or "head.layout" in plain)
         head = _archive.build(Head, arrays, plain, "head.") if own else None
-        entry = ledger.Entry.of(meta["entry"])
+        entry = ledger.LedgerEntry.of(meta["entry"])
         images = arrays["images"]
         return Fitted(scorer, meta["options"], meta["widths"], entry, images, state, head)
     except (KeyError, TypeError, ValueError) as error:

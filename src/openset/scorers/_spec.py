@@ -20,7 +20,7 @@ from openset.options import check_options
 from openset.plugins import lookup, tag
 from openset.scorers import ledger
 from openset.scorers._evidence import Column, gather
-from openset.scorers._fitted import Fitted, State, Unknownness, widths_of
+from openset.scorers._fitted import Fitted, Learned, Unknownness, widths_of
 from openset.tables import Detections, Head
 from openset.tables.vocabulary import is_unknown_spelling
 
@@ -52,7 +52,7 @@ class Scorer:
 
     name: str
     function: Compute
-    state: type[State] | None
+    state: type[Learned] | None
     title: str
     paper: str
     requires: tuple[Column, ...]
@@ -103,7 +103,7 @@ class Scorer:
         assert self.state is not None
         images = np.unique(detections.image)
         split, used = ledger.split_of(detections), self.uses_unknown
-        entry = ledger.Entry(
+        entry = ledger.LedgerEntry(
             "fit", self.name, split, len(images), len(detections), used, chosen, leaks
         )
         return Fitted(
@@ -123,7 +123,7 @@ class Scorer:
 
     def _unfitted(self, head: Head | None, chosen: Mapping[str, Any]) -> Fitted:
         linear = head if "head" in self.requires else None
-        entry = ledger.Entry("fit", self.name, "nothing", 0, 0, False, chosen)
+        entry = ledger.LedgerEntry("fit", self.name, "nothing", 0, 0, False, chosen)
         return Fitted(self, chosen, {}, entry, np.empty(0, np.int64), None, linear)
 
     def _chosen(self, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def has_negative(detections: Detections) -> bool:
     return detections.embedding is not None and bool((detections.embedding < 0).any())
 
 
-class Mark(Protocol):
+class Marker(Protocol):
     """What `scorer` returns: it leaves a class as it is, and makes a function take detections."""
 
     @overload
@@ -175,7 +175,7 @@ def scorer(
     uses_unknown: bool = False,
     rowwise: bool = True,
     rectified: bool = False,
-) -> Mark:
+) -> Marker:
     """Make a function of evidence, or a dataclass that fits, a scorer under a name.
 
     A tagged function takes detections, and gets the evidence that it declares.

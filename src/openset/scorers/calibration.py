@@ -55,7 +55,7 @@ class Calibration:
         values = _unknownness(detections)
         shared = ledger.overlap(self.split, self.images, detections)
         on_itself = (f"threshold from {shared:,} images it is applied to",) if shared else ()
-        entry = ledger.Entry(
+        entry = ledger.LedgerEntry(
             "threshold",
             self.flavour,
             self.split,

@@ -28,7 +28,7 @@ _TEST = re.compile(r"(^|[^a-z])(test|testing|eval|evaluation|wild|wilderness|ood
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """One thing that was done with data.
 
     Attributes:
@@ -52,7 +52,7 @@ class Entry:
     leaks: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, held: Any) -> Entry:
+    def of(cls, held: Any) -> LedgerEntry:
         """The entry that a file holds."""
         try:
             return cls(**{**held, "leaks": tuple(held.get("leaks", ()))})
@@ -90,15 +90,15 @@ def is_test(split: str) -> bool:
     return _TEST.search(split.lower()) is not None
 
 
-def entries(detections: Detections) -> tuple[Entry, ...]:
+def entries(detections: Detections) -> tuple[LedgerEntry, ...]:
     """What was done to make the unknownness and the labels of these detections."""
     held = detections.provenance.get("ledger", ())
     if not isinstance(held, (list, tuple)):
         raise refuse("OS507", f"the ledger of the detections is damaged: {held!r:.80}")
-    return tuple(map(Entry.of, held))
+    return tuple(map(LedgerEntry.of, held))
 
 
-def recorded(detections: Detections, *new: Entry) -> Detections:
+def recorded(detections: Detections, *new: LedgerEntry) -> Detections:
     """The detections with further entries.
 
     A new score replaces the last, and with it what that was fitted on, unless the labels depend on
@@ -124,7 +124,7 @@ def summary(detections: Detections) -> str:
     """One line to print beside a number: what was fitted on what, and what leaked.
 
     >>> found = Detections([1], [0], [[0, 0, 9, 9]], [0.9], ("dog",))
-    >>> summary(recorded(found, Entry("fit", "knn", "digits train", 900, 5000)))
+    >>> summary(recorded(found, LedgerEntry("fit", "knn", "digits train", 900, 5000)))
     'knn fitted on digits train (900 images); no leak known'
     """
     held = entries(detections)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from openset.training._augment import View
     from openset.training.recipe import Recipe
 
-Boxes = NDArray[np.float32]
+CornerBoxes = NDArray[np.float32]
 Seen = tuple[int, int]
 """Epoch and index of an image."""
 
@@ -48,7 +48,7 @@ class TrainingData:
 
     files: ImageFiles
     labels: tuple[str, ...]
-    boxes: tuple[Boxes, ...]
+    boxes: tuple[CornerBoxes, ...]
     classes: tuple[NDArray[np.int64], ...]
     left_out: dict[str, int]
 
@@ -156,7 +156,7 @@ def _by_image(image: NDArray[Any], rows: NDArray[Any], images: NDArray[Any]) -> 
     return [ordered[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
-def _corners(box: NDArray[np.float64]) -> Boxes:
+def _corners(box: NDArray[np.float64]) -> CornerBoxes:
     return np.concatenate([box[:, :2], box[:, :2] + box[:, 2:]], axis=1).astype(np.float32)
 
 

@@ -23,9 +23,9 @@ from openset.training.data import Order, TrainingData, Views, resident
 from openset.training.folder import RunFolder, about_run
 from openset.training.log import Log, Progress
 from openset.training.recipe import Recipe
-from openset.training.steps import State, advance
+from openset.training.steps import TrainingState, advance
 
-__all__ = ["Progress", "State", "Trained", "train"]
+__all__ = ["Progress", "Trained", "TrainingState", "train"]
 _MEND = "replace the file, or take the image out of the ground truth"
 
 
@@ -128,7 +128,9 @@ def _refuse_untrainable(recipe: Recipe, weights: str | None) -> None:
         )
 
 
-def _prepared(recipe: Recipe, data: TrainingData, device: str | None, weights: str | None) -> State:
+def _prepared(
+    recipe: Recipe, data: TrainingData, device: str | None, weights: str | None
+) -> TrainingState:
     torch.manual_seed(recipe.seed)
     built = find(recipe.detector).build(
         data.labels, device=device, weights=weights, **recipe.options
@@ -136,7 +138,7 @@ def _prepared(recipe: Recipe, data: TrainingData, device: str | None, weights: s
     assert isinstance(built, TorchModel)
     if recipe.method:
         carry(built, recipe.method, recipe.method_options)
-    return State.of(recipe, built)
+    return TrainingState.of(recipe, built)
 
 
 def _refuse_parted(model: Any, share: int) -> None:
@@ -149,7 +151,7 @@ def _refuse_parted(model: Any, share: int) -> None:
 
 
 def _loaded(
-    views: Views, order: Order, state: State, last: int, workers: int
+    views: Views, order: Order, state: TrainingState, last: int, workers: int
 ) -> Iterator[tuple[list[Tensor], list[dict[str, Tensor]]]]:
     """Batches in order, on the device, and the model told how far the training is.
 
@@ -177,6 +179,6 @@ def _as_list(batch: list[Any]) -> list[Any]:
     return batch
 
 
-def _finish(state: State, place: RunFolder) -> None:
+def _finish(state: TrainingState, place: RunFolder) -> None:
     state.finish()
     weights.write_model(state.model, place.model)

@@ -55,7 +55,7 @@ class Trainable(Protocol):
 
 
 @dataclass(eq=False)
-class State:
+class TrainingState:
     """All that changes from step to step."""
 
     model: Any  # a Trainable, and a torch module: Python has no type for both
@@ -65,7 +65,7 @@ class State:
     step: int = 0
 
     @classmethod
-    def of(cls, recipe: Recipe, model: Trainable) -> State:
+    def of(cls, recipe: Recipe, model: Trainable) -> TrainingState:
         """Before the first step."""
         average = Average(model.network, recipe.ema) if recipe.ema else None
         scaled = recipe.precision == "float16"
@@ -99,7 +99,7 @@ class State:
 
 
 def advance(
-    state: State,
+    state: TrainingState,
     recipe: Recipe,
     batches: Iterable[tuple[Any, ...]],
     *,
@@ -145,7 +145,7 @@ def _seed(seed: int, step: int, rank: int) -> int:
 
 
 def _step(
-    state: State, model: nn.Module, recipe: Recipe, batch: tuple[Any, ...]
+    state: TrainingState, model: nn.Module, recipe: Recipe, batch: tuple[Any, ...]
 ) -> dict[str, Tensor]:
     factor = recipe.factor(state.step)
     for group in state.optimizer.param_groups:

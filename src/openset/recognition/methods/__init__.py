@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from openset.plugins import discover
-from openset.recognition.methods._spec import Method, Objective, method
+from openset.recognition.methods._spec import Objective, RecognitionMethod, method
 
 __all__ = ["Method", "Objective", "method", "table"]
 
 
-def table() -> Mapping[str, Method]:
+def table() -> Mapping[str, RecognitionMethod]:
     """Every recognition method, by name."""
     found = discover(__name__, "recognition method")
     return {name: target.method for name, target in found.items()}

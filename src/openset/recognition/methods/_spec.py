@@ -47,7 +47,7 @@ class Objective(nn.Module):
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class RecognitionMethod:
     """What is known about a method.
 
     Attributes:
@@ -90,7 +90,7 @@ def method(name: str, *, title: str, paper: str) -> Callable[[C], C]:
     """Make an objective a method, under a name."""
 
     def mark(objective: C) -> C:
-        record = Method(name, objective, title, paper)
+        record = RecognitionMethod(name, objective, title, paper)
         objective.method = record  # type: ignore[attr-defined]
         return tag("recognition method", record)(objective)
 
