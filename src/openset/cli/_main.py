@@ -82,7 +82,7 @@ def _inputs_kept(bound: BoundArguments) -> Iterator[None]:
         for name, value in bound.arguments.items()
     }
     read = [v for name, values in given.items() if name not in OUTPUTS for v in values]
-    with keeping(str(value) for value in read if isinstance(value, (str, Path))):
+    with keeping([str(value) for value in read if isinstance(value, (str, Path))]):
         for name in OUTPUTS & given.keys():
             for path in filter(None, given[name]):
                 refuse_kept(path)
