@@ -1,4 +1,4 @@
-"""The walk of an evaluation, traced: data flows one way, and nothing comes back to the command line.
+"""The walk of an evaluation, traced: data flow one way, nothing comes back to the command line.
 
 import-linter holds what modules import; here it is what they call, whoever handed it to them.
 """

@@ -9,7 +9,7 @@ Not a logging system, and not the place where checks live (see `openset.tables.c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -94,3 +94,9 @@ def refuse(
 ) -> InputError:
     """Build the error for a single fatal finding about `count` records."""
     return InputError([Finding(code, Level.ERROR, message, count, example, cause, fix)])
+
+
+def raise_all(errors: Sequence[InputError]) -> None:
+    """One error for all of them, if there are any; each finding once."""
+    if errors:
+        raise InputError(list(dict.fromkeys(f for error in errors for f in error.findings)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from openset.findings import InputError
+from openset.findings import InputError, raise_all
 from openset.plugins import tag
 
 T = TypeVar("T")
@@ -59,9 +59,7 @@ class Engine:
             Exception: Any other, of the first item that has one; later items may not be tried.
         """
         tried = self.apply(partial(_tried, function), list(items))
-        errors = [one.error for one in tried if isinstance(one, _Failed)]
-        if errors:
-            raise InputError(list(dict.fromkeys(f for error in errors for f in error.findings)))
+        raise_all([one.error for one in tried if isinstance(one, _Failed)])
         return tried
 
 

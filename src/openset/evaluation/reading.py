@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import openset.formats.coco  # noqa: F401  threads must not race to import the kernels
 from openset.evaluation.later import Later
-from openset.findings import InputError
+from openset.findings import InputError, raise_all
 from openset.formats import read_annotations, read_detections
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
@@ -61,12 +61,6 @@ class Reading:
         """How the inputs of one detector are called in a result."""
         truth, detections = self._sources
         return {"truth": _source_name(truth), "detections": _source_name(detections[name])}
-
-
-def raise_all(errors: list[InputError]) -> None:
-    """One error for all of them, if there are any; each finding once."""
-    if errors:
-        raise InputError(list(dict.fromkeys(f for error in errors for f in error.findings)))
 
 
 def _source_name(source: Input) -> str:

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openset.evaluation.reading import Input, Reading, raise_all
+from openset.evaluation.reading import Input, Reading
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings, takes_settings
 from openset.evaluation.steps import Examined, Ground, Matched, evaluation_of, examine, settle
-from openset.findings import Finding, InputError, UsageError
+from openset.findings import Finding, InputError, UsageError, raise_all
 from openset.matching import Protocol
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.join import Leaked
