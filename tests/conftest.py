@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from importlib.util import find_spec
 
 import pytest
+
+from scenes.command_line import Done, steady
 
 # Some virtual machines name AMX among the processor's abilities and stop whoever uses it; and the
 # same kernels everywhere give the same last digits. Read by torch when it first computes.
@@ -24,3 +27,45 @@ def one_torch_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty working directory, 80 columns wide, without settings of the user."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    return tmp_path
+
+
+@pytest.fixture
+def openset(here, capsys, monkeypatch):
+    """Runs ``openset ...`` in that directory, in this process."""
+    from openset.cli import main
+
+    def run(*arguments, name="openset"):
+        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+        capsys.readouterr()
+        code = main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        command = f"openset {' '.join(map(str, arguments))}"
+        return Done(command, code, steady(out, here), steady(err, here))
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def made():
+    """A run of two detectors, for tests of what is said and drawn of it."""
+    from scenes.report_runs import run
+
+    return run(3, images=60)
+
+
+@pytest.fixture(scope="module")
+def models(made):
+    """Its detectors at their operating points."""
+    from openset.diagnosis.deployed import deployed
+
+    return deployed(made)

@@ -1,7 +1,8 @@
+"""Where official files lie."""
+
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,22 +15,3 @@ def official():
     if not folder:
         pytest.skip("OPENSET_DATA is not set: official annotation files are not in the repository")
     return Path(folder)
-
-
-@pytest.fixture
-def openset(tmp_path, capsys, monkeypatch):
-    """Runs ``openset ...`` in an empty directory; gives exit code, stdout and stderr."""
-    from openset.cli import main
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["openset", *map(str, arguments)])
-        capsys.readouterr()
-        code = main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return code, out, err
-
-    return run

@@ -11,16 +11,8 @@ import sys
 import numpy as np
 import pytest
 
-from scenes.cli import write_scene
-
 EVALUATE = ("evaluate", "gt.json", "base.json", "--known", "dog,cat", "--no-intervals")
 SCORE = ("score", "energy.parquet", "--scorers", "energy", "-o")
-
-
-@pytest.fixture
-def scene(here):
-    write_scene(here)
-    return here
 
 
 def write_evidence(folder):

@@ -98,3 +98,9 @@ def test_recognition_names_metrics_methods_and_the_recipes_of_each_data_set(open
     assert {"openauc", "oscr", "method openauc", "recipes mnist-*"} <= entries.keys()
     assert entries["recipes cub-*"]["methods"] == ["acc_auc", "ce_plus", "openauc"]
     assert len(entries["recipes digits-*"]["methods"]) == 8
+
+
+def test_recognition_names_what_it_needs_where_it_is_not_there(openset):
+    out = openset("list", "recognition").out
+    assert "\nopenauc " in out
+    assert "method openauc " in out or "openset[torch]" in out

@@ -10,16 +10,8 @@ import sys
 
 import pytest
 
-from scenes.cli import write_scene
-
 HEAVY = {"numpy", "polars", "scipy", "sklearn", "altair", "PIL", "torch", "jinja2", "msgspec"}
 K = ("--known", "known.txt")
-
-
-@pytest.fixture
-def scene(here):
-    write_scene(here)
-    return here
 
 
 def process(*arguments, **more):

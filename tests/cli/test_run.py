@@ -1,185 +1,281 @@
-"""A run: several detectors, evaluated alike, kept in a folder and read back."""
+"""run: a detector over images, and every everyday mistake as a finding."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-import openset as package
-from openset.evaluation.run import Run, evaluate_all
-from openset.findings import InputError, UsageError
-from scenes.cli import write_scene
+pytest.importorskip("torchvision")
 
-NAMES = ["base", "../../etc", "BASE", "truth", "", "é" * 5000, "<script>"]
+import torch
+
+from openset.detectors import find, save
+from openset.formats import read_detections
+from openset.scorers import ledger
+from scenes.training import LABELS, make_data
+
+SMALL = {"backbone": "small", "shortest": 64, "longest": 64}
+OPTIONS = ("--option", "backbone=small", "--option", "shortest=64", "--option", "longest=64")
+RUN = ("run", "model", "data/train.json", "-o", "found.parquet", "--device", "cpu")
+
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with images, an untrained model that finds something, and its bare weights."""
+    folder = tmp_path_factory.mktemp("trained")
+    (folder / "data").mkdir()
+    (folder / "model").mkdir()
+    make_data(folder / "data")
+    torch.manual_seed(0)
+    model = find("faster_rcnn").build(LABELS, device="cpu", **SMALL)
+    save(model, folder / "model" / "model.pt")
+    torch.save(model.network.state_dict(), folder / "weights.pt")
+    return folder
 
 
 @pytest.fixture
-def scene(here):
-    write_scene(here)
+def data(here, trained):
+    import shutil
+
+    shutil.copytree(trained, here, dirs_exist_ok=True)
     return here
 
 
-def evaluated(folder, known=("dog", "cat"), **more):
-    models = {"base": folder / "base.json", "shy": folder / "shy.json"}
-    return evaluate_all(folder / "gt.json", models, known=known, **more)
-
-
-def test_each_is_what_evaluate_gives(scene):
-    run = evaluated(scene)
-    for name in run.names:
-        alone = package.evaluate("gt.json", f"{name}.json", known=["dog", "cat"])
-        assert alone.values == run.evaluations[name].values
-        assert alone.provenance == run.evaluations[name].provenance
-
-
-@pytest.mark.parametrize("protocol", ["default", "owod", "elephant"])
-def test_a_run_comes_back(protocol, scene):
-    rules = package.Protocol.of(protocol).but(recall=0.5)
-    run = evaluated(scene, protocol=rules, known=["dog"], leaked="drop")  # cats are a leak
-    back = Run.load(run.save(scene / "run"))
-    assert back.names == run.names
-    assert (back.protocol, back.vocabulary) == (run.protocol, run.vocabulary)
-    assert (back.seed, back.leaked, back.command) == (run.seed, run.leaked, run.command)
-    assert back.findings == run.findings and back.truth_findings == run.truth_findings
-    for name in run.names:
-        ours, theirs = run.evaluations[name], back.evaluations[name]
-        assert ours.values == theirs.values and ours.provenance == theirs.provenance
-        assert 0 < len(ours.matches) == len(theirs.matches) < len(run.detections[name])
-        assert ours.value("a_ose_profile", threshold=0.7) == theirs.value(
-            "a_ose_profile", threshold=0.7
-        )
-        for metric, numbers in ours.replicates.items():
-            np.testing.assert_array_equal(numbers, theirs.replicates[metric])
-    gap = package.compare(*back.evaluations.values())["unknown_recall"]
-    assert gap == package.compare(*run.evaluations.values())["unknown_recall"]
-    assert gap.significant
-
-
-def test_boxes_are_kept_as_ours(scene):
-    found = json.loads((scene / "base.json").read_text())
-    corners = [
-        r | {"bbox": [r["bbox"][0], r["bbox"][1], *np.add(r["bbox"][:2], r["bbox"][2:])]}
-        for r in found
-    ]
-    (scene / "corners.json").write_text(json.dumps(corners))
-    options = {"known": ["dog", "cat"], "intervals": False}
-    plain = evaluate_all("gt.json", {"a": "base.json"}, **options)
-    turned = evaluate_all("gt.json", {"a": "corners.json"}, boxes="xyxy", **options)
-    turned.save(scene / "run")
-    again = Run.load(scene / "run").evaluations["a"]
-    assert again.value("ap_known", iou=0.5) == plain.evaluations["a"].value("ap_known", iou=0.5)
-
-
-def test_any_name_stays_inside(scene):
-    models = dict.fromkeys(NAMES, scene / "base.json")
-    run = evaluate_all("gt.json", models, known=["dog", "cat"], metrics=["udr"], intervals=False)
-    before = sorted(scene.iterdir())
-    folder = run.save(scene / "run")
-    assert sorted(scene.iterdir()) == sorted([*before, folder])
-    files = [path.name for path in folder.iterdir()]
-    assert len(files) == len({name.lower() for name in files}) == 2 + 2 * len(NAMES)
-    assert Run.load(folder).names == tuple(NAMES)
-
-
-def test_an_earlier_run_gives_way_and_nothing_else_does(scene):
-    folder = evaluated(scene, intervals=False).save(scene / "run")
-    evaluated(scene, intervals=False, seed=4).save(folder)
-    assert Run.load(folder).seed == 4
-    (folder / "notes.txt").write_text("precious")
-    with pytest.raises(UsageError, match=r"notes\.txt"):
-        evaluated(scene, intervals=False).save(folder)
-    other = scene / "other"
-    other.mkdir()
-    (other / "notes.txt").write_text("precious")
-    with pytest.raises(UsageError, match="something else"):
-        evaluated(scene, intervals=False).save(other)
-    assert (other / "notes.txt").read_text() == "precious"
-
-
-def test_a_failed_save_leaves_the_earlier_run(scene, monkeypatch):
-    from openset.evaluation import _run_folder
-
-    folder = evaluated(scene, intervals=False).save(scene / "run")
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-
-    def fail(*arguments, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(_run_folder, "write", fail)
-    with pytest.raises(KeyboardInterrupt):
-        evaluated(scene, intervals=False, seed=9).save(folder)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-    assert not list(scene.glob(".openset-*"))
-
-
-def spoilt(key, value):
-    return lambda document: document | {key: value}
-
-
-BROKEN = {
-    "another schema": spoilt("schema", "openset.run/9"),
-    "no models": spoilt("models", None),
-    "models that are not there": spoilt("models", {"a": "nothing"}),
-    "no protocol": spoilt("protocol", None),
-    "a protocol from the future": spoilt("protocol", {"name": "x", "magic": 1}),
-    "a bad role": spoilt("vocabulary", {"tasks": [["dog"]], "rest": "friend"}),
-    "a list": lambda document: [document],
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_run_is_refused(name, scene):
-    folder = evaluated(scene, intervals=False).save(scene / "run")
-    index = folder / "run.json"
-    index.write_text(json.dumps(BROKEN[name](json.loads(index.read_text()))))
-    with pytest.raises(InputError):
-        Run.load(folder)
-
-
-def test_a_run_reads_nothing_outside_of_its_folder(scene):
-    folder = evaluated(scene, intervals=False).save(scene / "run")
-    for path in folder.glob("base.*"):
-        path.rename(scene / path.name)
-    index = folder / "run.json"
-    index.write_text(json.dumps(json.loads(index.read_text()) | {"models": {"base": "../base"}}))
-    with pytest.raises(InputError) as caught:
-        Run.load(folder)
-    assert caught.value.findings[0].code == "OS113"
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000])
-def test_an_unreadable_run_is_refused(content, scene):
-    (scene / "run").mkdir()
-    (scene / "run" / "run.json").write_bytes(content)
-    with pytest.raises(InputError):
-        Run.load(scene / "run")
-
-
-def test_everything_wrong_is_said_at_once_and_by_name(scene):
-    found = json.loads((scene / "base.json").read_text())
-    (scene / "percent.json").write_text(
-        json.dumps([r | {"score": 100 * r["score"]} for r in found])
+def counts(done):
+    """Numbers of boxes are torch's business, and differ between machines."""
+    return type(done)(
+        done.command, done.code, re.sub(r"found \d+ boxes", "found N boxes", done.out), done.err
     )
-    (scene / "empty.json").write_text("[]")
-    models = {name: f"{name}.json" for name in ("base", "percent", "empty")}
-    with pytest.raises(InputError) as caught:
-        evaluate_all("gt.json", models, known=["dog", "cat"])
-    said = {finding.code: finding.message for finding in caught.value.findings}
-    assert said.keys() == {"OS208", "OS402"}
-    assert said["OS208"].startswith("percent: ") and said["OS402"].startswith("empty: ")
-    forced = evaluate_all("gt.json", models, known=["dog", "cat"], force=True, intervals=False)
-    assert "OS208" in {finding.code for finding in forced.findings["percent"]}
-    assert "OS208" not in {finding.code for finding in forced.findings["base"]}
 
 
-def test_no_detector_is_a_mistake(scene):
-    with pytest.raises(UsageError):
-        evaluate_all("gt.json", {})
+def test_a_trained_model_on_a_ground_truth(openset, data, snapshot):
+    snapshot("run/done", counts(openset(*RUN)))
+    found = read_detections(data / "found.parquet")
+    assert found.labels == LABELS and set(found.image.tolist()) <= set(range(8))
+    assert found.logits.shape[1] == 3 and found.embedding.shape[1] == 128
+    assert ledger.split_of(found) == "data train"
+    assert np.bincount(found.image).max() > 2
 
 
-def test_steps_are_announced(scene):
-    said = []
-    evaluated(scene, intervals=False, step=said.append)
-    assert len(said) == 1 + 2 * 2
+def test_score_and_options_change_a_trained_model(openset, data):
+    command = (*RUN, "--minimum-score", "0.33", "--option", "most=2", "--split", "squares test")
+    assert openset(*command).code == 0
+    found = read_detections(data / "found.parquet")
+    assert len(found) and (found.score >= 0.33).all() and np.bincount(found.image).max() <= 2
+    assert found.provenance["split"] == "squares test"
+    assert found.provenance["model"]["options"]["score"] == 0.33
+
+
+def test_all_evidence_and_the_last_layer(openset, data):
+    done = openset(*RUN, "--evidence", "all", "--json").json
+    assert done["evidence"] == [
+        "logits", "embedding", "head", "region", "objectness",
+        "latent", "latent_samples", "shortcut", "logit_samples",
+    ]  # fmt: skip
+    found = read_detections(data / "found.parquet")
+    found.head.check(found)
+    assert found.head.weight.shape == (3, 128)
+
+
+def test_only_some_evidence(openset, data):
+    assert openset(*RUN, "--evidence", "logits").code == 0
+    found = read_detections(data / "found.parquet")
+    assert found.embedding is None and found.head is None
+
+
+def test_a_folder_of_images_and_a_single_one(openset, data):
+    assert openset("run", "model/model.pt", "data", *RUN[3:]).code == 0
+    assert len(set(read_detections(data / "found.parquet").image.tolist())) == 8
+    assert openset("run", "model", "data/3.png", *RUN[3:]).code == 0
+    assert set(read_detections(data / "found.parquet").image.tolist()) == {"3"}
+
+
+def test_a_detector_by_name_with_weights(openset, data):
+    by_name = ("faster_rcnn", "data/train.json", "--weights", "weights.pt", *OPTIONS)
+    assert openset("run", *by_name, "-o", "named.parquet", "--device", "cpu").code == 0
+    assert openset(*RUN).code == 0
+    named, loaded = (read_detections(data / name) for name in ("named.parquet", "found.parquet"))
+    assert np.array_equal(named.logits, loaded.logits)
+
+
+def test_an_exported_model(openset, data, monkeypatch):
+    from openset import plugins
+    from openset.detectors import onnx
+    from scenes.exported_models import Session, yolox_output
+
+    monkeypatch.setattr(plugins, "find_spec", lambda name: name)  # onnxruntime is an extra
+    monkeypatch.setattr(onnx, "_session", lambda path, device: Session(yolox_output()))
+    done = openset(
+        "run", "yolo.onnx", "data", "--known", "red,green", "--minimum-score", "0.3", *RUN[3:]
+    )
+    assert done.code == 0, done.err
+    found = read_detections(data / "found.parquet")
+    assert found.labels == LABELS and len(found) == 8
+    assert found.logits.shape == (8, 2) and found.embedding is None
+
+
+def test_a_folder_of_transformers(openset, data):
+    pytest.importorskip("transformers")
+    model = find("rt_detr").build(LABELS, device="cpu", size="small")
+    model.network.save_pretrained(data / "stored")
+    by_name = ("rt_detr", "data/train.json", "--weights", "stored", "--option", "side=64")
+    done = openset(
+        "run", *by_name, "--minimum-score", "0.001", "-o", "found.parquet", "--device", "cpu"
+    )
+    assert done.code == 0, done.err
+    found = read_detections(data / "found.parquet")
+    assert found.labels == LABELS and len(found) > 0
+    assert found.provenance["model"]["options"]["folder"] == "stored"
+
+
+def spoiled(*names, content=b"no image"):
+    def spoil(here):
+        for name in names:
+            (here / "data" / name).write_bytes(content)
+
+    return spoil
+
+
+def missing(here):
+    (here / "data" / "5.png").unlink()
+    (here / "data" / "6.png").unlink()
+
+
+def nothing(here):
+    pass
+
+
+def unfinished(here):
+    (here / "model" / "model.pt").rename(here / "model" / "checkpoint.pt")
+
+
+def pickled(here):
+    torch.save({"model": Path("x")}, here / "model" / "model.pt")
+
+
+def truncated(here):
+    path = here / "model" / "model.pt"
+    path.write_bytes(path.read_bytes()[:20_000])
+
+
+def escaping(here):
+    path = here / "data" / "train.json"
+    document = json.loads(path.read_text())
+    document["images"][0]["file_name"] = "../../etc/passwd.png"
+    path.write_text(json.dumps(document))
+
+
+NAMED = ("run", "faster_rcnn", "data", "-o", "found.parquet", "--device", "cpu", *OPTIONS)
+MISTAKES = {
+    "unknown-detector": (nothing, ("run", "faster_rnn", *RUN[2:])),
+    "no-model": (nothing, ("run", "models/model.pt", *RUN[2:])),
+    "empty-folder": (nothing, ("run", "data", *RUN[2:])),
+    "unfinished-training": (unfinished, RUN),
+    "pickled-model": (pickled, RUN),
+    "truncated-model": (truncated, RUN),
+    "bare-weights": (nothing, ("run", "weights.pt", *RUN[2:])),
+    "no-weights": (nothing, NAMED),
+    "no-labels": (nothing, (*NAMED, "--weights", "weights.pt")),
+    "other-labels": (nothing, (*NAMED, "--weights", "weights.pt", "--known", "a,b,c")),
+    "weights-of-a-model": (nothing, (*RUN, "--weights", "weights.pt")),
+    "unknown-option": (nothing, (*RUN, "--option", "scor=0.1")),
+    "unknown-evidence": (nothing, (*RUN, "--evidence", "logit")),
+    "missing-images": (missing, RUN),
+    "unreadable-images": (spoiled("3.png", "5.png"), RUN),
+    "no-images": (nothing, ("run", "model", "model", *RUN[3:])),
+    "no-truth": (nothing, ("run", "model", "data/tran.json", *RUN[3:])),
+    "escaping-name": (escaping, RUN),
+    "images-twice": (nothing, ("run", "model", "data", *RUN[3:], "--images", "data")),
+    "no-gpu": (nothing, (*RUN[:-1], "cuda:7")),
+    "no-batch": (nothing, (*RUN, "--batch", "0")),
+    "not-parquet": (nothing, (*RUN[:4], "found.json")),
+}
+# What torch says of its devices and of broken bytes is its own business.
+_TORCH = re.compile(r"(?<=\n    first )(.|\n)*?(?=\n    (cause|fix) )")
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_said(name, openset, data, snapshot):
+    spoil, command = MISTAKES[name]
+    spoil(data)
+    done = openset(*command)
+    assert done.code == 2 and done.out == ""
+    assert not (data / "found.parquet").exists()
+    torchs = name in {"no-gpu", "pickled-model", "truncated-model"}
+    err = _TORCH.sub("...", done.err) if torchs else done.err
+    snapshot(f"run/{name}", type(done)(done.command, done.code, done.out, err))
+
+
+def test_an_option_of_another_type(openset, data):
+    done = openset(*RUN, "--option", "nms=abc")
+    assert done.code == 2
+    assert "option nms of detector" in done.err and "must be a number" in " ".join(done.err.split())
+
+
+def test_bad_images_may_be_left_out_and_are_counted(openset, data, snapshot):
+    spoiled("3.png", "5.png")(data)
+    snapshot("run/skipped", counts(openset(*RUN, "--unreadable", "skip")))
+    found = read_detections(data / "found.parquet")
+    assert not {3, 5} & set(found.image.tolist())
+    assert len(found.provenance["skipped_images"]) == 2
+
+
+def test_a_detector_without_an_affine_last_layer(openset, data):
+    model = find("fcos").build(LABELS, device="cpu", **SMALL)
+    save(model, data / "model" / "model.pt")
+    assert openset(*RUN).code == 0
+    found = read_detections(data / "found.parquet")
+    assert found.embedding is not None and found.head is None
+    done = openset("score", "found.parquet", "--scorers", "ash", "-o", "ash.parquet")
+    assert done.code == 2 and "OS501" in done.err and "affine map" in " ".join(done.err.split())
+
+
+def test_memory_that_runs_out_advises_a_batch(openset, data, monkeypatch):
+    from openset.detectors._rcnn import RegionModel
+
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(RegionModel, "record", full)
+    done = openset(*RUN, "--batch", "4")
+    assert done.code == 2
+    assert "OS607" in done.err and "batch of 2" in done.err
+
+
+def test_without_torch_it_says_what_to_install(openset, data, monkeypatch):
+    from openset import plugins
+
+    monkeypatch.setattr(plugins, "find_spec", lambda name: None)
+    done = openset(*RUN)
+    assert done.code == 2
+    assert "OS601" in done.err and "openset[torch]" in done.err
+
+
+def test_several_processes_share_the_images(openset, data):
+    assert openset(*RUN, "--batch", "1").code == 0
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
+    shared = ("-m", "openset", *RUN[:3], "-o", "shared.parquet", *RUN[5:], "--batch", "1")
+    done = subprocess.run(
+        [*command, *shared],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=data,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("wrote shared.parquet") == 1
+    alone, shared = (read_detections(data / f"{n}.parquet") for n in ("found", "shared"))
+    assert np.array_equal(alone.image, shared.image)
+    assert np.array_equal(alone.logits, shared.logits)
+    assert alone.provenance == shared.provenance

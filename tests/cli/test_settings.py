@@ -6,13 +6,6 @@ import pytest
 
 from scenes.cli import write_scene
 
-
-@pytest.fixture
-def scene(here):
-    write_scene(here)
-    return here
-
-
 ASKED = ("evaluate", "gt.json", "base.json", "-q")
 SETTINGS = """
 [evaluate]

@@ -34,12 +34,7 @@ longest = 64
 TRAIN = ("train", "tiny.toml", "data", "-o", "model", "--device", "cpu")
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 @pytest.fixture

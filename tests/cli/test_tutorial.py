@@ -38,28 +38,21 @@ def test_every_command_line_is_understood(here):
         app.parse_args(tokens, exit_on_error=False, print_error=False)
 
 
+@pytest.mark.usefixtures("one_torch_thread")
 def test_the_whole_way_in_small(openset, here):
     pytest.importorskip("torchvision")
-    import torch
-
     unsure = "--minimum-score 0.001 --device cpu"  # as a detector is after six steps
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        for line in [
-            "build digits -o world --option images=30",
-            "train digits-small world -o model --steps 6 --device cpu",
-            f"run model world/train.json --evidence all -o train.parquet {unsure}",
-            f"run model world/val.json -o val.parquet {unsure}",
-            f"run model world/test.json --evidence all -o test.parquet {unsure}",
-            "score test.parquet --scorers msp,knn,vim --fit train.parquet --calibrate val.parquet "
-            "--minimum-score 0 -o s",
-            "evaluate world/test.json s/msp.parquet s/knn.parquet s/vim.parquet -o run "
-            "--no-intervals",
-            "report run --images world",
-        ]:
-            done = openset(*line.split())
-            assert done.code == 0, f"{line}\n{done.err}"
-    finally:
-        torch.set_num_threads(before)
+    for line in [
+        "build digits -o world --option images=30",
+        "train digits-small world -o model --steps 6 --device cpu",
+        f"run model world/train.json --evidence all -o train.parquet {unsure}",
+        f"run model world/val.json -o val.parquet {unsure}",
+        f"run model world/test.json --evidence all -o test.parquet {unsure}",
+        "score test.parquet --scorers msp,knn,vim --fit train.parquet --calibrate val.parquet "
+        "--minimum-score 0 -o s",
+        "evaluate world/test.json s/msp.parquet s/knn.parquet s/vim.parquet -o run --no-intervals",
+        "report run --images world",
+    ]:
+        done = openset(*line.split())
+        assert done.code == 0, f"{line}\n{done.err}"
     assert list((here / "run").rglob("*.html"))

@@ -7,13 +7,7 @@ import json
 import pytest
 
 from openset.cli._app import verbs
-from scenes.cli import write_pictures, write_scene
-
-
-@pytest.fixture
-def scene(here):
-    write_scene(here)
-    return here
+from scenes.cli import write_pictures
 
 
 @pytest.fixture

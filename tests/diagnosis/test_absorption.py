@@ -3,22 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from openset.diagnosis.absorption import absorption
-from openset.diagnosis.deployed import deployed
 from openset.diagnosis.flow import WRONG
-from scenes.report_runs import run
-
-
-@pytest.fixture(scope="module")
-def made():
-    return run(3, images=60)
-
-
-@pytest.fixture(scope="module")
-def models(made):
-    return deployed(made)
 
 
 def test_absorption_is_the_unknown_row_of_the_flow(models):

@@ -5,21 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from openset.diagnosis.breakdown import breakdown
 from openset.diagnosis.deployed import deployed
-from scenes.report_runs import run
-
-
-@pytest.fixture(scope="module")
-def made():
-    return run(3, images=60)
-
-
-@pytest.fixture(scope="module")
-def models(made):
-    return deployed(made)
 
 
 def test_slices_of_a_stratum_add_up_to_the_flow(made, models):

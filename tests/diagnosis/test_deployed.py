@@ -5,23 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from openset.diagnosis.deployed import deployed
 from openset.diagnosis.tide import cost_of_errors, tide
 from openset.evaluation.run import evaluate_all
 from openset.wording import distinct
 from scenes.report_runs import run
-
-
-@pytest.fixture(scope="module")
-def made():
-    return run(3, images=60)
-
-
-@pytest.fixture(scope="module")
-def models(made):
-    return deployed(made)
 
 
 def test_long_names_of_detectors_stay_apart():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from openset.diagnosis.absorption import absorption
 from openset.diagnosis.deployed import deployed
 from openset.diagnosis.verdict import in_short, verdict
@@ -13,16 +11,6 @@ from openset.evaluation.comparison import compare
 from openset.evaluation.run import evaluate_all
 from openset.findings import Finding, Level
 from scenes.report_runs import run
-
-
-@pytest.fixture(scope="module")
-def made():
-    return run(3, images=60)
-
-
-@pytest.fixture(scope="module")
-def models(made):
-    return deployed(made)
 
 
 def _against(models):

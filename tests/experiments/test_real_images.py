@@ -20,14 +20,7 @@ import real_images  # noqa: E402
 COLOURS = {"person": (220, 30, 30), "dog": (30, 220, 30), "zebra": (220, 60, 30)}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,6 @@ import openset
 from openset import plugins
 from openset.formats import formats, read, read_annotations, read_detections, write
 from openset.formats._spec import FileFormat, Format, file_format
-from openset.plugins import record_of
-
-FILES = [name for name, cls in formats().items() if not record_of(cls).folder]
 
 
 @pytest.mark.parametrize("name", formats())

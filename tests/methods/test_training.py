@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -19,12 +18,10 @@ from torch import nn  # noqa: E402
 from openset.detectors import ImageFiles, load, run  # noqa: E402
 from openset.findings import InputError, UsageError  # noqa: E402
 from openset.formats import read_annotations  # noqa: E402
-from openset.nets.weights import read  # noqa: E402
-from openset.training import Recipe, TrainingData, train  # noqa: E402
+from openset.training import Recipe  # noqa: E402
 from openset.training._average import Average  # noqa: E402
-from scenes.training import make_data, recipe  # noqa: E402
+from scenes.training import SCRIPT, log, make_data, recipe, same, trained, weights  # noqa: E402
 
-SCRIPT = Path(__file__).parents[1] / "scenes" / "training.py"
 METHOD = {"method": "recognition_loss", "method_options": {"objective": "arpl", "weight": 0.1}}
 
 
@@ -33,38 +30,19 @@ def truth(tmp_path_factory):
     return make_data(tmp_path_factory.mktemp("data"))
 
 
-def trained(truth, folder, **changes):
-    data = TrainingData.of(truth)
-    return train(
-        recipe(**changes), data, folder, device="cpu", log_every=1, checkpoint_every=3
-    ).folder
-
-
-def weights(folder, file="model.pt"):
-    return read(folder / file)["model"]
-
-
-def same(one, two):
-    return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
-
-
-def log(folder):
-    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
-
-
 @pytest.fixture(scope="module")
 def whole(truth, tmp_path_factory):
-    return trained(truth, tmp_path_factory.mktemp("whole") / "run", **METHOD)
+    return trained(truth, tmp_path_factory.mktemp("whole") / "run", **METHOD).folder
 
 
 @pytest.fixture(scope="module")
 def base(truth, tmp_path_factory):
-    return trained(truth, tmp_path_factory.mktemp("base") / "run")
+    return trained(truth, tmp_path_factory.mktemp("base") / "run").folder
 
 
 @pytest.mark.parametrize("options", [{"weight": 0.0}, {"start": 1.0}])
 def test_off_it_is_the_base_training_bit_for_bit(truth, base, tmp_path, options):
-    off = trained(truth, tmp_path / "run", method="recognition_loss", method_options=options)
+    off = trained(truth, tmp_path / "run", method="recognition_loss", method_options=options).folder
     for file in ("model.pt", "checkpoint.pt"):
         held = weights(off, file)
         detector = {name: held[name] for name in held if not name.startswith("method.")}
@@ -82,7 +60,9 @@ def test_it_is_trained_with_the_detector(whole, base):
 
 def test_it_knows_how_far_the_training_is(truth, tmp_path):
     options = {"start": 0.5, "objective": "ce_plus"}
-    done = trained(truth, tmp_path / "run", method="recognition_loss", method_options=options)
+    done = trained(
+        truth, tmp_path / "run", method="recognition_loss", method_options=options
+    ).folder
     assert [row["step"] for row in log(done) if "method_recognition" in row] == [5, 6, 7, 8]
 
 

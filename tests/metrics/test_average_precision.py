@@ -1,4 +1,4 @@
-"""Average precision, computed by hand (see `metric_scenes.hand`).
+"""Average precision, computed by hand (see `scenes.metrics`).
 
 dog: .95 wrong, .9 right, .7 right, .3 wrong, 2 objects: precision 1/2 and 2/3, envelope 2/3.
 cat: .85 wrong, .8 right, .35 wrong, 1 object: 1/2.  unknown: .4 right, .2 wrong, 3 objects.

@@ -10,7 +10,7 @@ from openset.recognition.methods import table  # noqa: E402
 from openset.recognition.methods._gan import NOISE, Discriminator, Generator  # noqa: E402
 from openset.recognition.networks import build_network  # noqa: E402
 
-torch.set_num_threads(1)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 SHAPE = (1, 8, 8)
 
 

@@ -41,19 +41,24 @@ def test_it_stays_in_range(name, scene):
     assert low <= value(name, SCENES[scene]) <= high
 
 
+def taken(scores, known, unknown):
+    """Some samples, in some order, maybe repeated."""
+    return replace(
+        scores,
+        predicted=scores.predicted[known],
+        label=scores.label[known],
+        openness=scores.openness[known],
+        unknown_openness=scores.unknown_openness[unknown],
+        unknown_predicted=scores.unknown_predicted[unknown],
+    )
+
+
 @every_metric
 @each_scene
 def test_the_order_of_samples_does_not_matter(name, scene):
     one, rng = SCENES[scene], np.random.default_rng(0)
     k, u = rng.permutation(one.n_known), rng.permutation(one.n_unknown)
-    other = replace(
-        one,
-        predicted=one.predicted[k],
-        label=one.label[k],
-        openness=one.openness[k],
-        unknown_openness=one.unknown_openness[u],
-        unknown_predicted=one.unknown_predicted[u],
-    )
+    other = taken(one, k, u)
     assert value(name, other) == pytest.approx(value(name, one), abs=1e-12)
 
 
@@ -77,15 +82,7 @@ def test_weights_are_repetitions(name, scene):
     before = compute(METRICS[name], one)
     drawn = compute(METRICS[name], one.resampled(tuple(weights))).value
     k, u = (np.repeat(np.arange(len(side)), side[:, 0]) for side in weights)
-    repeated = replace(
-        one,
-        predicted=one.predicted[k],
-        label=one.label[k],
-        openness=one.openness[k],
-        unknown_openness=one.unknown_openness[u],
-        unknown_predicted=one.unknown_predicted[u],
-        threshold=before.params.get("threshold"),
-    )
+    repeated = replace(taken(one, k, u), threshold=before.params.get("threshold"))
     assert drawn[0] == pytest.approx(value(name, repeated), abs=1e-12)
     assert drawn[1] == pytest.approx(before.value, abs=1e-12)
 

@@ -15,7 +15,7 @@ from openset.recognition.methods import table  # noqa: E402
 from openset.recognition.training import Classifier, ClassifierRecipe, train  # noqa: E402
 from openset.training.steps import advance  # noqa: E402
 
-torch.set_num_threads(1)  # small pictures gain nothing from more, and tests share the machine
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 METHODS = table()
 every_method = pytest.mark.parametrize("name", METHODS)
 WIDTH, CLASSES = 5, 3
@@ -231,10 +231,6 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_weights(split, tmp_path
     assert np.array_equal(whole.openness, resumed.openness)
     with pytest.raises(InputError, match="OS609"):
         train(split, ClassifierRecipe.of(QUICK, seed=1), folder=tmp_path)
-
-
-def log(folder):
-    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
 def test_a_classifier_is_written_and_read(split, tmp_path):

@@ -19,7 +19,7 @@ from openset.recognition.networks.auxiliary import doubled, false_pictures  # no
 from openset.recognition.recipe import ClassifierRecipe  # noqa: E402
 from openset.recognition.training import Learner  # noqa: E402
 
-torch.set_num_threads(1)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 @pytest.mark.parametrize("network", NETWORKS)

@@ -1,4 +1,4 @@
-"""Makes `builders` and `report_runs` importable; a browser, and the page of what a file `made`."""
+"""A browser, and the page of what a file `made`."""
 
 from __future__ import annotations
 

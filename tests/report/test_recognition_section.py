@@ -8,7 +8,6 @@ import re
 import numpy as np
 import pytest
 
-from openset.cli import main
 from openset.recognition import Recognition, Scores, evaluate_recognition
 from openset.recognition.folder import save
 from openset.recognition.metrics.oscr import oscr_curve
@@ -106,18 +105,6 @@ def test_a_page_of_its_own(browser, results, tmp_path):
     assert complaints == []
     assert opened.evaluate("document.documentElement.scrollWidth") == 360
     context.close()
-
-
-@pytest.fixture
-def openset(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr("sys.argv", ["openset", *arguments])
-        code = main()
-        return code, *capsys.readouterr()
-
-    return call
 
 
 def test_from_the_command_line(openset, results, tmp_path):

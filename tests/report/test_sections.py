@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-import pytest
 
 from openset.diagnosis.breakdown import breakdown
-from openset.diagnosis.deployed import deployed
 from openset.diagnosis.flow import IGNORED, RIGHT, UNKNOWN, WRONG, called, fates, targets
 from openset.report.charts import curve_figures
 from openset.report.crops import Surroundings
@@ -17,22 +13,6 @@ from openset.report.gallery import KINDS, choose, is_right
 from openset.report.pairs import pairs
 from openset.report.slice_charts import slice_figures
 from openset.vega import by_model
-from scenes.report_runs import run
-
-
-@pytest.fixture(scope="module")
-def made():
-    return run(3, images=60)
-
-
-@pytest.fixture(scope="module")
-def models(made):
-    return deployed(made)
-
-
-def _title(models, at: int, title: str):
-    return replace(models[at], title=title)
-
 
 # ---------------------------------------------------------------------- gallery
 

@@ -1,4 +1,4 @@
-"""A training that takes a second: squares on eight small images, and a tiny recipe.
+"""A training that takes a second: squares on eight small images, a tiny recipe, what it wrote.
 
 Run as a program, it trains and is killed on the way: ``training.py FOLDER DATA KILL_AT [CHANGES]``,
 with changes of the recipe as JSON.
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+SCRIPT = Path(__file__)
 LABELS = ("red", "green")
 
 
@@ -64,6 +65,29 @@ def recipe(**changes):
         "jitter": 0.2,
     }
     return Recipe.of({**held, **changes})
+
+
+def trained(truth, folder, **changes):
+    from openset.training import TrainingData, train
+
+    return train(recipe(**changes), TrainingData.of(truth), folder, device="cpu", log_every=1,
+                 checkpoint_every=3)  # fmt: skip
+
+
+def weights(folder, file="model.pt"):
+    from openset.nets.weights import read
+
+    return read(Path(folder) / file)["model"]
+
+
+def same(one, two):
+    import torch
+
+    return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
+
+
+def log(folder):
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
 def main() -> None:

@@ -8,12 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
-SCRIPT = Path(__file__).parents[1] / "scenes" / "training.py"
 
 import openset  # noqa: E402
 from openset.detectors import ImageFiles, load, run  # noqa: E402
@@ -21,29 +19,12 @@ from openset.findings import InputError, UsageError  # noqa: E402
 from openset.formats import read_annotations  # noqa: E402
 from openset.nets.weights import read  # noqa: E402
 from openset.training import Recipe, TrainingData, train  # noqa: E402
-from scenes.training import LABELS, make_data, recipe  # noqa: E402
+from scenes.training import LABELS, SCRIPT, log, make_data, recipe, same, trained, weights  # noqa: E402
 
 
 @pytest.fixture(scope="module")
 def truth(tmp_path_factory):
     return make_data(tmp_path_factory.mktemp("data"))
-
-
-def trained(truth, folder, **changes):
-    return train(recipe(**changes), TrainingData.of(truth), folder, device="cpu", log_every=1,
-                 checkpoint_every=3)  # fmt: skip
-
-
-def weights(path):
-    return read(path)["model"]
-
-
-def same(one, two):
-    return one.keys() == two.keys() and all(torch.equal(one[name], two[name]) for name in one)
-
-
-def log(folder):
-    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +41,8 @@ def test_a_killed_training_goes_on_to_the_same_weights(truth, whole, tmp_path):
     assert not (folder / "model.pt").exists()
     again = trained(truth, folder)
     assert again.resumed == 3
-    assert same(weights(again.model), weights(whole.model))
-    assert same(weights(folder / "checkpoint.pt"), weights(whole.folder / "checkpoint.pt"))
+    assert same(weights(again.folder), weights(whole.folder))
+    assert same(weights(folder, "checkpoint.pt"), weights(whole.folder, "checkpoint.pt"))
     assert [row["step"] for row in log(folder)] == list(range(1, 9))
     assert log(folder) == log(whole.folder)
 
@@ -75,22 +56,22 @@ def test_the_rest_of_a_killed_write_is_cleared_away(truth, whole):
 
 def test_processes_that_decode_change_nothing(truth, whole, tmp_path):
     done = train(recipe(), TrainingData.of(truth), tmp_path / "run", device="cpu", workers=1)
-    assert same(weights(done.model), weights(whole.model))
+    assert same(weights(done.folder), weights(whole.folder))
 
 
 def test_a_finished_training_is_not_repeated(truth, whole):
     again = trained(truth, whole.folder)
     assert again.resumed == 8
-    assert same(weights(again.model), weights(whole.model))
+    assert same(weights(again.folder), weights(whole.folder))
 
 
 def test_a_seed_decides_everything(truth, whole, tmp_path):
     other = trained(truth, tmp_path / "other", seed=1)
-    assert not same(weights(other.model), weights(whole.model))
+    assert not same(weights(other.folder), weights(whole.folder))
 
 
 def test_the_mean_of_weights_is_saved_and_differs_from_the_last(whole):
-    assert not same(weights(whole.model), weights(whole.folder / "checkpoint.pt"))
+    assert not same(weights(whole.folder), weights(whole.folder, "checkpoint.pt"))
 
 
 def test_it_learns_and_its_model_runs(truth, tmp_path):
@@ -152,7 +133,7 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_checkpoint(truth, tm
     with pytest.raises(InputError, match="OS608"):
         trained(truth, folder, lr=1e8, optimizer="sgd", clip=0.0, steps=30)
     if (folder / "checkpoint.pt").exists():
-        kept = weights(folder / "checkpoint.pt")
+        kept = weights(folder, "checkpoint.pt")
         assert all(torch.isfinite(v).all() for n, v in kept.items() if "running" not in n)
 
 
@@ -177,7 +158,7 @@ def test_two_processes_train_as_one_program(truth, tmp_path):
 
 def test_half_precision_trains(truth, tmp_path):
     done = trained(truth, tmp_path / "run", precision="bfloat16", steps=2)
-    assert all(torch.isfinite(v).all() for v in weights(done.model).values())
+    assert all(torch.isfinite(v).all() for v in weights(done.folder).values())
 
 
 def test_tensorboard_that_is_missing_is_a_finding(truth, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The two verbs that write a page: report and demo. What is on it is tested with the report."""
+"""report: where its page is written. What is on it is tested with the report."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from scenes.cli import write_pictures, write_scene
+from scenes.cli import write_pictures
 
 K = ("--known", "known.txt")
 
 
 @pytest.fixture
-def run(here, openset):
-    write_scene(here)
+def run(scene, openset):
     assert openset("evaluate", "gt.json", "base.json", *K, "-o", "run", "-q").code == 0
-    return here / "run"
+    return scene / "run"
 
 
 def test_report(run, openset, snapshot, monkeypatch):
@@ -43,13 +42,3 @@ def test_report_elsewhere_with_images_and_figures(run, openset):
     assert Path(done.json["page"]).stat().st_size == done.json["bytes"]
     assert done.json["figures"] and all(Path(path).is_file() for path in done.json["figures"])
     assert not (run / "report.html").exists()
-
-
-def test_demo(openset, snapshot, here):
-    done = openset("demo")
-    assert done.code == 0
-    snapshot("demo/demo", done)
-    assert (here / "openset-demo" / "run" / "report.html").stat().st_size > 100_000
-    command = next(line for line in done.out.splitlines() if line.startswith("next:"))
-    again = openset(*command.removeprefix("next: openset ").split(), "-q")  # it tells no lies
-    assert again.code == 0

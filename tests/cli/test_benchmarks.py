@@ -21,7 +21,7 @@ def test_build_audit_evaluate(openset, tmp_path):
     assert [line.split()[0] for line in out.splitlines() if line[0] != " "][1:] == ["PASS"] * 7
     detections = [{"image_id": 8, "category_id": 1, "bbox": [0, 4, 20, 10], "score": 0.9}]
     (tmp_path / "dt.json").write_text(json.dumps(detections))
-    assert openset("evaluate", "out/test-t1.json", "dt.json", "--force", "--no-intervals")[0] == 0
+    assert openset("evaluate", "out/test-t1.json", "dt.json", "--force", "--no-intervals").code == 0
 
 
 def test_counts_that_differ(openset, tmp_path):
@@ -49,7 +49,7 @@ def test_a_broken_benchmark_fails(openset, tmp_path):
     assert found["principles"]["data_specificity"]["verdict"] == "FAIL"
     assert found["principles"]["pretraining_hygiene"]["verdict"] == "PASS"
     assert "| Data specificity | FAIL |" in (tmp_path / "page.md").read_text()
-    assert openset(*arguments, "--principles", "class_openness")[0] == 0
+    assert openset(*arguments, "--principles", "class_openness").code == 0
 
 
 def test_mistakes(openset, tmp_path):
@@ -94,7 +94,7 @@ def test_fetch_checks_bytes(openset, tmp_path):
 
 
 def test_fetch_asks_only_for_what_a_variant_uses(openset, tmp_path):
-    asked = {name: openset("fetch", name)[1] for name in ("fmiyc-voc", "fmiyc-voc:openimages")}
+    asked = {name: openset("fetch", name).out for name in ("fmiyc-voc", "fmiyc-voc:openimages")}
     for file in ("oidv6-train-annotations-bbox.csv", "class-descriptions-boxable.csv"):
         assert [f"missing {file}" in out for out in asked.values()] == [False, True]
 
@@ -115,7 +115,7 @@ def test_fetch_makes_worlds(openset, tmp_path):
     code, out, _ = openset("fetch", "w.toml", "-o", "world")
     assert code == 1
     assert "--download" in out
-    assert openset("fetch", "w.toml", "-o", "world", "--download")[0] == 0
+    assert openset("fetch", "w.toml", "-o", "world", "--download").code == 0
     assert len(list((tmp_path / "world" / "images" / "train").iterdir())) == 12
 
 
