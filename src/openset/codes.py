@@ -1,8 +1,7 @@
 """Codes: the catalogue of everything that can be wrong with an input.
 
 One entry per code: what it means, the likely cause and the fix. A finding takes its cause and fix
-from here unless it knows better. The hundreds digit names the group: 1 reading files, 2 boxes and
-scores, 3 labels and roles, 4 how ground truth and detections join, 5 scoring, 9 benchmarks.
+from here unless it knows better. The hundreds digit names the group (`GROUPS`).
 
 Not the checks themselves (see `openset.tables.check`), and not their levels: the same code can be
 a warning for a few records and an error for all of them.

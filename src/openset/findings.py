@@ -28,8 +28,7 @@ class Finding:
     """One thing that is wrong, or worth knowing, about an input.
 
     Attributes:
-        code: Stable identifier such as ``OS203``; the hundreds digit names the group (1 reading,
-            2 boxes and scores, 3 labels and roles, 4 how ground truth and detections join).
+        code: Stable identifier such as ``OS203`` (see `openset.codes`).
         level: Error, warning or note.
         message: What was found, with counts.
         count: Number of records concerned.

@@ -1,4 +1,4 @@
-"""Discovery: how a new file becomes a metric, a format, a recipe, or whatever is found by name.
+"""Plug-ins: how a new file becomes a metric, a format, a recipe, or whatever is found by name.
 
 A decorator tags a function or class with a record (`tag`); `discover` imports every public module
 of a package, and every entry point of the group ``openset.<package>``, and collects the tagged

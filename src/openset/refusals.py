@@ -1,6 +1,7 @@
-"""The refusals that formats share, each with its code, a count and the first example.
+"""Refusals: what is said of files that cannot be used, each with its code, count and example.
 
-Every problem with a file becomes an `InputError`: no decoder's own exception leaves this package.
+Every problem with a file becomes an `InputError`: no decoder's own exception leaves the package.
+Not what is said of the numbers in a file that can be read: that is for the checks of tables.
 """
 
 from __future__ import annotations

@@ -78,13 +78,22 @@ def percent(ratio: float) -> str:
     return f"{100 * ratio:.{int(0 < ratio < 0.1)}f}\u00a0%"
 
 
+def spaced(count: float) -> str:
+    """A count with a space between thousands, as terminals and files have it.
+
+    >>> spaced(41812)
+    '41 812'
+    """
+    return f"{count:,.0f}".replace(",", " ")
+
+
 def grouped(count: int) -> str:
-    """A count with a thin space between thousands.
+    """A count with a thin space between thousands, as pages have it: no line breaks there.
 
     >>> grouped(4697).replace("\u202f", "_")
     '4_697'
     """
-    return f"{count:,}".replace(",", "\u202f")
+    return spaced(count).replace(" ", "\u202f")
 
 
 def listed(parts: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping
 
 from openset.evaluation.run import Run
-from openset.wording import COLUMN, short
+from openset.wording import COLUMN, short, spaced
 
 
 def protocol_line(run: Run) -> str:
@@ -39,10 +39,6 @@ def ledger_lines(run: Run, width: int) -> list[str]:
 def counts_line(counts: Mapping[str, int]) -> str:
     """What is in the ground truth."""
     return (
-        f"{_n(counts['images'])} images · {_n(counts['known_objects'])} known and "
-        f"{_n(counts['unknown_objects'])} unknown objects"
+        f"{spaced(counts['images'])} images · {spaced(counts['known_objects'])} known and "
+        f"{spaced(counts['unknown_objects'])} unknown objects"
     )
-
-
-def _n(count: int) -> str:
-    return f"{count:,}".replace(",", " ")

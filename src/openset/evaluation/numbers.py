@@ -7,6 +7,7 @@ beside a number that stands alone; in a table it stands in the title of the row.
 from __future__ import annotations
 
 from openset.metrics import Metric
+from openset.wording import spaced
 
 ARROWS = {"higher": "↑", "lower": "↓", None: ""}
 DIRECTIONS = {"higher": "higher is better", "lower": "lower is better", None: "no direction"}
@@ -31,7 +32,7 @@ def number(
     if metric is None or metric.unit == "score":
         return f"{value:.3g}"
     if metric.unit == "count":
-        return f"{value:,.0f}".replace(",", " ")
+        return spaced(value)
     rounded = round(100 * value, decimals) + 0.0  # no minus before zero
     return f"{rounded:.{decimals}f}" + " %" * unit
 

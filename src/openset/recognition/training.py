@@ -32,9 +32,10 @@ from openset.recognition.scores import Scores, class_column, same_length
 from openset.training.data import Order
 from openset.training.folder import RunFolder, about_run
 from openset.training.log import Log
-from openset.training.steps import TrainingState, advance
+from openset.training.steps import Kept, TrainingState, advance
 
 __all__ = ["Classifier", "ClassifierRecipe", "train"]
+LOG_EVERY = 100
 Shape = tuple[int, int, int]
 """Channels, height and width of a picture."""
 
@@ -168,12 +169,12 @@ def train(
         torch.manual_seed(how.seed)
         learner = Learner(how, labels, shape, device)
         state = TrainingState.of(plan, learner)
-        place, log = _claimed(folder, how, split, state)
+        kept = _claimed(folder, how, split, state, checkpoint_every)
         batches = _batches(split, Order(len(split.train.label), how.batch, how.seed), state, plan)
         if compiled:
             learner.body.compile()
         if state.step < plan.steps:
-            advance(state, plan, batches, place=place, log=log, every=(checkpoint_every, 100))
+            advance(state, plan, batches, kept=kept)
         state.finish()
     return Classifier(learner)
 
@@ -191,11 +192,15 @@ def _described(about: Mapping[str, Any]) -> tuple[ClassifierRecipe, tuple[str, .
 
 
 def _claimed(
-    folder: str | Path | None, recipe: ClassifierRecipe, split: OpenSplit, state: TrainingState
-) -> tuple[RunFolder | None, Log | None]:
-    """The folder of the training, and the state as it was when it stopped."""
+    folder: str | Path | None,
+    recipe: ClassifierRecipe,
+    split: OpenSplit,
+    state: TrainingState,
+    checkpoint_every: int,
+) -> Kept:
+    """What the folder of the training keeps, the state moved to where it was when it stopped."""
     if folder is None:
-        return None, None
+        return Kept(None, None, checkpoint_every, LOG_EVERY)
     place = RunFolder(folder)
     data = digest([split.train.images, split.train.label])
     place.claim(about_run(asdict(recipe), state.model.labels, data), asdict(ClassifierRecipe()))
@@ -203,7 +208,7 @@ def _claimed(
     if held is not None:
         state.restore(held, place.checkpoint)
     plan = recipe.plan(len(split.train.label))
-    return place, Log(place, plan, state.step, True, False, None)
+    return Kept(place, Log(place, plan, state.step), checkpoint_every, LOG_EVERY)
 
 
 def _batches(

@@ -14,6 +14,9 @@ from openset.diagnosis.deployed import Deployed
 from openset.report import curves
 from openset.vega import COLOURS, Axes, Row, by_model, drawn, lines
 
+Point = tuple[Deployed, float | None, float | None]
+"""A detector, and where it stands."""
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -32,8 +35,8 @@ class Figure:
     title: str
     note: str
     cursor: str
-    spec: dict[str, Any] | None
-    missing: str = ""
+    spec: dict[str, Any] | None = None
+    missing: str = "nothing to draw"
 
 
 def curve_figures(models: Sequence[Deployed]) -> list[Figure]:
@@ -44,40 +47,47 @@ def curve_figures(models: Sequence[Deployed]) -> list[Figure]:
 def _known_pr(models: Sequence[Deployed]) -> Figure:
     at = [(m, m.flow.known_recall, m.flow.known_precision) for m in models]
     return _lines(
-        "precision-recall-known",
-        "Known classes: precision and recall",
-        "All known boxes pooled, along the score slider. A duplicate is a wrong box.",
-        "pr-known",
+        Figure(
+            "precision-recall-known",
+            "Known classes: precision and recall",
+            "All known boxes pooled, along the score slider. A duplicate is a wrong box.",
+            "pr-known",
+        ),
         curves.known_precision_recall(models),
         Axes("recall of known objects", "precision of known boxes"),
         models,
-        points=at,
+        at,
     )
 
 
 def _unknown_pr(models: Sequence[Deployed]) -> Figure:
     at = [(m, m.flow.unknown_recall, m.flow.unknown_precision) for m in models]
     return _lines(
-        "precision-recall-unknown",
-        "Unknown objects: precision and recall",
-        "Boxes called unknown, along the second slider, the score at each detector's operating "
-        "point.",
-        "pr-unknown",
+        Figure(
+            "precision-recall-unknown",
+            "Unknown objects: precision and recall",
+            "Boxes called unknown, along the second slider, the score at each detector's operating "
+            "point.",
+            "pr-unknown",
+            missing="no detector calls any unknown object unknown",
+        ),
         curves.unknown_precision_recall(models),
         Axes("recall of unknown objects", "precision of unknown boxes"),
         models,
-        points=at,
-        missing="no detector calls any unknown object unknown",
+        at,
     )
 
 
 def _by_ratio(models: Sequence[Deployed]) -> Figure:
     return _lines(
-        "precision-wilderness",
-        "Precision as the world gets wilder",
-        "Precision of known boxes at the operating point, wild images counted more often than the "
-        "data hold them.",
-        "ratio",
+        Figure(
+            "precision-wilderness",
+            "Precision as the world gets wilder",
+            "Precision of known boxes at the operating point, wild images counted more often than "
+            "the data hold them.",
+            "ratio",
+            missing="the data do not hold both closed-set and wild images",
+        ),
         curves.precision_by_ratio(models),
         Axes(
             "wild images per closed-set image",
@@ -86,18 +96,21 @@ def _by_ratio(models: Sequence[Deployed]) -> Figure:
             domain_x=(0, 5),
         ),
         models,
-        rule=models[0].sliders.ratio,
-        missing="the data do not hold both closed-set and wild images",
+        models[0].sliders.ratio,
     )
 
 
 def _wi_ratio(models: Sequence[Deployed]) -> Figure:
     level = models[0].matches.protocol.recall
     return _lines(
-        "wilderness-impact-ratio",
-        "Wilderness Impact and wilderness ratio",
-        f"Loss of precision at recall {level:g} of the known classes, as wild images join.",
-        "ratio",
+        Figure(
+            "wilderness-impact-ratio",
+            "Wilderness Impact and wilderness ratio",
+            f"Loss of precision at recall {level:g} of the known classes, as wild images join.",
+            "ratio",
+            missing="this protocol's Wilderness Impact knows no wilderness ratio, or no image is "
+            "wild",
+        ),
         curves.wilderness_by_ratio(models),
         Axes(
             "wild images per closed-set image",
@@ -107,32 +120,35 @@ def _wi_ratio(models: Sequence[Deployed]) -> Figure:
             domain_y=None,
         ),
         models,
-        rule=models[0].sliders.ratio,
-        missing="this protocol's Wilderness Impact knows no wilderness ratio, or no image is wild",
+        models[0].sliders.ratio,
     )
 
 
 def _wi_recall(models: Sequence[Deployed]) -> Figure:
     return _lines(
-        "wilderness-impact-recall",
-        "Wilderness Impact and recall",
-        "A class that never reaches a recall drops out there; the published level is the "
-        f"protocol's, {models[0].matches.protocol.recall:g}.",
-        "recall",
+        Figure(
+            "wilderness-impact-recall",
+            "Wilderness Impact and recall",
+            "A class that never reaches a recall drops out there; the published level is the "
+            f"protocol's, {models[0].matches.protocol.recall:g}.",
+            "recall",
+            missing="no known class reaches a recall of 0.05",
+        ),
         curves.wilderness_by_recall(models),
         Axes("recall of known classes", "Wilderness Impact", domain_y=None),
         models,
-        rule=models[0].matches.protocol.recall,
-        missing="no known class reaches a recall of 0.05",
+        models[0].matches.protocol.recall,
     )
 
 
 def _errors_score(models: Sequence[Deployed]) -> Figure:
     return _lines(
-        "a-ose-score",
-        "Open-set errors and score",
-        "Known boxes on unknown objects (A-OSE) that a least score leaves.",
-        "score",
+        Figure(
+            "a-ose-score",
+            "Open-set errors and score",
+            "Known boxes on unknown objects (A-OSE) that a least score leaves.",
+            "score",
+        ),
         curves.errors_by_score(models),
         Axes(
             "least score",
@@ -144,51 +160,57 @@ def _errors_score(models: Sequence[Deployed]) -> Figure:
             y_type="sqrt",
         ),
         models,
-        rule=models[0].score,
+        models[0].score,
     )
 
 
 def _errors_recall(models: Sequence[Deployed]) -> Figure:
     return _lines(
-        "a-ose-recall",
-        "Open-set errors and recall",
-        "A-OSE up to a recall of each known class: fair between detectors of different scores.",
-        "recall",
+        Figure(
+            "a-ose-recall",
+            "Open-set errors and recall",
+            "A-OSE up to a recall of each known class: fair between detectors of different scores.",
+            "recall",
+        ),
         curves.errors_by_recall(models),
         Axes("recall of known classes", "open-set errors", percent_y=False, domain_y=None),
         models,
-        rule=models[0].flow.known_recall or 0.0,
+        models[0].flow.known_recall or 0.0,
     )
 
 
 def _roc(models: Sequence[Deployed]) -> Figure:
     return _lines(
-        "roc",
-        "Unknownness: ROC",
-        "Boxes on closed-set images accepted against boxes on wild images accepted, right or "
-        "wrong. It does not ask whether an unknown object was found.",
-        "roc",
+        Figure(
+            "roc",
+            "Unknownness: ROC",
+            "Boxes on closed-set images accepted against boxes on wild images accepted, right or "
+            "wrong. It does not ask whether an unknown object was found.",
+            "roc",
+            missing="no detector gives an unknownness (see openset.scorers)",
+        ),
         curves.roc_points(models),
         Axes("wild boxes accepted", "closed-set boxes accepted"),
         models,
-        points=[],
-        missing="no detector gives an unknownness (see openset.scorers)",
+        [],
     )
 
 
 def _oscr(models: Sequence[Deployed]) -> Figure:
     at = [(m, m.flow.unknown_as_known, m.flow.known_recall) for m in models]
     return _lines(
-        "oscr",
-        "Knowns found, unknowns accepted (OSCR)",
-        "The curve of open-set recognition on matched objects, along the score slider. Up and left "
-        "is better. Not a published number of detection: compare within this page only.",
-        "oscr",
+        Figure(
+            "oscr",
+            "Knowns found, unknowns accepted (OSCR)",
+            "The curve of open-set recognition on matched objects, along the score slider. Up and "
+            "left is better. Not a published number of detection: compare within this page only.",
+            "oscr",
+            missing="there are not both known and unknown objects",
+        ),
         curves.oscr(models),
         Axes("unknown objects under a known name", "known objects called right", domain_x=None),
         models,
-        points=at,
-        missing="there are not both known and unknown objects",
+        at,
     )
 
 
@@ -206,35 +228,44 @@ _CURVES: tuple[Callable[[Sequence[Deployed]], Figure], ...] = (
 
 
 def _lines(
-    name: str,
-    title: str,
-    note: str,
-    cursor: str,
+    figure: Figure,
     rows: list[Row],
     axes: Axes,
     models: Sequence[Deployed],
-    *,
-    points: Sequence[tuple[Deployed, float | None, float | None]] | None = None,
-    rule: float | None = None,
-    missing: str = "nothing to draw",
+    at: float | Sequence[Point],
 ) -> Figure:
-    """Lines by detector, with a cursor that is a point per detector or a vertical rule."""
+    """A figure with lines by detector, if there are any points.
+
+    Args:
+        figure: Its words.
+        rows: Points of the lines.
+        axes: What the axes show.
+        models: The detectors.
+        at: Where the cursor stands: an x, for a vertical rule, or a point per detector.
+    """
     if not rows:
-        return Figure(name, title, note, cursor, None, missing)
+        return figure
+    names = [model.title for model in models]
+    chart = lines(rows, axes, names, who="detector")
+    cursor = _rule(at) if isinstance(at, float | int) else _marks(at, by_model(names)[0])
+    return replace(figure, spec=drawn(chart + cursor))
+
+
+def _rule(x: float) -> Any:
     import altair as alt
 
-    names = [model.title for model in models]
-    chart, colour = lines(rows, axes, names, who="detector"), by_model(names)[0]
-    if rule is not None:
-        here = alt.Chart(alt.InlineData(values=[{"x": round(rule, 5)}], name="cursor"))
-        mark = here.mark_rule(strokeDash=[3, 3], opacity=0.75, clip=True).encode(x=alt.X("x:Q"))
-    else:
-        values = [_at(*point) for point in points or [] if None not in point]
-        here = alt.Chart(alt.InlineData(values=values, name="cursor"))
-        mark = here.mark_point(size=130, filled=False, opacity=1, strokeWidth=2.5).encode(
-            x=alt.X("x:Q"), y=alt.Y("y:Q"), color=colour, shape=_shape()
-        )
-    return Figure(name, title, note, cursor, drawn(chart + mark))
+    here = alt.Chart(alt.InlineData(values=[{"x": round(x, 5)}], name="cursor"))
+    return here.mark_rule(strokeDash=[3, 3], opacity=0.75, clip=True).encode(x=alt.X("x:Q"))
+
+
+def _marks(points: Sequence[Point], colour: Any) -> Any:
+    import altair as alt
+
+    values = [_at(*point) for point in points if None not in point]
+    here = alt.Chart(alt.InlineData(values=values, name="cursor"))
+    return here.mark_point(size=130, filled=False, opacity=1, strokeWidth=2.5).encode(
+        x=alt.X("x:Q"), y=alt.Y("y:Q"), color=colour, shape=_shape()
+    )
 
 
 def share_curves(

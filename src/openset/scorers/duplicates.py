@@ -52,20 +52,20 @@ def suppress_duplicates(
         active = rows[detections.score[rows] >= least]
         known_rows, other = active[~unknown[active]], active[unknown[active]]
         if len(known_rows) and len(other):
-            _mark(gone, detections, known_rows, other, survivor, overlap)
+            gone[_lost(detections, known_rows, other, survivor, overlap)] = True
     stated = {"survivor": survivor, "overlap": overlap, "removed": int(gone.sum())}
     kept = detections.select(~gone)
     return replace(kept, provenance={**kept.provenance, "duplicates": stated})
 
 
-def _mark(
-    gone: NDArray[np.bool_],
+def _lost(
     detections: Detections,
     known: NDArray[np.int64],
     unknown: NDArray[np.int64],
     survivor: Survivor,
     overlap: float,
-) -> None:
+) -> NDArray[np.int64]:
+    """Rows that go because of one of the other kind in the same place."""
     shared = iou(detections.box[known], detections.box[unknown])
     if survivor == "neither":
         pair = shared >= overlap
@@ -74,5 +74,4 @@ def _mark(
         pair = shared > overlap
         wins = detections.score[known][:, None] >= detections.score[unknown]
         lost_known, lost_unknown = pair & ~wins, pair & wins
-    gone[known[lost_known.any(axis=1)]] = True
-    gone[unknown[lost_unknown.any(axis=0)]] = True
+    return np.concatenate([known[lost_known.any(axis=1)], unknown[lost_unknown.any(axis=0)]])

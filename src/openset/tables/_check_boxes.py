@@ -15,16 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import (
-    Case,
-    all_of,
-    any_of,
-    first,
-    found,
-    image_name,
-    object_at,
-    share,
-)
+from openset.tables._check_case import Case, all_of, any_of, first, image_name, object_at, share
 from openset.tables.annotations import Annotations, Images
 
 _PIECE = 1 << 14
@@ -166,7 +157,7 @@ def _counted(
     if count:
         message = f"{share(count, len(mask), boxes.noun)} {what}"
         example = boxes.where(first(mask))
-        yield found(code, level, message, count=count, example=example, cause=cause)
+        yield Finding(code, level, message, count=count, example=example, cause=cause)
 
 
 def _finite(boxes: _Boxes, extremes: _Range) -> Iterator[Finding]:
@@ -197,7 +188,7 @@ def _normalised(boxes: _Boxes, extremes: _Range, size: NDArray[np.float64]) -> I
     mask = all_of(np.abs(boxes.box) <= _UNIT)
     count = int(np.count_nonzero(mask))
     inside = share(count, len(mask), boxes.noun)
-    yield found(
+    yield Finding(
         "OS203",
         Level.ERROR,
         f"{inside} lie inside the unit square, but images reach {size[0]:g} x {size[1]:g}",
@@ -224,7 +215,7 @@ def _corners(boxes: _Boxes, limit: NDArray[np.float64]) -> Iterator[Finding]:
         return
     beyond, fits = _readings(boxes.box, limit[boxes.image])
     count = int(np.count_nonzero(beyond))
-    yield found(
+    yield Finding(
         "OS204",
         Level.ERROR,
         f"{share(count, len(beyond), boxes.noun)} leave their image when read as x, y, width, "
@@ -251,7 +242,7 @@ def _far(boxes: _Boxes, extremes: _Range) -> Iterator[Finding]:
         return
     total = len(boxes.box)
     centres = extremes.far > 0.01 * total and _fit_as_centres(boxes)
-    yield found(
+    yield Finding(
         "OS207",
         Level.WARNING,
         f"{share(extremes.far, total, boxes.noun)} reach more than a quarter of the side of their "
@@ -295,7 +286,7 @@ def _odd_areas(
     assert truth.area is not None
     count = int(np.count_nonzero(mask))
     if count:
-        yield found(
+        yield Finding(
             code,
             level,
             f"{share(count, len(truth), 'objects')} {what}",
@@ -312,7 +303,7 @@ def _image_sizes(truth: Annotations) -> Iterator[Finding]:
     if count:
         row = first(wrong)
         size = f"{truth.images.width[row]:g} x {truth.images.height[row]:g}"
-        yield found(
+        yield Finding(
             "OS213",
             Level.WARNING,
             f"{share(count, len(wrong), 'images')} have no positive width and height",

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import Finding, Level
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
 from openset.tables.join import ABSENT, Joined
 from openset.tables.vocabulary import Vocabulary
+from openset.wording import spaced
 
 
 @dataclass(frozen=True)
@@ -60,36 +60,13 @@ class Case:
         return f"image {name}, detection {row}, box {box_text(self.detections.box[row])}"
 
 
-def found(
-    code: str,
-    level: Level,
-    message: str,
-    *,
-    count: int = 1,
-    example: str = "",
-    cause: str = "",
-    fix: str = "",
-) -> Finding:
-    """A finding, by keyword."""
-    return Finding(code, level, message, count, example, cause, fix)
-
-
-def number(value: int) -> str:
-    """A count with its thousands apart.
-
-    >>> number(41812)
-    '41 812'
-    """
-    return f"{value:,}".replace(",", " ")
-
-
 def share(count: int, total: int, noun: str) -> str:
     """How many of how many.
 
     >>> share(3, 1204, "boxes")
     '3 of 1 204 boxes'
     """
-    return f"{number(count)} of {number(total)} {noun}"
+    return f"{spaced(count)} of {spaced(total)} {noun}"
 
 
 def some(names: Iterable[str], limit: int = 5) -> str:
@@ -100,7 +77,7 @@ def some(names: Iterable[str], limit: int = 5) -> str:
     """
     listed = list(names)
     rest = len(listed) - limit
-    return ", ".join(listed[:limit]) + (f" and {number(rest)} more" if rest > 0 else "")
+    return ", ".join(listed[:limit]) + (f" and {spaced(rest)} more" if rest > 0 else "")
 
 
 def box_text(box: NDArray[np.float64]) -> str:

@@ -8,17 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import (
-    Case,
-    any_of,
-    first,
-    found,
-    image_name,
-    number,
-    object_at,
-    share,
-)
+from openset.tables._check_case import Case, any_of, first, image_name, object_at, share
 from openset.tables.annotations import Annotations
+from openset.wording import spaced
 
 COCO_LIMIT = 100
 _EXAMINED = 500
@@ -28,10 +20,10 @@ def truth_records(truth: Annotations) -> Iterator[Finding]:
     """Findings about the ground truth's images and ids."""
     total = len(truth.images)
     if len(truth) == 0:
-        yield found(
+        yield Finding(
             "OS401",
             Level.ERROR,
-            f"the ground truth has {number(total)} images and 0 objects",
+            f"the ground truth has {spaced(total)} images and 0 objects",
             count=total,
             example=f"image {image_name(truth, 0)}" if total else "no images",
         )
@@ -40,7 +32,7 @@ def truth_records(truth: Annotations) -> Iterator[Finding]:
     empty = counts == 0
     if empty.any():
         count = int(np.count_nonzero(empty))
-        yield found(
+        yield Finding(
             "OS405",
             Level.NOTE,
             f"{share(count, total, 'images')} have no object",
@@ -59,7 +51,7 @@ def _ids(truth: Annotations) -> Iterator[Finding]:
     if again.any():
         count = int(np.count_nonzero(again))
         row = first(truth.id == order[first(again)])
-        yield found(
+        yield Finding(
             "OS406",
             Level.WARNING,
             f"{share(count, total, 'annotations')} repeat the id of another",
@@ -71,17 +63,17 @@ def _ids(truth: Annotations) -> Iterator[Finding]:
         count = int(np.count_nonzero(zero))
         example = object_at(truth, first(zero))
         message = f"{share(count, total, 'annotations')} have the id 0"
-        yield found("OS407", Level.NOTE, message, count=count, example=example)
+        yield Finding("OS407", Level.NOTE, message, count=count, example=example)
 
 
 def detected_images(case: Case) -> Iterator[Finding]:
     """Findings about the images of the detections."""
     total = len(case.detections)
     if total == 0:
-        yield found(
+        yield Finding(
             "OS402",
             Level.ERROR,
-            f"0 detections for {number(len(case.truth.images))} images",
+            f"0 detections for {spaced(len(case.truth.images))} images",
             count=0,
             example="there is no detection",
         )
@@ -105,7 +97,7 @@ def _elsewhere(case: Case, count: int) -> Finding:
     chance = 2 * count > total and 2 * bare > images
     absent = case.joined.image < 0
     given = ", ".join(map(str, case.truth.images.id[:3].tolist()))
-    return found(
+    return Finding(
         "OS403",
         Level.ERROR if count == total or chance else Level.WARNING,
         f"{share(count, total, 'detections')} are on images that the ground truth does not have"
@@ -119,7 +111,7 @@ def _without(case: Case) -> Iterator[Finding]:
     empty = case.per_image[:-1] == 0
     count, total = int(np.count_nonzero(empty)), len(empty)
     if count:
-        yield found(
+        yield Finding(
             "OS404",
             Level.NOTE,
             f"{share(count, total, 'images')} ({count / total:.1%}) have no detection",
@@ -140,7 +132,7 @@ def _crowded(case: Case) -> Iterator[Finding]:
         return
     total = len(case.truth.images) if len(examined) == len(images) else len(examined)
     noun = "images" if len(examined) == len(images) else "images examined"
-    yield found(
+    yield Finding(
         "OS408",
         Level.NOTE,
         f"{share(count, total, noun)} have more than {COCO_LIMIT} detections of one class",
@@ -169,10 +161,10 @@ def no_match(count: int) -> Finding:
     Args:
         count: Number of detections on images with objects.
     """
-    return found(
+    return Finding(
         "OS410",
         Level.ERROR,
-        f"0 of {number(count)} detections overlap an object of their image at IoU 0.1",
+        f"0 of {spaced(count)} detections overlap an object of their image at IoU 0.1",
         count=count,
         example="none overlaps",
     )

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case, first, found, number, object_at, share, some, tally
+from openset.tables._check_case import Case, first, object_at, share, some, tally
 from openset.tables.annotations import Annotations
 from openset.tables.columns import positions
 from openset.tables.join import ABSENT, IGNORED
 from openset.tables.vocabulary import Vocabulary, is_unknown_spelling
+from openset.wording import spaced
 
 
 def truth_labels(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
@@ -35,7 +36,7 @@ def _vocabulary_labels(
     # A file of unknown objects alone has good reason to lack every known label.
     wild = all(is_unknown_spelling(label) or label in vocabulary.unknown for label in truth.labels)
     none = len(missing) == len(vocabulary.known) and not wild
-    yield found(
+    yield Finding(
         "OS310",
         Level.ERROR if none else Level.NOTE,
         f"{share(len(missing), len(vocabulary.known), 'known labels')} are absent from the ground "
@@ -49,7 +50,7 @@ def _spellings(labels: tuple[str, ...], where: str) -> Iterator[Finding]:
     spelt = sorted({label for label in labels if is_unknown_spelling(label)})
     if len(spelt) > 1:
         names = ", ".join(map(repr, spelt))
-        yield found(
+        yield Finding(
             "OS311",
             Level.WARNING,
             f'{len(spelt)} spellings of "unknown" in the {where} were merged: {names}',
@@ -69,7 +70,7 @@ def _merged(
         " = ".join(repr(truth.labels[at]) for at in np.flatnonzero(classes == value))
         for value in values[times > 1]
     ]
-    yield found(
+    yield Finding(
         "OS313",
         Level.WARNING,
         f"{len(groups)} known classes have several labels in the ground truth, which were merged: "
@@ -98,7 +99,7 @@ def _roles(
         name for at, name in enumerate(vocabulary.known) if at in present and not counts[at + 1]
     ]
     if empty:
-        yield found(
+        yield Finding(
             "OS304",
             Level.NOTE,
             f"{share(len(empty), k, 'known classes')} have no object: {some(empty)}",
@@ -112,15 +113,15 @@ def _roles(
 
 def _no_objects(code: str, level: Level, truth: Annotations, role: str) -> Finding:
     total = len(truth)
-    message = f"none of {number(total)} objects is {role}: metrics that need them are None"
+    message = f"none of {spaced(total)} objects is {role}: metrics that need them are None"
     example = f"the labels are {some(map(repr, truth.labels))}"
-    return found(code, level, message, count=total, example=example)
+    return Finding(code, level, message, count=total, example=example)
 
 
 def _ignored(truth: Annotations, ignored: NDArray[np.bool_]) -> Finding:
     count = int(np.count_nonzero(ignored))
     names = some(truth.labels[at] for at in np.unique(truth.label[ignored]))
-    return found(
+    return Finding(
         "OS312",
         Level.NOTE,
         f"{share(count, len(truth), 'objects')} have an ignored label: {names}",
@@ -147,7 +148,7 @@ def _absent(case: Case) -> Iterator[Finding]:
         return
     absent = case.joined.klass == ABSENT
     ids, _ = tally(case.detections.label[absent])
-    yield found(
+    yield Finding(
         "OS306",
         Level.ERROR if count == total else Level.WARNING,
         f"{share(count, total, 'detections')} have a category id that the ground truth does not "
@@ -167,7 +168,7 @@ def _foreign_names(case: Case) -> Iterator[Finding]:
     if any(vocabulary.key(label) in names for label in used):
         return
     total = len(case.detections)
-    yield found(
+    yield Finding(
         "OS306",
         Level.ERROR,
         f"{share(total, total, 'detections')} have a label that the ground truth does not have: "
@@ -187,7 +188,7 @@ def _numbering(case: Case) -> Iterator[Finding]:
         return
     total = len(case.detections)
     given = some(map(str, np.sort(case.truth.category_id).tolist()))
-    yield found(
+    yield Finding(
         "OS307",
         Level.ERROR,
         f"{share(total, total, 'detections')} have category ids in {ids[0]}..{ids[-1]}, numbered "
@@ -222,9 +223,9 @@ def _leaked(case: Case) -> Iterator[Finding]:
     named = np.array([label != "" and not is_unknown_spelling(label) for label in labels])
     leaks = np.flatnonzero(named & (case.vocabulary.classes(labels) == k))
     order = leaks[np.argsort(-times[leaks], kind="stable")]
-    names = [f"{labels[at]} ({number(int(times[at]))})" for at in order]
+    names = [f"{labels[at]} ({spaced(int(times[at]))})" for at in order]
     count = int(times[leaks].sum())
-    yield found(
+    yield Finding(
         "OS305",
         Level.WARNING,
         f"{share(count, len(case.detections), 'detections')} are labelled with {len(names)} "
@@ -250,7 +251,7 @@ def _undetected(case: Case) -> Iterator[Finding]:
     wanted = np.pad(objects[1:], (0, k + 2))[:k] > 0
     missed = [case.vocabulary.known[at] for at in np.flatnonzero(wanted & (detected[:k] == 0))]
     if missed:
-        yield found(
+        yield Finding(
             "OS308",
             Level.NOTE,
             f"{share(len(missed), k, 'known classes')} have objects but no detection: "
@@ -259,10 +260,10 @@ def _undetected(case: Case) -> Iterator[Finding]:
             example=missed[0],
         )
     if detected[k] == 0:
-        yield found(
+        yield Finding(
             "OS309",
             Level.NOTE,
-            f'0 of {number(total)} detections are labelled "unknown"',
+            f'0 of {spaced(total)} detections are labelled "unknown"',
             count=total,
             example=case.where(0),
         )

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case, first, found, number, share
+from openset.tables._check_case import Case, first, share
+from openset.wording import spaced
 
 _MANY = 0.1
 _EXAMINED = 50_000
@@ -28,10 +29,10 @@ def scores(case: Case) -> Iterator[Finding]:
     if not (low >= 0 and high <= 1):
         yield from _outside(case, values)
     if low == high and len(values) > 1:
-        yield found(
+        yield Finding(
             "OS209",
             Level.WARNING,
-            f"all {number(len(values))} scores are {low:g}",
+            f"all {spaced(len(values))} scores are {low:g}",
             count=len(values),
             example=case.where(0),
         )
@@ -44,7 +45,7 @@ def _finite(
         return
     bad = ~np.isfinite(values)
     count = int(np.count_nonzero(bad))
-    yield found(
+    yield Finding(
         "OS202",
         Level.ERROR,
         f"{share(count, len(values), 'detections')} have a NaN or infinite {name}",
@@ -60,7 +61,7 @@ def _outside(case: Case, values: NDArray[np.float64]) -> Iterator[Finding]:
     if count == 0:
         return
     kind, fix = _scale(values[np.isfinite(values)], count)
-    yield found(
+    yield Finding(
         "OS208",
         Level.ERROR if kind else Level.WARNING,
         f"{share(count, len(values), 'scores')} are outside 0..1" + (f": {kind}" if kind else ""),
@@ -98,7 +99,7 @@ def duplicates(case: Case) -> Iterator[Finding]:
     again = int(rows[index[times > 1].min()])
     whole = len(rows) == np.count_nonzero(case.joined.image >= 0)
     noun = "detections" if whole else "detections examined"
-    yield found(
+    yield Finding(
         "OS210",
         Level.WARNING,
         f"{share(count, len(rows), noun)} repeat the image, label and box of another",

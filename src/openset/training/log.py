@@ -47,14 +47,15 @@ class Log:
         place: RunFolder,
         recipe: Recipe,
         first: int,
-        writes: bool,
-        tensorboard: bool,
-        progress: Callable[[Progress], None] | None,
+        *,
+        writes: bool = True,
+        board: bool = False,
+        tell: Callable[[Progress], None] | None = None,
     ) -> None:
         self.place, self.recipe, self.first = place, recipe, first
-        self.writes, self.progress = writes, progress
+        self.writes, self.tell = writes, tell
         self.start = time.perf_counter()
-        self.board = _board(place.path) if tensorboard and writes else None
+        self.board = _board(place.path) if board and writes else None
 
     def add(self, step: int, losses: Mapping[str, Tensor]) -> None:
         """Note a step; refuse losses that are not finite."""
@@ -69,10 +70,10 @@ class Log:
         if self.board is not None:
             for name, value in row.items():
                 self.board.add_scalar(f"train/{name}", value, step)
-        if self.progress is not None:
+        if self.tell is not None:
             done = (step - self.first) * self.recipe.batch
             rate = done / max(time.perf_counter() - self.start, 1e-9)
-            self.progress(Progress(step, self.recipe.steps, total, values, lr, rate))
+            self.tell(Progress(step, self.recipe.steps, total, values, lr, rate))
 
 
 def refuse_diverged(losses: Mapping[str, Tensor], step: int) -> None:

@@ -23,7 +23,7 @@ from openset.training.data import Order, TrainingData, Views, resident
 from openset.training.folder import RunFolder, about_run
 from openset.training.log import Log, Progress
 from openset.training.recipe import Recipe
-from openset.training.steps import TrainingState, advance
+from openset.training.steps import Kept, TrainingState, advance
 
 __all__ = ["Progress", "Trained", "TrainingState", "train"]
 _MEND = "replace the file, or take the image out of the ground truth"
@@ -98,12 +98,12 @@ def train(
             state.restore(held, place.checkpoint)
         among.wait()
         resumed = state.step
-        log = Log(place, recipe, resumed, among.first, tensorboard, progress)
-        every = (checkpoint_every, log_every)
+        log = Log(place, recipe, resumed, writes=among.first, board=tensorboard, tell=progress)
+        kept = Kept(place, log, checkpoint_every, log_every)
         views = Views(data, recipe, resident(data, state.model.device) if hold else None)
         order = Order(len(views), recipe.batch, recipe.seed, among.rank, among.count)
         batches = _loaded(views, order, state, recipe.steps, 0 if hold else workers)
-        advance(state, recipe, batches, among=among, place=place, log=log, every=every, stop=stop)
+        advance(state, recipe, batches, kept=kept, among=among, stop=stop)
         if among.first and state.step == recipe.steps:
             _finish(state, place)
         among.wait()

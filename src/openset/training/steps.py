@@ -98,15 +98,30 @@ class TrainingState:
             self.model.network.load_state_dict(self.average.state)
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a training keeps on the way.
+
+    Attributes:
+        place: Where checkpoints go; None keeps none.
+        log: Where losses go; None only refuses those that are not finite.
+        checkpoint_every: Steps between checkpoints.
+        log_every: Steps between lines of the log.
+    """
+
+    place: RunFolder | None
+    log: Log | None
+    checkpoint_every: int
+    log_every: int
+
+
 def advance(
     state: TrainingState,
     recipe: Recipe,
     batches: Iterable[tuple[Any, ...]],
     *,
+    kept: Kept,
     among: Processes = Processes(),  # noqa: B008 - frozen
-    place: RunFolder | None = None,
-    log: Log | None = None,
-    every: tuple[int, int] = (500, 20),
     stop: Callable[[], bool] | None = None,
 ) -> None:
     """Train on batches until the recipe's last step.
@@ -115,10 +130,8 @@ def advance(
         state: Where the training is; it is moved on.
         recipe: How to train.
         batches: What the model is called with at each step, from the state's on.
+        kept: What is kept on the way.
         among: The processes.
-        place: Where checkpoints go; None keeps none.
-        log: Where losses go; None only refuses those that are not finite.
-        every: Steps between checkpoints, and between lines of the log.
         stop: Asked after every step of a single process whether to end here, with a checkpoint.
     """
     share = among.share(recipe.batch)
@@ -131,11 +144,11 @@ def advance(
             losses = _step(state, model, recipe, batch)
         state.step += 1
         last = state.step == recipe.steps or (stop is not None and among.count == 1 and stop())
-        if last or state.step % every[1] == 0:
-            log.add(state.step, losses) if log else refuse_diverged(losses, state.step)
-        if place and among.first and (last or state.step % every[0] == 0):
+        if last or state.step % kept.log_every == 0:
+            kept.log.add(state.step, losses) if kept.log else refuse_diverged(losses, state.step)
+        if kept.place and among.first and (last or state.step % kept.checkpoint_every == 0):
             refuse_diverged(losses, state.step)
-            place.save(state.held())
+            kept.place.save(state.held())
         if last:
             return
 
