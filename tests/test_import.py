@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +102,15 @@ def test_public_names_resolve():
         for name in line.partition(" import ")[2].split(",")
     }
     assert listed == set(openset.__all__) - {"__version__"}
+
+
+def test_every_package_has_the_names_it_offers():
+    names = [
+        info.name for info in pkgutil.walk_packages(openset.__path__, "openset.") if info.ispkg
+    ]
+    for package in (importlib.import_module(name) for name in names):
+        absent = [name for name in getattr(package, "__all__", ()) if not hasattr(package, name)]
+        assert not absent, package.__name__
 
 
 def test_a_name_that_is_not_there():

@@ -1,4 +1,4 @@
-"""Options: whether values have the types that annotations state.
+"""Options: those that a function takes, and whether what is given has the types it states.
 
 What is typed on a command line or stands in a TOML file is a number, a word, a list or nothing. A
 word that is taken for true, or a fraction for a count, would change numbers without a sound.
@@ -8,14 +8,49 @@ Not a validation of ranges, which belong to whoever knows them.
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from openset.findings import UsageError
+from openset.plugins import lookup
 
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+def options_of(function: Callable[..., Any], *, after: int, but: str = "") -> dict[str, Any]:
+    """Names and defaults of the options of a function or class.
+
+    Args:
+        function: What takes them.
+        after: How many parameters come before them.
+        but: A further parameter that is not an option.
+
+    >>> def knn(evidence, *, k: int = 10): ...
+    >>> options_of(knn, after=1)
+    {'k': 10}
+    """
+    parameters = list(inspect.signature(function).parameters.values())[after:]
+    named = [one for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    found = {one.name: one.default for one in named if one.name != but}
+    if any(default is inspect.Parameter.empty for default in found.values()):
+        raise UsageError(f"every option of {function.__qualname__} needs a default")
+    return found
+
+
+def chosen_options(
+    what: str,
+    given: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    function: Callable[..., Any],
+) -> dict[str, Any]:
+    """All options of `what`, those not given by default; a wrong name or type is refused."""
+    for name in given:
+        lookup(defaults, name, f"option of {what}:")
+    check_options(what, given, function)
+    return {**defaults, **given}
 
 
 def check_options(what: str, given: Mapping[str, Any], function: Callable[..., Any]) -> None:

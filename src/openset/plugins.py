@@ -66,6 +66,11 @@ def discover(package: str, kind: str) -> Mapping[str, Any]:
     return found
 
 
+def records(package: str, kind: str) -> Mapping[str, Any]:
+    """What they were tagged with, by name, in the order of the files they live in."""
+    return {name: record_of(target) for name, target in discover(package, kind).items()}
+
+
 def _add(found: dict[str, Any], name: str, target: Any, kind: str) -> None:
     other = found.setdefault(name, target)
     if other is not target:

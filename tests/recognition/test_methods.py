@@ -1,6 +1,5 @@
 """Methods: losses by hand, batches that have no pair, and a training that repeats itself."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +13,7 @@ from openset.recognition.data import OpenSplit, Samples  # noqa: E402
 from openset.recognition.methods import table  # noqa: E402
 from openset.recognition.training import Classifier, ClassifierRecipe, train  # noqa: E402
 from openset.training.steps import advance  # noqa: E402
+from scenes.training import log  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 METHODS = table()

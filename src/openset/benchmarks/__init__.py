@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from openset.benchmarks.building import build
     from openset.benchmarks.definition import Benchmark, load
 
-__all__ = ["Benchmark", "Entry", "audit", "build", "files", "load", "table"]
+__all__ = ["Benchmark", "CatalogueEntry", "audit", "build", "files", "load", "table"]
 _HOMES = {"Benchmark": "definition", "load": "definition", "build": "building", "audit": "auditing"}
 
 

@@ -22,7 +22,7 @@ from openset.detectors._regions import Regions, Shown
 from openset.detectors._run import KEPT, run
 from openset.detectors._spec import Detector, Model, detector
 from openset.nets.pictures import ImageFiles
-from openset.plugins import check_installed, discover, lookup, record_of
+from openset.plugins import check_installed, lookup, records
 
 if TYPE_CHECKING:
     from openset.detectors._torch import TorchModel
@@ -52,7 +52,7 @@ __all__ = [
 
 def table() -> Mapping[str, Detector]:
     """Every detector, by name, in the order of the files they live in."""
-    return {name: record_of(target) for name, target in discover(__name__, "detector").items()}
+    return records(__name__, "detector")
 
 
 def find(name: str) -> Detector:

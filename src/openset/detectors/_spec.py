@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from openset.detectors._regions import Shown
 from openset.findings import UsageError
-from openset.options import check_options
-from openset.plugins import check_installed, lookup, tag
+from openset.options import chosen_options, options_of
+from openset.plugins import check_installed, tag
 from openset.tables import Head, LogitLayout
 
 if TYPE_CHECKING:
@@ -132,14 +132,13 @@ class Detector:
         Raises:
             InputError: A package or the device is missing, or the weights do not fit.
         """
-        for name in options:
-            lookup(self.options, name, f"option of detector {self.name!r}:")
-        check_options(f"detector {self.name!r}", options, self.make)
+        what = f"detector {self.name!r}"
+        chosen = chosen_options(what, options, self.options, self.make)
         if not labels or len(set(labels)) != len(labels):
             raise UsageError(f"a detector needs distinct labels, not {list(labels)!r}")
-        check_installed(f"detector {self.name!r}", self.requires)
-        model = self.make(tuple(labels), device=device, **options)
-        model.about = {"detector": self.name, "options": {**self.options, **options}}
+        check_installed(what, self.requires)
+        model = self.make(tuple(labels), device=device, **chosen)
+        model.about = {"detector": self.name, "options": chosen}
         if weights is not None:
             from openset.nets.weights import read_state
 
@@ -164,18 +163,10 @@ def detector(
         raise UsageError(f"detector {name!r} keeps what EVIDENCE does not name: {unheard}")
 
     def mark(make: F) -> F:
-        doc, options = inspect.cleandoc(make.__doc__ or ""), _options(make)
+        doc, options = inspect.cleandoc(make.__doc__ or ""), options_of(make, after=1, but="device")
         record = Detector(
             name, make, title, paper, framework, keeps, requires, trainable, shows, options, doc
         )
         return tag("detector", record)(make)
 
     return mark
-
-
-def _options(make: Callable[..., Any]) -> dict[str, Any]:
-    found = inspect.signature(make).parameters.values()
-    keyword = [p for p in found if p.kind is p.KEYWORD_ONLY and p.name != "device"]
-    if any(p.default is p.empty for p in keyword):
-        raise UsageError(f"every option of {make.__qualname__} needs a default")
-    return {p.name: p.default for p in keyword}

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from openset.diagnosis._spec import Diagnosis, Question, question
-from openset.plugins import discover, record_of
+from openset.plugins import records
 
 __all__ = ["Diagnosis", "Question", "question", "table"]
 
 
 def table() -> Mapping[str, Question]:
     """Every question, by name, in the order of the files they live in."""
-    return {name: record_of(target) for name, target in discover(__name__, "question").items()}
+    return records(__name__, "question")

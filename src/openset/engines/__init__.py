@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from openset.engines._spec import Engine, engine
-from openset.plugins import discover, lookup, record_of
+from openset.plugins import lookup, records
 
 __all__ = ["Engine", "engine", "find", "table"]
 
 
 def table() -> Mapping[str, Engine]:
     """Every engine, by name."""
-    return {name: record_of(target) for name, target in discover(__name__, "engine").items()}
+    return records(__name__, "engine")
 
 
 def find(name: str) -> Engine:

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 
 from openset.integrations._numbers import numbers
 from openset.integrations._spec import Integration, integration
-from openset.plugins import discover, record_of
+from openset.plugins import records
 
 __all__ = ["Integration", "integration", "numbers", "table"]
 
 
 def table() -> Mapping[str, Integration]:
     """Every integration, by name."""
-    return {name: record_of(target) for name, target in discover(__name__, "integration").items()}
+    return records(__name__, "integration")

@@ -14,17 +14,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from openset.plugins import discover, record_of
+from openset.plugins import records
 
 if TYPE_CHECKING:
-    from openset.methods._spec import Method, Spec, method
+    from openset.methods._spec import DetectorMethod, Method, method
 
-__all__ = ["Method", "Spec", "method", "table"]
+__all__ = ["DetectorMethod", "Method", "method", "table"]
 
 
-def table() -> Mapping[str, Spec]:
+def table() -> Mapping[str, DetectorMethod]:
     """Every method, by name."""
-    return {name: record_of(target) for name, target in discover(__name__, "method").items()}
+    return records(__name__, "method")
 
 
 def __getattr__(name: str) -> Any:

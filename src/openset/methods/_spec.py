@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from openset.detectors import Regions, Shown
 from openset.findings import UsageError
-from openset.options import check_options
-from openset.plugins import lookup, tag
+from openset.options import chosen_options, options_of
+from openset.plugins import tag
 
 
 class Method(nn.Module):
@@ -60,7 +60,7 @@ class Method(nn.Module):
 
 
 @dataclass(frozen=True, slots=True)
-class Spec:
+class DetectorMethod:
     """What is known about a method before it is built.
 
     Attributes:
@@ -90,12 +90,12 @@ class Spec:
 
     def build(self, classes: int, width: int, **options: Any) -> Method:
         """The module for so many known classes and so wide an embedding."""
-        for name in options:
-            lookup(self.options, name, f"option of method {self.name!r}:")
-        check_options(f"method {self.name!r}", options, self.make.__init__)
-        made = self.make(classes, width, **options)
+        what = f"method {self.name!r}"
+        made = self.make(
+            classes, width, **chosen_options(what, options, self.options, self.make.__init__)
+        )
         if made.group < 1:
-            raise UsageError(f"method {self.name!r} acts on groups of {made.group} images")
+            raise UsageError(f"{what} acts on groups of {made.group} images")
         return made
 
 
@@ -113,14 +113,8 @@ def method(
     """Make a module a method, under a name; what comes after classes and width needs a default."""
 
     def mark(make: M) -> M:
-        options, doc = _options(make), inspect.cleandoc(make.__doc__ or "")
-        return tag("method", Spec(name, make, title, paper, needs, leaks, options, doc))(make)
+        options, doc = options_of(make, after=2), inspect.cleandoc(make.__doc__ or "")
+        record = DetectorMethod(name, make, title, paper, needs, leaks, options, doc)
+        return tag("method", record)(make)
 
     return mark
-
-
-def _options(make: type[Method]) -> dict[str, Any]:
-    given = list(inspect.signature(make).parameters.values())[2:]
-    if any(one.default is one.empty for one in given):
-        raise UsageError(f"every option of {make.__qualname__} needs a default")
-    return {one.name: one.default for one in given}

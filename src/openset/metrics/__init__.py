@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from openset.metrics._spec import Metric, Value, metric
-from openset.plugins import discover
+from openset.plugins import records
 
 __all__ = ["Metric", "Value", "metric", "table"]
 
 
 def table() -> Mapping[str, Metric]:
     """Every metric, by name, in the order of the files they live in."""
-    found = discover(__name__, "metric")
-    return {name: target.metric for name, target in found.items()}
+    return records(__name__, "metric")

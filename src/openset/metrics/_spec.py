@@ -135,7 +135,6 @@ def metric(
     def mark(function: F) -> F:
         shown = title or name.replace("_", " ")
         record = Metric(name, function, shown, better, range, unit, paper, headline, resampled)
-        function.metric = record  # type: ignore[attr-defined]
         return tag("metric", record)(function)
 
     return mark

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from openset.plugins import discover, lookup, record_of
+from openset.plugins import lookup, records
 from openset.render import Table
 from openset.scorers import _listing, ledger
 from openset.scorers._evidence import Evidence, own_head
@@ -54,7 +54,7 @@ __all__ = [
 
 def table() -> Mapping[str, Scorer]:
     """Every scorer, by name, in the order of the files they live in."""
-    return {name: record_of(target) for name, target in discover(__name__, "scorer").items()}
+    return records(__name__, "scorer")
 
 
 def find(name: str) -> Scorer:

@@ -16,8 +16,8 @@ from typing import Any, Literal, Protocol, TypeVar, overload
 import numpy as np
 
 from openset.findings import Finding, Level, UsageError, refuse
-from openset.options import check_options
-from openset.plugins import lookup, tag
+from openset.options import chosen_options, options_of
+from openset.plugins import tag
 from openset.scorers import ledger
 from openset.scorers._evidence import Column, gather
 from openset.scorers._fitted import Fitted, Learned, Unknownness, widths_of
@@ -127,11 +127,8 @@ class Scorer:
         return Fitted(self, chosen, {}, entry, np.empty(0, np.int64), None, linear)
 
     def _chosen(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        for name in options:
-            lookup(self.options, name, f"option of scorer {self.name!r}:")
         makes = self.function if self.state is None else self.state.fit
-        check_options(f"scorer {self.name!r}", options, makes)
-        return {**self.options, **options}
+        return chosen_options(f"scorer {self.name!r}", options, self.options, makes)
 
     def _untaught(self, detections: Detections) -> tuple[Finding, ...]:
         if "label" not in self.fit_requires:
@@ -197,7 +194,7 @@ def scorer(
             uses_unknown,
             rowwise,
             rectified,
-            _options(target if state is None else target.fit),
+            options_of(target if state is None else target.fit, after=1),
             inspect.cleandoc(target.__doc__ or ""),
         )
         return tag("scorer", record)(target if state is not None else _direct(record, target))
@@ -211,11 +208,3 @@ def _direct(record: Scorer, function: Compute) -> Compute:
         return record.compute(detections, **options)
 
     return called
-
-
-def _options(function: Callable[..., Any]) -> dict[str, Any]:
-    found = inspect.signature(function).parameters.values()
-    keyword = [p for p in found if p.kind is p.KEYWORD_ONLY]
-    if any(p.default is p.empty for p in keyword):
-        raise UsageError(f"every option of {function.__qualname__} needs a default")
-    return {p.name: p.default for p in keyword}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from openset.plugins import discover, record_of
+from openset.plugins import records
 from openset.worlds._spec import World, world
 
 __all__ = ["World", "table", "world"]
@@ -18,4 +18,4 @@ __all__ = ["World", "table", "world"]
 
 def table() -> Mapping[str, World]:
     """Every world, by name, in the order of the files they live in."""
-    return {name: record_of(target) for name, target in discover(__name__, "world").items()}
+    return records(__name__, "world")

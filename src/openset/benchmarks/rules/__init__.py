@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from openset.findings import UsageError
-from openset.plugins import discover, lookup, record_of, tag
+from openset.plugins import lookup, records, tag
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +58,7 @@ def class_rule(name: str, takes: Any) -> Callable[[F], F]:
 
 def rules(kind: RuleKind) -> Mapping[str, Rule]:
     """All rules of a kind, by name."""
-    return {name: record_of(target) for name, target in discover(__name__, kind).items()}
+    return records(__name__, kind)
 
 
 def check_rule(rule: Mapping[str, Any], kind: RuleKind = "image rule") -> tuple[Rule, Any]:

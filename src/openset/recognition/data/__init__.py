@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from openset.plugins import discover
+from openset.plugins import records
 from openset.recognition.data._spec import Dataset, Samples, Wanted, dataset
 from openset.recognition.data._split import OpenSplit, left_out, open_split
 
@@ -27,5 +27,4 @@ __all__ = [
 
 def table() -> Mapping[str, Dataset]:
     """Every data set, by name."""
-    found = discover(__name__, "dataset")
-    return {name: target.dataset for name, target in found.items()}
+    return records(__name__, "dataset")

@@ -98,7 +98,6 @@ def dataset(
 
     def mark(function: F) -> F:
         record = Dataset(name, function, splits or name, unknown or name, embedded, paper)
-        function.dataset = record  # type: ignore[attr-defined]
         return tag("dataset", record)(function)
 
     return mark

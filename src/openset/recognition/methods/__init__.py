@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from openset.plugins import discover
+from openset.plugins import records
 from openset.recognition.methods._spec import Objective, RecognitionMethod, method
 
-__all__ = ["Method", "Objective", "method", "table"]
+__all__ = ["Objective", "RecognitionMethod", "method", "table"]
 
 
 def table() -> Mapping[str, RecognitionMethod]:
     """Every recognition method, by name."""
-    found = discover(__name__, "recognition method")
-    return {name: target.method for name, target in found.items()}
+    return records(__name__, "recognition method")

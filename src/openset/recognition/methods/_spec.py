@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from openset.findings import UsageError
-from openset.plugins import lookup, tag
+from openset.options import chosen_options, options_of
+from openset.plugins import tag
 
 
 class Objective(nn.Module):
@@ -70,17 +71,16 @@ class RecognitionMethod:
     @property
     def options(self) -> Mapping[str, Any]:
         """Names and defaults of its options."""
-        given = list(inspect.signature(self.objective).parameters.values())[2:]
-        return {one.name: one.default for one in given}
+        return options_of(self.objective, after=2)
 
     def build(self, n_classes: int, width: int, **options: Any) -> Objective:
         """The objective for so many known classes and so wide an embedding."""
-        for name in options:
-            lookup(self.options, name, f"option of method {self.name!r}:")
+        what = f"method {self.name!r}"
+        given = chosen_options(what, options, self.options, self.objective.__init__)
         if n_classes < 1 or width < 1:
             raise UsageError(f"{n_classes} classes and a width of {width} make no classifier")
         build: Callable[..., Objective] = self.objective
-        return build(n_classes, width, **options)
+        return build(n_classes, width, **given)
 
 
 C = TypeVar("C", bound=type[Objective])
@@ -90,8 +90,8 @@ def method(name: str, *, title: str, paper: str) -> Callable[[C], C]:
     """Make an objective a method, under a name."""
 
     def mark(objective: C) -> C:
-        record = RecognitionMethod(name, objective, title, paper)
-        objective.method = record  # type: ignore[attr-defined]
-        return tag("recognition method", record)(objective)
+        return tag("recognition method", RecognitionMethod(name, objective, title, paper))(
+            objective
+        )
 
     return mark

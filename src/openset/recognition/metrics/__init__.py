@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from openset.metrics import Metric, Value, metric
-from openset.plugins import discover
+from openset.plugins import records
 
 if TYPE_CHECKING:
     from openset.recognition.scores import Scores
@@ -21,8 +21,7 @@ __all__ = ["Metric", "Value", "compute", "metric", "table"]
 
 def table() -> Mapping[str, Metric]:
     """Every recognition metric, by name, in the order of the files they live in."""
-    found = discover(__name__, "metric")
-    return {name: target.metric for name, target in found.items()}
+    return records(__name__, "metric")
 
 
 def compute(metric: Metric, scores: Scores, **params: Any) -> Value:
