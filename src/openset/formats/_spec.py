@@ -77,6 +77,8 @@ LOSSES = {
     "provenance": "where detections come from",
 }
 """The vocabulary of `FileFormat.loses`."""
+EVIDENCE = frozenset({"unknownness", "logits", "embedding", "head", "provenance"})
+"""What a format has no place for that was made for boxes and scores."""
 
 
 def file_format(record: FileFormat) -> Callable[[C], C]:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from openset.files import load, load_text
 from openset.findings import refuse
 from openset.formats import _frames
-from openset.formats._spec import FileFormat, Format, Kind, file_format
+from openset.formats._spec import EVIDENCE, FileFormat, Format, Kind, file_format
 from openset.json_text import decode
 from openset.refusals import needs_sizes, undecodable
 from openset.tables import Annotations, Detections, Images
@@ -64,13 +64,9 @@ Sizes = Mapping[str, tuple[float, float]]
                 "area",
                 "difficult",
                 "info",
-                "unknownness",
-                "logits",
-                "embedding",
-                "head",
-                "provenance",
             }
-        ),
+        )
+        | EVIDENCE,
         precision=1e-9,
     )
 )

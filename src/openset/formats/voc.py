@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from openset.files import listing, load, load_text, safe_name
 from openset.findings import refuse
-from openset.formats._spec import FileFormat, Format, Kind, file_format
+from openset.formats._spec import EVIDENCE, FileFormat, Format, Kind, file_format
 from openset.refusals import missing_key, shown, wrong_type
 from openset.tables import Annotations, Detections, Images
 from openset.tables.columns import text_column
@@ -58,13 +58,9 @@ _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
                 "crowd",
                 "attributes",
                 "info",
-                "unknownness",
-                "logits",
-                "embedding",
-                "head",
-                "provenance",
             }
-        ),
+        )
+        | EVIDENCE,
         precision=1e-9,
         folder=True,
     )

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from openset.files import load_text, safe_name
 from openset.formats._imagesize import SUFFIXES, image_size
-from openset.formats._spec import FileFormat, Format, Kind, file_format
+from openset.formats._spec import EVIDENCE, FileFormat, Format, Kind, file_format
 from openset.refusals import dangling, missing_key, needs_sizes, undecodable, wrong_type
 from openset.tables import Annotations, Detections, Images
 from openset.tables.columns import text_column
@@ -53,13 +53,9 @@ _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
                 "difficult",
                 "attributes",
                 "info",
-                "unknownness",
-                "logits",
-                "embedding",
-                "head",
-                "provenance",
             }
-        ),
+        )
+        | EVIDENCE,
         precision=1e-9,
         folder=True,
     )
