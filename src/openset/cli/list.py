@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -81,7 +82,7 @@ def topics() -> dict[str, Callable[[], Rows]]:
     found: dict[str, Callable[[], Rows]] = {}
     for package in _PACKAGES:
         if _has_table(package):
-            found[package] = lambda package=package: _plugins(package)  # type: ignore[misc]
+            found[package] = partial(_plugins, package)
     found |= {"codes": _codes, "formats": _formats, "protocols": _protocols}
     found["recognition"] = _recognition
     return found | {"recipes": _recipes, "vocabularies": _vocabularies}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 from openset.detectors._found import Found, tabled
 from openset.detectors._spec import EvidenceName, Model
 from openset.findings import InputError, UsageError, refuse
-from openset.nets.pictures import ImageFiles, batches
+from openset.nets.pictures import ImageFiles, Pixels, batches
 from openset.nets.processes import processes
 from openset.plugins import lookup
 from openset.tables import Detections
@@ -17,6 +18,8 @@ from openset.version import __version__
 
 KEPT: tuple[EvidenceName, ...] = ("logits", "embedding")
 Progress = Callable[[int, int], None]
+Batch = list[tuple[Any, Pixels | InputError]]
+"""Ids of images, and their pixels or why there are none."""
 
 
 def run(
@@ -53,7 +56,8 @@ def run(
     wanted = _checked(model, keep, batch)
     with processes() as among:
         mine = images.select(among.part(len(images)))
-        part = _over(model, mine, wanted, batch, threads, unreadable == "skip", progress)
+        read = _told(batches(mine, batch, threads), len(mine), progress)
+        part = _over(read, partial(model.found, keep=wanted), skip=unreadable == "skip")
         parts = among.gathered(part)
     bad = [example for part in parts for example in part.bad]
     if bad and unreadable == "refuse":
@@ -74,27 +78,28 @@ class _Part:
     bad: list[str] = field(default_factory=list)
 
 
+def _told(read: Iterable[Batch], total: int, progress: Progress | None) -> Iterator[Batch]:
+    """Batches, and after each of them how many images are done."""
+    done = 0
+    for some in read:
+        yield some
+        done += len(some)
+        if progress is not None:
+            progress(done, total)
+
+
 def _over(
-    model: Model,
-    images: ImageFiles,
-    keep: frozenset[EvidenceName],
-    batch: int,
-    threads: int,
-    skip: bool,
-    progress: Progress | None,
+    read: Iterable[Batch], found_in: Callable[[list[Pixels]], list[Found]], *, skip: bool
 ) -> _Part:
     """Run over some images; once one is bad and none may be, the others are only decoded."""
-    part, done = _Part(), 0
-    for some in batches(images, batch, threads):
+    part = _Part()
+    for some in read:
         good = [(id_, pixels) for id_, pixels in some if not isinstance(pixels, InputError)]
         errors = [error for _, error in some if isinstance(error, InputError)]
         part.bad.extend(_example(error) for error in errors)
         if good and (skip or not part.bad):
-            part.found.extend(model.found([pixels for _, pixels in good], keep))
+            part.found.extend(found_in([pixels for _, pixels in good]))
             part.ids.extend(id_ for id_, _ in good)
-        done += len(some)
-        if progress is not None:
-            progress(done, len(images))
     return part
 
 

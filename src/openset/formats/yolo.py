@@ -30,6 +30,7 @@ from openset.tables.names import detection_images, named, sizes_for, sizes_of, s
 
 _SPLITS = ("val", "test", "train")
 _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
+_KINDS: Mapping[int, Kind] = {5: "annotations", 6: "detections"}  # by numbers of a line
 
 
 @file_format(
@@ -71,8 +72,7 @@ class Yolo(Format):
         for file in folder.label_files():
             first = next((line for line in _lines(file) if line), None)
             if first is not None:
-                width = len(first) if _all_numbers(first) else 0
-                return {5: "annotations", 6: "detections"}.get(width)  # type: ignore[return-value]
+                return _KINDS.get(len(first)) if _all_numbers(first) else None
         if folder.config is None or not folder.labels.is_dir():
             return None
         return "detections" if folder.config.get("holds") == "detections" else "annotations"

@@ -18,7 +18,7 @@ from openset.scorers._evidence import Evidence, gather
 from openset.scorers._fitted import Unknownness
 from openset.scorers._spec import scorer
 from openset.tables import Detections
-from openset.tables.logits import LogitLayout, class_columns, probabilities
+from openset.tables.logits import Activation, LogitLayout, class_columns, probabilities
 from openset.tables.overlap import class_wise_nms
 
 PAPER = (
@@ -53,8 +53,8 @@ def class_scores(detections: Detections, *, temperature: float = 1.0) -> NDArray
     _check_temperature(temperature)
     evidence = gather("gamma_ratio", detections, ("logits",))
     logits = evidence["logits"].astype(np.float64) / temperature
-    activation = "sigmoid" if evidence.layout is LogitLayout.SIGMOID else "softmax"
-    return probabilities(logits, activation)[:, class_columns(evidence.layout)]  # type: ignore[arg-type]
+    activation: Activation = "sigmoid" if evidence.layout is LogitLayout.SIGMOID else "softmax"
+    return probabilities(logits, activation)[:, class_columns(evidence.layout)]
 
 
 def top_scores(
