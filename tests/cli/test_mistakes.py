@@ -158,7 +158,7 @@ def beside(name):
 
 def test_every_snapshot_has_its_test():
     pytest.importorskip("torchvision")
-    train, run = beside("test_train").MISTAKES, beside("test_run_verb").MISTAKES
+    train, run = beside("test_train").MISTAKES, beside("test_run").MISTAKES
     verbs = beside("test_verbs")
     names = {f"mistakes/{slug(row)}" for row in ROWS} | {f"usage/{name}" for name in OTHER}
     names |= {f"evaluate/{name}" for name in (*verbs.EVALUATE, "wide")}
