@@ -287,3 +287,9 @@ def test_settings_made_before_and_options_beside_them(files):
     )
     assert list(result.values) == ["udr"] and result.values == expected.values
     assert settings.metrics == QUICK["metrics"]
+
+
+@pytest.mark.parametrize("settings", [3, {"seed": 1}, "owod"])
+def test_settings_of_another_type_are_refused(settings):
+    with pytest.raises(UsageError, match="settings must be made by Settings"):
+        openset.evaluate(*scene(2).tables(), settings=settings)
