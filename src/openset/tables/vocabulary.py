@@ -197,7 +197,7 @@ class Vocabulary:
         path, name = Path(known), str(known)
         if name in vocabularies():
             return vocabularies()[name]
-        if os.path.isfile(path):  # labels in a row may be too long for the name of a file
+        if os.path.isfile(path):  # noqa: PTH113 - labels in a row are too long for is_file()
             return cls.from_file(path)
         if path.suffix in {".toml", ".txt"} or "/" in name:
             raise refuse("OS101", f"no such vocabulary file: {name}")
