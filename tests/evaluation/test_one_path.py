@@ -104,6 +104,17 @@ def test_every_step_is_taken_once_per_file(way, count, boxes, files):
     assert calls == per_truth | dict.fromkeys(names, count) | {"settle": 1 + count}
 
 
+def test_what_force_overruled_is_said_before_other_warnings():
+    shown = scene(2, images=8)
+    shown.truth["annotations"].clear()
+    shown.found[-1]["bbox"] = [0, 0, 0, 0]
+    asked = {"known": vocabulary, "intervals": False, "force": True}
+    result = openset.evaluate(*shown.tables(), **asked)
+    codes = [finding.code for finding in result.findings]
+    assert codes[:2] == ["OS401", "OS206"]
+    assert {finding.level.value for finding in result.findings} <= {"warning", "note"}
+
+
 def test_batches_are_settled_once_together(files):
     with counting() as calls:
         by_batches(["base.json"], "xywh")
@@ -276,3 +287,9 @@ def test_settings_made_before_and_options_beside_them(files):
     )
     assert list(result.values) == ["udr"] and result.values == expected.values
     assert settings.metrics == QUICK["metrics"]
+
+
+@pytest.mark.parametrize("settings", [3, {"seed": 1}, "owod"])
+def test_settings_of_another_type_are_refused(settings):
+    with pytest.raises(UsageError, match="settings must be made by Settings"):
+        openset.evaluate(*scene(2).tables(), settings=settings)

@@ -211,6 +211,16 @@ def test_a_box_that_is_not_finite_is_an_error_in_one_batch_too():
         streamed.compute()
 
 
+def test_a_score_that_is_not_a_number_is_all_that_is_wrong_with_a_batch_without_objects():
+    shown = scene(7, images=8)
+    for d in shown.found:
+        d["score"] = float("nan")
+    shown.truth["annotations"].clear()
+    with pytest.raises(InputError) as caught:
+        evaluator(force=True).update(*shown.tables())
+    assert [finding.code for finding in caught.value.findings] == ["OS202"]
+
+
 def normalised(shown):
     """The same scene with boxes in units of about the image."""
     found = [d | {"bbox": [x / 256 for x in d["bbox"]]} for d in shown.found]

@@ -58,3 +58,11 @@ def test_without_unknownness():
     scene = hand()
     bare = scene.but(found=replace(scene.found, unknownness=None))
     assert "unknownness" in bare.value("auroc").reason
+
+
+@pytest.mark.parametrize("name", ["auroc", "aupr", "fpr_at_95_tpr"])
+def test_an_unknownness_that_is_not_a_number_gives_no_number(name):
+    scene = hand()
+    value = scene.but(found=replace(scene.found, unknownness=[float("nan")] * 9)).value(name)
+    assert value.value is None
+    assert "not a number" in value.reason

@@ -280,3 +280,14 @@ def test_many_labels_are_cheap():
     start = time.perf_counter()
     assert vocabulary.classes(labels).max() == 1000
     assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize("known", [3, True, b"dog", [1], [None], [["dog"]], object()])
+def test_known_of_another_type_is_refused(known):
+    with pytest.raises(UsageError, match="known must be labels"):
+        Vocabulary.of(known)
+
+
+def test_labels_in_a_row_may_be_longer_than_the_name_of_a_file():
+    labels = [f"class {number}" for number in range(1000)]
+    assert Vocabulary.of(",".join(labels)).known == tuple(labels)

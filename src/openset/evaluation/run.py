@@ -163,10 +163,7 @@ def examine_all(
     raise_all(failures)
     rules, seed, leaked = settings.rules, settings.seed, settings.leaked
     run = Run(truth, tables, {}, ground.vocabulary, rules, seed, leaked, "", of_truth, findings)
-    return run, {
-        name: one.matched([*of_truth, *findings[name]], reading.inputs(name))
-        for name, one in examined.items()
-    }
+    return run, {n: one.matched(ground, reading.inputs(n)) for n, one in examined.items()}
 
 
 @contextmanager

@@ -97,6 +97,8 @@ class Settings:
         names = {item.name: None for item in fields(cls)}
         for name in options:
             lookup(names, name, "option")
+        if not isinstance(settings, cls | None):
+            raise UsageError(f"settings must be made by Settings(...), not {settings!r:.80}")
         return replace(settings or cls(), **options)
 
     @cached_property

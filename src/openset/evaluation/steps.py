@@ -89,10 +89,11 @@ class Examined:
         """Raise errors, or turn them into warnings if forced and if there is something to judge."""
         return settle(self.findings, force and self.matches is not None)
 
-    def matched(self, findings: Sequence[Finding], inputs: Mapping[str, str]) -> Matched:
-        """What is left to measure, with everything that was found, once it is settled."""
+    def matched(self, ground: Ground, inputs: Mapping[str, str]) -> Matched:
+        """What is left to measure, once all is settled; what was an error is said first."""
         assert self.matches is not None, "settled without an error"
-        return Matched(self.matches, tuple(in_order(findings)), inputs, self.ledger)
+        findings = _forced(in_order([*ground.findings, *self.findings]))
+        return Matched(self.matches, findings, inputs, self.ledger)
 
 
 def examine(ground: Ground, detections: Detections, settings: Settings) -> Examined:
@@ -137,6 +138,11 @@ def settle(findings: Sequence[Finding], force: bool) -> tuple[Finding, ...]:
     wrong = errors(findings)
     if wrong and not force:
         raise InputError(wrong)
+    return _forced(findings)
+
+
+def _forced(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Findings with errors as warnings."""
     warned = {Level.ERROR: Level.WARNING}
     return tuple(replace(f, level=warned.get(f.level, f.level)) for f in findings)
 

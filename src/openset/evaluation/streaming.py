@@ -67,7 +67,7 @@ class Evaluator:
         one = examine(ground, detections, self._anyway)
         findings = in_order([*ground.findings, *one.findings])
         if one.matches is None:
-            raise InputError(errors(findings))
+            raise InputError(errors(one.findings))  # a batch may lack what its truth lacks
         self._parts.append(one.matches)
         self._findings.append(findings)
         self._ledgers.append(one.ledger)

@@ -11,7 +11,8 @@ Not a reader for any Parquet file: one without that metadata is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import UsageError, refuse
+from openset.findings import InputError, UsageError, refuse
 from openset.formats._head_text import head_from, head_values, refuse_head
 from openset.formats._spec import FileFormat, Format, Kind, file_format
+from openset.options import is_of
 from openset.refusals import undecodable, wrong_kind
 from openset.tables import Annotations, Detections, Images, LogitLayout
 
@@ -57,31 +59,33 @@ class Parquet(Format):
 
     def read_annotations(self, path: Path, **options: Any) -> Annotations:
         """Read ground truth; there are no options."""
-        meta, columns = _read(path, "annotations")
-        images = meta["images"]
-        arrays = {name: _array(value) for name, value in images["columns"].items()}
-        return Annotations(
-            images=Images(
-                **arrays,
-                attributes={name: _array(v) for name, v in images["attributes"].items()},
-            ),
-            labels=tuple(meta["labels"]),
-            category_id=np.array(meta["category_id"], np.int64),
-            supercategory=tuple(meta["supercategory"]),
-            role=tuple(meta["role"]),
-            info=meta["info"],
-            **columns,
-        )
+        with _decoding(path):
+            meta, columns = _read(path, "annotations")
+            images = meta["images"]
+            arrays = {name: _array(value) for name, value in images["columns"].items()}
+            return Annotations(
+                images=Images(
+                    **arrays,
+                    attributes={name: _array(v) for name, v in images["attributes"].items()},
+                ),
+                labels=_texts(meta, "labels"),
+                category_id=np.array(meta["category_id"], np.int64),
+                supercategory=_texts(meta, "supercategory"),
+                role=_texts(meta, "role"),
+                info=_object(meta, "info"),
+                **columns,
+            )
 
     def read_detections(self, path: Path, **options: Any) -> Detections:
         """Read detections; there are no options."""
-        meta, columns = _read(path, "detections")
-        table = Detections(
-            labels=tuple(meta["labels"]),
-            layout=None if meta["layout"] is None else LogitLayout(meta["layout"]),
-            provenance=meta["provenance"],
-            **columns,
-        )
+        with _decoding(path):
+            meta, columns = _read(path, "detections")
+            table = Detections(
+                labels=_texts(meta, "labels"),
+                layout=None if meta["layout"] is None else LogitLayout(meta["layout"]),
+                provenance=_object(meta, "provenance"),
+                **columns,
+            )
         head = head_from(meta.get("head"), str(path))
         misfit = head.misfit(table) if head is not None else ""
         if misfit:
@@ -120,16 +124,29 @@ class Parquet(Format):
         _write(path, "detections", columns, table, meta)
 
 
+@contextmanager
+def _decoding(path: Path) -> Iterator[None]:
+    """Refuse whatever a file is damaged in: nothing that it states is trusted."""
+    from polars.exceptions import PanicException, PolarsError
+
+    shape = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+    try:
+        yield
+    except InputError:
+        raise
+    except (PolarsError, PanicException, OSError, *shape) as error:
+        why = f"{type(error).__name__}: {error!s:.200}"
+        raise undecodable(str(path), why, cause="a damaged or truncated file") from error
+
+
 def _metadata(path: Path) -> dict[str, Any]:
     """The file's statement about itself, refused if it is not ours."""
     import polars as pl
 
-    try:
+    with _decoding(path):
         held = pl.read_parquet_metadata(path)
         meta: dict[str, Any] = json.loads(held.get(_KEY, "null"))
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        raise undecodable(str(path), error, cause="a damaged or truncated file") from error
-    if not isinstance(meta, dict) or meta.get("kind") not in _BOTH:
+    if not isinstance(meta, dict) or meta.get("kind") not in (*_BOTH,):
         raise refuse(
             "OS104",
             f"{path} is Parquet, but not a table written by openset",
@@ -148,12 +165,19 @@ def _read(path: Path, kind: Kind) -> tuple[dict[str, Any], dict[str, Any]]:
     meta = _metadata(path)
     if meta["kind"] != kind:
         raise wrong_kind(str(path), kind)
-    try:
-        frame = pl.read_parquet(path, glob=False)
-        columns = _columns(frame, meta["dtypes"])
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, KeyError) as error:
-        raise undecodable(str(path), error, cause="a damaged or truncated file") from error
-    return meta, columns
+    return meta, _columns(pl.read_parquet(path, glob=False), meta["dtypes"])
+
+
+def _texts(meta: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    if not is_of(meta[name], Sequence[str]):
+        raise TypeError(f"{name} are not a list of texts")
+    return tuple(meta[name])
+
+
+def _object(meta: Mapping[str, Any], name: str) -> dict[str, Any]:
+    if not isinstance(meta[name], dict):
+        raise TypeError(f"{name} is no object")
+    return {**meta[name]}
 
 
 def _columns(frame: pl.DataFrame, dtypes: Mapping[str, str]) -> dict[str, Any]:
@@ -167,11 +191,25 @@ def _columns(frame: pl.DataFrame, dtypes: Mapping[str, str]) -> dict[str, Any]:
 def _numpy(series: pl.Series, dtype: str) -> NDArray[Any]:
     if dtype[0] in "UT":
         return _text(series.to_list(), dtype)
-    return np.asarray(series.to_numpy()).astype(dtype, copy=False)
+    stated, values = _number_type(dtype), np.asarray(series.to_numpy())
+    halves = stated == np.float16 and values.dtype == np.float32  # which Parquet has no room for
+    if values.dtype != stated and not halves:
+        raise TypeError(f"column {series.name!r} holds {values.dtype}, not {stated}")
+    return values.astype(stated, copy=False)
 
 
 def _text(values: list[str], dtype: str) -> NDArray[Any]:
-    return np.array(values, np.dtypes.StringDType() if dtype == "T" else dtype)
+    """As wide as the texts are: a stated width could cut them, or take any memory."""
+    if not is_of(values, Sequence[str]):
+        raise TypeError("a column of text holds something else")
+    return np.array(values, np.dtypes.StringDType() if dtype == "T" else np.str_)
+
+
+def _number_type(dtype: str) -> np.dtype[Any]:
+    stated = np.dtype(dtype)
+    if stated.kind not in "biuf":
+        raise TypeError(f"{dtype!r} is no type of numbers")
+    return stated
 
 
 def _name_of(dtype: np.dtype[Any]) -> str:
@@ -188,7 +226,7 @@ def _listed(column: NDArray[Any]) -> dict[str, Any]:
 def _array(held: Mapping[str, Any]) -> NDArray[Any]:
     if held["dtype"][0] in "UT":
         return _text(held["values"], held["dtype"])
-    return np.array(held["values"], held["dtype"])
+    return np.array(held["values"], _number_type(held["dtype"]))
 
 
 def _write(

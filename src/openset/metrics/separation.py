@@ -74,7 +74,10 @@ def _measure(matches: Matches, function: Callable[[Ranking], Numbers]) -> Value:
     if not len(closed) or not len(strange):
         which = "closed-set" if not len(closed) else "wild"
         return Value.missing(f"there is no detection on {which} images", params=shown)
-    ranking = rank(matches.unknownness[closed], matches.unknownness[strange])
+    populations = matches.unknownness[closed], matches.unknownness[strange]
+    if any(np.isnan(values).any() for values in populations):  # of forced input
+        return Value.missing("an unknownness is not a number", params=shown)
+    ranking = rank(*populations)
     if matches.weights is not None:
         image = matches.image[np.concatenate([closed, strange])[ranking.order]]
         return Value(_resampled(ranking, image, matches.weights, function))

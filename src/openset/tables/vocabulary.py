@@ -11,6 +11,7 @@ a file does not have, and gives every other label of the file the role `rest`.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -185,14 +186,18 @@ class Vocabulary:
             return cls.from_annotations(truth)
         if isinstance(known, (str, Path)):
             return cls._named(known)
-        return cls(tasks=(tuple(known),))
+        labels = tuple(known) if isinstance(known, Iterable) else (known,)
+        if wrong := [label for label in labels if not isinstance(label, str)]:
+            allowed = "labels, the name of a vocabulary, or a file"
+            raise UsageError(f"known must be {allowed}, not {wrong[0]!r}")
+        return cls(tasks=(labels,))
 
     @classmethod
     def _named(cls, known: str | Path) -> Vocabulary:
         path, name = Path(known), str(known)
         if name in vocabularies():
             return vocabularies()[name]
-        if path.is_file():
+        if os.path.isfile(path):  # noqa: PTH113 - labels in a row are too long for is_file()
             return cls.from_file(path)
         if path.suffix in {".toml", ".txt"} or "/" in name:
             raise refuse("OS101", f"no such vocabulary file: {name}")
