@@ -1,6 +1,6 @@
-"""The refusals that formats share, each with its code, a count and the first example.
+"""Refusals: what readers of files say alike, each with its code, a count and the first example.
 
-Every problem with a file becomes an `InputError`: no decoder's own exception leaves this package.
+Every problem with a file becomes an `InputError`: no decoder's own exception gets past its reader.
 """
 
 from __future__ import annotations
