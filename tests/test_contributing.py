@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md is a map: what it names is there, what is there is on it, in the contract's order.
+"""CONTRIBUTING.md is a map: what it names is there, and what is there is on it, in order.
 
 Its examples are tested by `test_one_of_each`, its walk by `test_walk`.
 """

@@ -159,3 +159,12 @@ def test_the_list_names_metrics_and_methods(capsys, monkeypatch):
     out = capsys.readouterr().out
     assert "\nopenauc " in out
     assert "method openauc " in out or "openset[torch]" in out
+
+
+def test_nothing_is_written_where_classifiers_cannot_be_compared(openset, tmp_path):
+    save("other.npz", made(2))
+    code, _, err = openset("a.npz", "other.npz", "-o", "kept")
+    assert code == 2 and "--force compares" in err
+    assert not (tmp_path / "kept").exists()
+    assert openset("a.npz", "-o", "kept.json")[0] == 2
+    assert not (tmp_path / "kept.json").exists()

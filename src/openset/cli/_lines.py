@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping
 
 from openset.evaluation.run import Run
-from openset.wording import COLUMN, short
+from openset.wording import COLUMN, grouped, short
 
 
 def protocol_line(run: Run) -> str:
@@ -18,7 +18,7 @@ def protocol_line(run: Run) -> str:
         f"protocol {one.protocol}"
         + (f" with {len(one.deviations)} deviations" * bool(one.deviations)),
         f"IoU {iou}",
-        f"known: {one.counts['known_classes']} classes"
+        f"known: {one.counts['known_classes']} class{'es' * (one.counts['known_classes'] != 1)}"
         + f" ({one.vocabulary})" * bool(one.vocabulary),
         f"95 % intervals from {one.resamples} image resamples, seed {one.seed}"
         if one.resamples
@@ -39,10 +39,6 @@ def ledger_lines(run: Run, width: int) -> list[str]:
 def counts_line(counts: Mapping[str, int]) -> str:
     """What is in the ground truth."""
     return (
-        f"{_n(counts['images'])} images · {_n(counts['known_objects'])} known and "
-        f"{_n(counts['unknown_objects'])} unknown objects"
+        f"{grouped(counts['images'])} images · {grouped(counts['known_objects'])} known and "
+        f"{grouped(counts['unknown_objects'])} unknown objects"
     )
-
-
-def _n(count: int) -> str:
-    return f"{count:,}".replace(",", " ")
