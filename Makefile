@@ -13,7 +13,7 @@ DEV := .venv/.dev
 demo: $(CORE)
 	.venv/bin/openset demo
 
-# Ten minutes on two cores. Scores are compared with those of the maximum softmax probability.
+# Minutes on two cores. Scores are compared with those of the maximum softmax probability.
 OPENSET := .venv/bin/openset
 TOUR := openset-tutorial
 # All but the samples of one scorer, LaRD's entropy variant, which take minutes more.

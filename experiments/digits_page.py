@@ -55,7 +55,7 @@ class Row:
         fpr: Share of unknown boxes that pass for known when 95 % of known boxes do.
         values: Metrics of the test images after the threshold, as shown.
         ledger: What was fitted on what.
-        whole: AUROC of the data without a least score, where the other one has one.
+        whole: AUROC of the data without a minimum score, where the other one has one.
     """
 
     scorer: str
@@ -300,7 +300,7 @@ intervals. The world is synthetic and easy: what ranks first here may not
   with a score of at least t*, that of the best F1 on val; 0.5 is chance. Intervals are
   bias-corrected percentiles of 1,000 resamples of the test images; differences from MSP are paired,
   * marks those whose interval leaves out 0. Nothing is corrected for the number of comparisons.
-  *All scores* has no least score: there a low score alone already tells background from objects.
+  *All scores* has no minimum score: there a low score alone already tells background from objects.
 - **FPR95**: share of those unknown boxes accepted when 95 % of those known boxes are.
 - Scorers were fitted on the train detections that found their object; what exceeds the 95 %
   quantile of such val detections is called unknown. U-Recall, WI, A-OSE and AP known are

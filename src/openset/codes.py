@@ -130,8 +130,8 @@ _ENTRIES = (
     Code("OS213", "image without a size", "A width or height that is not positive counts as "
          "unknown: no box is checked against it.", "0 or -1 was written for unknown",
          "write the size of the image in pixels, or leave it out"),
-    Code("OS214", "detections below the least score", "They are left out before anything else, so "
-         "recall can only fall.", "minimum_score= was given",
+    Code("OS214", "detections below the minimum score", "They are left out before anything else, "
+         "so recall can only fall.", "minimum_score= was given",
          "nothing, if it is intended; results compare at the same minimum_score= only"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",

@@ -107,7 +107,10 @@ def _similar(path: Path) -> str:
         names = os.listdir(path.parent)  # noqa: PTH208
     except OSError:
         return ""
-    return next(iter(get_close_matches(path.name, names, n=1)), "")
+    names.sort(key=lambda name: name.endswith(path.suffix))  # the last of one stem is taken
+    stems = {name.partition(".")[0]: name for name in names}  # an ending alone is no likeness
+    near = get_close_matches(path.name.partition(".")[0], stems, n=1)
+    return next((stems[stem] for stem in near), "")
 
 
 def safe_name(name: str) -> str:
@@ -233,7 +236,11 @@ class ImageFolder:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise refuse("OS101", f"no such folder of images: {folder}")
+            raise refuse(
+                "OS101",
+                f"no such folder of images: {folder}",
+                fix="give the folder that holds the images",
+            )
         self.folder = folder.resolve()
 
     def find(self, name: str) -> Path | None:

@@ -69,3 +69,13 @@ def test_mistakes(run, openset, arguments, says):
     done = openset("diagnose", *arguments)
     assert done.code == 2 and done.out == ""
     assert says in " ".join(done.err.split())
+
+
+def test_slices_of_a_kind_add_up_to_the_fates(run, openset):
+    done = openset("diagnose", "run", "--question", "fates,breakdown", "--json")
+    answers = {name: answer["rows"] for name, answer in done.json["questions"].items()}
+    slices = [row for row in answers["breakdown"] if row["stratum"] == "kind of image"]
+    for fates in answers["fates"][:2]:
+        role = [row for row in slices if row["role"] == fates["what"].removesuffix(" objects")]
+        for head in ("right", "wrong known", "called unknown", "missed"):
+            assert sum(row[head] or 0 for row in role) == (fates[head] or 0), (fates["what"], head)

@@ -104,3 +104,37 @@ def test_recognition_names_what_it_needs_where_it_is_not_there(openset):
     out = openset("list", "recognition").out
     assert "\nopenauc " in out
     assert "method openauc " in out or "openset[torch]" in out
+
+
+def test_every_topic_says_what_it_is(openset):
+    from openset.cli.list import topics
+
+    text = squeezed(openset("list").out)
+    for topic in topics():
+        assert f"{topic} " in text and f"{topic} openset list" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "topic"),
+    [
+        ("energy", "Free energy of the logits", "scorers"),
+        ("fates", "what they are called at the operating point", "diagnosis"),
+        ("Faster-RCNN", "softmax that has a background column", "detectors"),
+        ("threads", "Several at a time", "engines"),
+        ("class openness", "", ""),
+    ],
+)
+def test_what_is_listed_is_explained(openset, name, said, topic):
+    done = openset("explain", name)
+    if not said:
+        assert done.code == 2 and "unknown term" in done.err
+    else:
+        assert done.code == 0 and said in squeezed(done.out)
+        assert f"see: openset list {topic}" in done.out
+
+
+def test_help_fills_its_lines(openset):
+    """No paragraph is broken where its docstring was."""
+    text = openset("score", "--help").out
+    assert "what was \nfitted on which\n" not in text
+    assert "which `openset evaluate` reads; what was fitted" in squeezed(text)

@@ -125,3 +125,12 @@ def test_warnings_are_told(recognise):
     assert code == 0
     assert "OS805" in err
     assert re.search(r"^AUC, % ↑ +50\.0$", out, re.M)
+
+
+def test_nothing_is_written_where_classifiers_cannot_be_compared(openset, tmp_path):
+    save("other.npz", made(2))
+    done = openset("recognise", "a.npz", "other.npz", "-o", "kept")
+    assert done.code == 2 and "--force compares" in done.err
+    assert not (tmp_path / "kept").exists()
+    assert openset("recognise", "a.npz", "-o", "kept.json").code == 2
+    assert not (tmp_path / "kept.json").exists()

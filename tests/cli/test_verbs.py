@@ -248,3 +248,17 @@ def test_help_lists_every_verb(openset):
 def test_help_snapshots(openset, snapshot):
     snapshot("help/evaluate", openset("evaluate", "--help"))
     snapshot("help/compare", openset("compare", "--help"))
+
+
+def test_a_comparison_keeps_to_the_terminal(run, openset, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    done = openset("compare", "run/base.result.json", "run/shy.result.json")
+    assert done.code == 0
+    assert max(map(len, done.out.splitlines())) <= 70
+    values, differences = done.out.split("\n\n")
+    assert "shy" in values and "95 % interval" in differences
+
+
+def test_a_run_is_no_result(run, openset):
+    done = openset("compare", "run", "run/shy.result.json")
+    assert done.code == 2 and "OS103" in done.err and "run/base.result.json" in done.err

@@ -9,7 +9,7 @@ from typing import Any
 
 from openset.benchmarks.bundle import Bundle
 from openset.benchmarks.principles import Check, Principle, Verdict, principles
-from openset.findings import refuse
+from openset.files import ImageFolder
 from openset.plugins import lookup
 from openset.render import Table
 from openset.version import __version__
@@ -103,8 +103,7 @@ def with_options(
     from openset.benchmarks.unlabelled import read_second
 
     if images is not None:
-        if not images.is_dir():
-            raise refuse("OS101", f"no such folder of images: {images}")
+        ImageFolder(images)  # refused where it is none
         bundle = replace(bundle, images=images)
     if pretraining is not None:
         bundle = replace(bundle, pretraining=tuple(pretraining))

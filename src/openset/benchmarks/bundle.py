@@ -143,7 +143,9 @@ def of_folder(folder: Path) -> Bundle:
     from openset.benchmarks.manifest import MANIFEST, read_manifest
 
     if not (folder / MANIFEST).is_file():
-        raise refuse("OS912", f"{folder} has no {MANIFEST}")
+        world = (folder / "world.json").is_file()
+        fix = f"openset build digits --source {folder} -o DIR, then audit DIR" if world else ""
+        raise refuse("OS912", f"{folder} has no {MANIFEST}", fix=fix)
     manifest = read_manifest(folder)
     parts = []
     for name, about in manifest["splits"].items():

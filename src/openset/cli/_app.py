@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from inspect import cleandoc
 
 from cyclopts import App, Group, Parameter
 
@@ -22,6 +23,7 @@ PANELS = {
     name: Group(name, sort_key=place)
     for place, name in enumerate(("Measure", "Understand", "Data", "Models", "Other"))
 }
+_ARGUMENT = 4  # blanks before the name of an argument in a docstring
 _HELP = """What does an object detector do with objects it was never taught?
 
 Start with: openset demo
@@ -79,10 +81,33 @@ def resolve(app: App, name: str) -> None:
     """Import a verb; refuse one that two packages claim, or that another package has broken."""
     home = only("verb", name, verbs()[name])
     try:
-        if app[name].default_command is None:
+        function = app[name].default_command
+        if function is None:
             raise UsageError("it has no function under @app.default")
+        function.__doc__ = _unwrapped(function.__doc__ or "")
     except Exception as error:
         if home == f"{__package__}.{name}":
             raise
         why = error.__cause__ or error
         raise PluginError(f"the verb {name!r} in {home} cannot be used: {why}") from error
+
+
+def _unwrapped(doc: str) -> str:
+    r"""A docstring with one line per paragraph and argument: help is as wide as its terminal.
+
+    >>> print(_unwrapped("Do.\n\nA long\nstory.\n\nArgs:\n    a: One,\n        two."))
+    Do.
+    <BLANKLINE>
+    A long story.
+    <BLANKLINE>
+    Args:
+        a: One, two.
+    """
+    lines: list[str] = []
+    for line in cleandoc(doc).splitlines():
+        deep = len(line) - len(line.lstrip())
+        if line and lines and lines[-1] and (deep == 0 or deep > _ARGUMENT):
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines.append(line)
+    return "\n".join(lines)

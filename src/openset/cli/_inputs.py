@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openset.findings import UsageError
+from openset.findings import UsageError, refuse
 
 if TYPE_CHECKING:
     from openset.evaluation.result import Evaluation
@@ -43,6 +43,10 @@ def read_result(path: Path) -> Evaluation:
     from openset.evaluation.result import Evaluation
     from openset.recognition import Recognition
 
+    if path.is_dir():
+        held = sorted(path.glob("*.result.json"))
+        fix = f"name a result in it: {held[0]}" if held else "name a *.result.json"
+        raise refuse("OS103", f"{path} is a folder, but a result was expected", fix=fix)
     try:
         schema = json.loads(path.read_text("utf-8")).get("schema")
     except (OSError, ValueError, AttributeError, RecursionError):

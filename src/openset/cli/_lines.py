@@ -18,7 +18,7 @@ def protocol_line(run: Run) -> str:
         f"protocol {one.protocol}"
         + (f" with {len(one.deviations)} deviations" * bool(one.deviations)),
         f"IoU {iou}",
-        f"known: {one.counts['known_classes']} classes"
+        f"known: {one.counts['known_classes']} class{'es' * (one.counts['known_classes'] != 1)}"
         + f" ({one.vocabulary})" * bool(one.vocabulary),
         f"95 % intervals from {one.resamples} image resamples, seed {one.seed}"
         if one.resamples

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from cyclopts import CycloptsError
+from cyclopts.exceptions import UnknownOptionError, UnusedCliTokensError
 
 from openset.cli._app import build, complete_help, resolve, verbs
 from openset.cli._console import (
@@ -136,7 +137,21 @@ def _refuse(error: Exception, output: Output, tokens: Sequence[str]) -> int:
     if isinstance(error, CycloptsError):
         known = tokens[0] if tokens and tokens[0] in verbs() else ""
         hint = f"\nsee: {' '.join(filter(None, ['openset', known, '--help']))}"
-    return _fail("usage", wrapped(f"error: {as_flags(str(error))}", "    ") + hint, output)
+    return _fail("usage", wrapped(f"error: {as_flags(_said(error))}", "    ") + hint, output)
+
+
+def _said(error: Exception) -> str:
+    """What is wrong with a command, in words; a flag of several words may be known by one."""
+    if isinstance(error, UnusedCliTokensError):
+        more = ", ".join(map(repr, error.unused_tokens or ()))
+        return f"nothing takes {more} here; what is written is given by -o"
+    if isinstance(error, UnknownOptionError):
+        word = (error.token.keyword or error.token.value).lstrip("-")
+        flags = [name for one in error.argument_collection for name in one.names]
+        akin = [flag for flag in flags if word in flag.split("-")]
+        if akin:
+            return f"{str(error).partition(' Did you')[0]} Did you mean {akin[0]}?"
+    return str(error)
 
 
 def _fail(kind: str, text: str, output: Output, code: int = FAILED, **more: Any) -> int:

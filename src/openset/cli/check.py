@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from openset.cli._app import verb
 from openset.cli._console import Answer, Output, finding_text
 from openset.findings import Finding, InputError, Level
+from openset.wording import grouped
 
 if TYPE_CHECKING:
     from openset.evaluation.settings import Settings
@@ -70,9 +71,8 @@ def _text(found: dict[str, list[Finding]], images: int, objects: int) -> str:
     lines = [finding_text(f, name) for name, findings in found.items() for f in findings]
     levels = [f.level for findings in found.values() for f in findings]
     counts = ", ".join(f"{level}s {levels.count(level)}" for level in Level)
-    return "\n".join(
-        [*lines, f"checked {len(found)} files, {images} images, {objects} objects: {counts}"]
-    )
+    data = f"{grouped(images)} images, {grouped(objects)} objects"
+    return "\n".join([*lines, f"checked {len(found)} files, {data}: {counts}"])
 
 
 def _document(found: dict[str, list[Finding]]) -> dict[str, Any]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Flag, Output
+from openset.cli._console import Answer, Flag, Output, width, wrapped
 from openset.findings import UsageError
 from openset.plugins import lookup
+from openset.render import Table
 
 if TYPE_CHECKING:
     from openset.evaluation.comparison import Comparison, Difference
@@ -50,8 +52,22 @@ def compare(
     worse = [name for name in gates if regressed(name, _asked(found, name))]
     shown = _chosen(found, listed(metrics), gates)
     board = Scoreboard.between(found, (one, other), shown)
-    text = "\n".join([board.differences().text(), *_gates(gates, worse)])
+    text = "\n".join([_fitted(board.differences()), *_gates(gates, worse)])
     return Answer(text, lambda: _document(found, gates, worse), 1 if worse else 0)
+
+
+def _fitted(table: Table) -> str:
+    """The table; where it is wider than the terminal, the values above the differences."""
+    notes = [wrapped(note, "   ") for note in table.notes]
+    whole = replace(table, notes=()).text()
+    if max(map(len, whole.splitlines())) <= width():
+        return "\n".join([whole, *notes])
+    values, differences = (
+        [(row[0], *row[1:3]) for row in (table.header, *table.rows)],
+        [(row[0], *row[3:]) for row in (table.header, *table.rows)],
+    )
+    blocks = [Table(head, tuple(rows)).text() for head, *rows in (values, differences)]
+    return "\n".join(["\n\n".join(blocks), *notes])
 
 
 def regressed(name: str, difference: Difference) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Output
+from openset.cli._console import Answer, Output, wrapped
 from openset.findings import UsageError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def convert(
     kind = "objects" if isinstance(table, Annotations) else "detections"
     lost = sorted(record.loses)
     if lost:
-        output.say(f"note: {record.name} does not hold {', '.join(lost)}")
+        output.say(wrapped(f"note: {record.name} does not hold {', '.join(lost)}", "    "))
     return Answer(
         f"wrote {out}: {len(table)} {kind} as {record.name}",
         lambda: {"out": str(out), "format": record.name, "rows": len(table), "loses": lost},

@@ -50,8 +50,10 @@ def demo(
         f"wrote {out}: {len(run.truth.images)} images, detections of {', '.join(detections)}",
         _table(run),
         described(page),
-        f"next: openset evaluate {files} -o {shlex.quote(str(kept))}",
-        f"then: openset report {shlex.quote(str(kept))} --images {shlex.quote(str(images))} --open",
+        f"next: openset diagnose {shlex.quote(str(kept))}",
+        "the same by hand:",
+        f"  openset evaluate {files} -o {shlex.quote(str(kept))}",
+        f"  openset report {shlex.quote(str(kept))} --images {shlex.quote(str(images))} --open",
     ]
     found: dict[str, Any] = {"folder": str(out), "page": str(page)}
     return Answer("\n".join(lines), lambda: {**found, **document(run, kept)})

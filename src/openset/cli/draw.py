@@ -57,9 +57,8 @@ def draw(
     found = drawings(loaded, name, rows, minimum_score, limit)
     folder = out if out is not None else run.with_name(f"{run.name}-drawn")
     drawn = _draw_all(found, images, folder, output)
-    text = (
-        f"wrote {len(drawn)} images of {name} to {folder}, boxes of score {found.level:.2f} or more"
-    )
+    number = f"{len(drawn)} image{'s' * (len(drawn) != 1)}"
+    text = f"wrote {number} of {name} to {folder}, boxes of score {found.level:.2f} or more"
     return Answer(text, lambda: _document(found, drawn, folder))
 
 

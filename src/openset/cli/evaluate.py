@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output, width
+from openset.wording import grouped
 
 if TYPE_CHECKING:
     from openset.evaluation.run import Run
@@ -99,8 +100,8 @@ def _tell(run: Run, gt: Path, output: Output, seconds: float) -> None:
     """What was checked, and what was found, on stderr."""
     boxes = sum(len(one) for one in run.detections.values())
     output.say(
-        f"checked {1 + len(run.names)} files, {len(run.truth.images)} images, {len(run.truth)} "
-        f"objects, {boxes} detections in {seconds:.1f} s"
+        f"checked {1 + len(run.names)} files, {grouped(len(run.truth.images))} images, "
+        f"{grouped(len(run.truth))} objects, {grouped(boxes)} detections in {seconds:.1f} s"
     )
     for finding in run.truth_findings:
         output.report(finding, gt.name)

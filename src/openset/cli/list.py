@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Output, width
-from openset.findings import UsageError
+from openset.findings import OpenSetError, UsageError
 
 app = verb("list", panel="Understand")
 Rows = Mapping[str, Mapping[str, Any]]
@@ -41,6 +42,24 @@ _FIELDS = (
     "paper",
     "headline",
 )
+# What each topic is.
+_TOPICS = {
+    "metrics": "what is measured of detectors",
+    "diagnosis": "what `openset diagnose` can be asked",
+    "scorers": "how unknown a detection looks: `openset score`, evaluate --unknownness",
+    "detectors": "what `openset run` runs and `openset train` trains",
+    "methods": "what `openset train --method` adds to a detector",
+    "worlds": "scenes from a seed, for `openset build`",
+    "benchmarks": "splits, for `openset build`, `audit` and `fetch`",
+    "engines": "where independent pieces of work run",
+    "integrations": "tools that take the numbers of an evaluation",
+    "codes": "what can be wrong with an input",
+    "formats": "files that are read and written",
+    "protocols": "rules of matching and counting: evaluate --protocol",
+    "recognition": "metrics of classifiers, their methods and recipes",
+    "recipes": "trainings of detectors, for `openset train`",
+    "vocabularies": "sets of known labels: --known",
+}
 # What the list itself says below a summary, and how it is called there, by topic.
 _SHOWN: Mapping[str, Mapping[str, str]] = {
     "diagnosis": {"paper": "paper"},
@@ -69,12 +88,28 @@ def list_(
 
     known = topics()
     if topic is None:
-        names = {name: {"summary": f"openset list {name}"} for name in known}
-        return Answer(_text(names, {}), lambda: {"topics": sorted(names)})
+        names = {name: {"summary": _TOPICS[name]} for name in known}
+        text = f"{_text(names, {})}\nnext: openset list TOPIC, or openset explain NAME"
+        return Answer(text, lambda: {"topics": sorted(names)})
     rows = lookup(known, topic, "topic")()
     return Answer(
         _text(rows, _SHOWN.get(topic, {})), lambda: {"topic": topic, "entries": dict(rows)}
     )
+
+
+def named(name: str) -> Answer | None:
+    """All that the lists say under a name, in any case; None if no list has it."""
+    key = name.strip().lower().replace(" ", "_").replace("-", "_")
+    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for topic, rows in topics().items():
+        with suppress(OpenSetError):  # a list that cannot be made has not the name
+            for entry, row in rows().items():
+                if key == entry.removeprefix("method ").lower().replace("-", "_"):
+                    found.setdefault(topic, {})[entry] = row
+    blocks = [
+        f"{_text(rows, _SHOWN.get(at, {}))}\nsee: openset list {at}" for at, rows in found.items()
+    ]
+    return Answer("\n\n".join(blocks), lambda: {"listed": found}) if found else None
 
 
 def topics() -> dict[str, Callable[[], Rows]]:

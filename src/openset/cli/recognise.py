@@ -68,8 +68,9 @@ def recognise(
     for name, result in found.items():
         for finding in result.findings:
             output.report(finding, name)
+    text = _text(found, bool(asked), force)  # which refuses what must not be compared
     written = _write(found, out, plot)
-    text = "\n".join([_text(found, bool(asked), force), *(f"wrote {path}" for path in written)])
+    text = "\n".join([text, *(f"wrote {path}" for path in written)])
     return Answer(text, lambda: _document(found, written))
 
 

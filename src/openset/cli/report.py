@@ -11,7 +11,8 @@ from cyclopts import Parameter
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
-from openset.findings import UsageError, refuse
+from openset.files import ImageFolder
+from openset.findings import UsageError
 
 if TYPE_CHECKING:
     from openset.evaluation.run import Run
@@ -54,8 +55,8 @@ def report(
     kinds = listed(figures)
     for kind in kinds:
         lookup(dict.fromkeys(_FORMATS), kind, "format of figures")
-    if images is not None and not images.is_dir():
-        raise refuse("OS101", f"no such folder of images: {images}")
+    if images is not None:
+        ImageFolder(images)  # refused before anything is read
     with output.progress(2 + bool(kinds)) as step:
         step("reading")
         if FOLDER.is_in(run):

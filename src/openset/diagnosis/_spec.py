@@ -44,7 +44,8 @@ class Diagnosis(ABC):
         cells = tuple(tuple(_cell(row[name]) for name in head) for row in shown)
         hidden = len(rows) - len(shown)
         more = [f"and {hidden} more row{'s' if hidden > 1 else ''}"] if hidden else []
-        return Table(head, cells or (("(nothing)",),), (*more, *self.notes()))
+        titles = tuple(name.replace("_", " ") for name in head)
+        return Table(titles, cells or (("(nothing)",),), (*more, *self.notes()))
 
     def __str__(self) -> str:
         return self.table().text()

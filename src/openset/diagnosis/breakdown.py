@@ -78,18 +78,21 @@ class Breakdown(Diagnosis):
 
     def rows(self) -> list[Row]:
         """One row per slice and role."""
-        return [
-            {
-                "stratum": piece.stratum,
-                "slice": piece.name,
-                "role": piece.role,
-                "right": piece.right,
-                "wrong known": piece.wrong,
-                "called unknown": piece.unknown,
-                "missed": piece.missed,
-            }
-            for piece in self.slices
-        ]
+        return [_row(piece) for piece in self.slices]
+
+
+def _row(piece: Slice) -> Row:
+    """A slice under the heads of `Flow`: an unknown object cannot be right but as unknown."""
+    strange = piece.role == "unknown"
+    return {
+        "stratum": piece.stratum,
+        "slice": piece.name,
+        "role": piece.role,
+        "right": None if strange else piece.right,
+        "wrong known": piece.wrong,
+        "called unknown": piece.right if strange else piece.unknown,
+        "missed": piece.missed,
+    }
 
 
 @question("breakdown", title="By size, super-class, crowding and attributes")

@@ -81,7 +81,7 @@ class Deployed:
 
     @property
     def score(self) -> float:
-        """The least score at the operating point."""
+        """The minimum score at the operating point."""
         return float(self.sliders.score[self.position[0]])
 
     @property

@@ -1,9 +1,10 @@
 """Flow: what becomes of objects when a detector runs at an operating point.
 
-An operating point is two thresholds. Boxes below the least score are dropped. Of the others, those
-labelled unknown, or whose unknownness exceeds the second threshold (`openset.scorers.relabel`), are
-called unknown; the rest keep their known class. Where detections have no unknownness, the second
-threshold is the least score of boxes labelled unknown, and the first holds for known classes only.
+An operating point is two thresholds. Boxes below the minimum score are dropped. Of the others,
+those labelled unknown, or whose unknownness exceeds the second threshold
+(`openset.scorers.relabel`), are called unknown; the rest keep their known class. Where detections
+have no unknownness, the second threshold is the minimum score of boxes labelled unknown, and the
+first holds for known classes only.
 
 Every box speaks of one object at most: one of its own class if it overlaps one (the protocol's
 first IoU threshold), else the one that it overlaps most, else it lies on the background. An object
@@ -247,7 +248,7 @@ def operating_flow(
     Args:
         matches: Matched detections.
         known_score: Least score; of known classes only, where there is no unknownness.
-        unknownness: What exceeds it is called unknown; without unknownness, the least score of
+        unknownness: What exceeds it is called unknown; without unknownness, the minimum score of
             boxes labelled unknown. None changes nothing.
         ratio: Wild images per closed-set image; the data's by default.
     """

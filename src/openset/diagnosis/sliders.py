@@ -70,7 +70,7 @@ class Sliders:
     Attributes:
         score: Levels of the first slider, ascending.
         second: Levels of the second slider, ascending.
-        by_score: Whether the second threshold is the least score of boxes labelled unknown.
+        by_score: Whether the second threshold is the minimum score of boxes labelled unknown.
         unknown: Per object that counts: its role.
         wild: Per object that counts: whether its image is wild.
         right: Claims by boxes of the object's class, which hold while these are called known.

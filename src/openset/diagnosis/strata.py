@@ -66,7 +66,7 @@ def by_size(one: Deployed) -> Stratified:
     found = by_object(
         one.truth, one.judged, matches.vocabulary, matches.protocol, groups, metrics=SHOWN
     )
-    return Stratified("size", found)
+    return Stratified("size", {size: found[size] for size in SIZE_RANGES if size in found})
 
 
 def by_image(matches: Matches, groups: Labels, metrics: Sequence[str] | None = None) -> Strata:

@@ -1,6 +1,6 @@
 """Adjusting: what files of detections may need before they can be judged.
 
-Three things, each only if asked for: the least score, which label means unknown, and where
+Three things, each only if asked for: the minimum score, which label means unknown, and where
 unknownness comes from. What changed is said by findings.
 
 Not the layout of boxes, which takes the join with the ground truth (`openset.tables.boxes`).
@@ -17,6 +17,7 @@ from openset.evaluation.settings import Settings
 from openset.findings import Finding, Level, UsageError
 from openset.plugins import lookup
 from openset.tables import Annotations, Detections
+from openset.wording import grouped
 
 Adjusted = tuple[Detections, list[Finding]]
 _SHOWN = 8
@@ -49,11 +50,11 @@ def at_least(detections: Detections, score: float) -> Adjusted:
     count = int(np.count_nonzero(low))
     if count == 0:
         return detections, []
-    row = int(low.argmax())
+    row, left_out = int(low.argmax()), f"{grouped(count)} of {grouped(len(low))} detections"
     note = Finding(
         "OS214",
         Level.NOTE,
-        f"{count} of {len(low)} detections score below {score:g} and are left out",
+        f"{left_out} score below {score:g} and are left out",
         count,
         f"image {detections.image[row]}, detection {row}, score {detections.score[row]:g}",
     )

@@ -25,6 +25,7 @@ from openset.version import __version__
 
 E = TypeVar("E", bound=Evaluation)
 RESULT = ".result.json"
+_FILES = {".json", ".html", ".csv", ".npz", ".parquet"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ class ResultFolder:
     def refuse_other(self, folder: Path) -> bool:
         """Whether there is an earlier one, and nothing else; refused if there is anything else."""
         target_of(folder, folder=True, empty=False)
+        if folder.suffix in _FILES and not folder.exists():
+            raise UsageError(f"{folder} is to be a folder, and has the name of a file")
         if not self.is_in(folder):
             if folder.exists() and any(folder.iterdir()):
                 message = f"{folder} holds something else than a {self.what}; choose another folder"

@@ -79,7 +79,7 @@ class Settings:
         if self.seed < 0:
             raise UsageError(f"a seed is 0 or more, not {self.seed}")
         if self.minimum_score is not None and not math.isfinite(self.minimum_score):
-            raise UsageError(f"the least score must be a number, not {self.minimum_score}")
+            raise UsageError(f"minimum_score={self.minimum_score} is no number")
         lookup(dict.fromkeys(CONVENTIONS), self.boxes, "box convention")
         lookup(dict.fromkeys(get_args(Leaked)), self.leaked, "value of leaked")
 

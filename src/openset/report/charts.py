@@ -146,12 +146,12 @@ def _errors_score(models: Sequence[Deployed]) -> Figure:
         Figure(
             "a-ose-score",
             "Open-set errors and score",
-            "Known boxes on unknown objects (A-OSE) that a least score leaves.",
+            "Known boxes on unknown objects (A-OSE) that a minimum score leaves.",
             "score",
         ),
         curves.errors_by_score(models),
         Axes(
-            "least score",
+            "minimum score",
             "open-set errors",
             percent_x=False,
             percent_y=False,

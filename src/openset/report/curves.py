@@ -109,7 +109,7 @@ def wilderness_by_recall(models: Sequence[Deployed]) -> list[Row]:
 
 
 def errors_by_score(models: Sequence[Deployed]) -> list[Row]:
-    """Open-set errors (A-OSE) that a least score leaves."""
+    """Open-set errors (A-OSE) that a minimum score leaves."""
     rows = []
     for model in models:
         levels = model.sliders.score

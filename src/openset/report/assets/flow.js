@@ -26,7 +26,7 @@ function position() {
 
 /**
  * Where a detector stands: at its operating point, unless its sliders were moved. The ladder of scores
- * is that of all detectors, so the least score is; each has a second ladder, and a second threshold,
+ * is that of all detectors, so the minimum score is; each has a second ladder, and a second threshold,
  * of its own.
  */
 function placeOf(index) {
@@ -132,13 +132,13 @@ function drawControls(at, model, i, j, ratio) {
   const score = $("#score");
   score.max = model.score.length - 1;
   score.value = i;
-  $("[data-score-title]").textContent = model.byScore ? "least score, known classes" : "least score";
+  $("[data-score-title]").textContent = model.byScore ? "minimum score, known classes" : "minimum score";
   describe(score, $("#score-out"), `≥ ${level(model.score[i])}`);
   const second = $("#second");
   second.max = model.second.length - 1;
   second.value = j;
   $("[data-second-title]").textContent = model.byScore
-    ? "least score, labelled unknown"
+    ? "minimum score, labelled unknown"
     : "unknown above this unknownness";
   $("#second-box").hidden = !model.saysUnknown;
   $("#second-note").hidden = model.saysUnknown;
