@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from openset.cli._app import verb
 from openset.cli._console import Answer, Output, finding_text
 from openset.findings import Finding, InputError, Level
-from openset.wording import grouped
+from openset.wording import spaced
 
 if TYPE_CHECKING:
     from openset.evaluation.settings import Settings
@@ -71,7 +71,7 @@ def _text(found: dict[str, list[Finding]], images: int, objects: int) -> str:
     lines = [finding_text(f, name) for name, findings in found.items() for f in findings]
     levels = [f.level for findings in found.values() for f in findings]
     counts = ", ".join(f"{level}s {levels.count(level)}" for level in Level)
-    data = f"{grouped(images)} images, {grouped(objects)} objects"
+    data = f"{spaced(images)} images, {spaced(objects)} objects"
     return "\n".join([*lines, f"checked {len(found)} files, {data}: {counts}"])
 
 

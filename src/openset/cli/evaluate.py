@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output, width
-from openset.wording import grouped
+from openset.wording import spaced
 
 if TYPE_CHECKING:
     from openset.evaluation.run import Run
@@ -100,8 +100,8 @@ def _tell(run: Run, gt: Path, output: Output, seconds: float) -> None:
     """What was checked, and what was found, on stderr."""
     boxes = sum(len(one) for one in run.detections.values())
     output.say(
-        f"checked {1 + len(run.names)} files, {grouped(len(run.truth.images))} images, "
-        f"{grouped(len(run.truth))} objects, {grouped(boxes)} detections in {seconds:.1f} s"
+        f"checked {1 + len(run.names)} files, {spaced(len(run.truth.images))} images, "
+        f"{spaced(len(run.truth))} objects, {spaced(boxes)} detections in {seconds:.1f} s"
     )
     for finding in run.truth_findings:
         output.report(finding, gt.name)
