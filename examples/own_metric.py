@@ -8,6 +8,7 @@ all: see CONTRIBUTING.md.
 import openset
 from openset.examples import DETECTIONS, TRUTH
 from openset.metrics import Value, metric
+from openset.plugins import record_of
 from openset.resampling.images import replicates
 from openset.resampling.intervals import interval
 
@@ -25,6 +26,6 @@ result = openset.evaluate(TRUTH, DETECTIONS, intervals=False)
 value = unknown_f1(result.matches)
 print("unknown F1:", value)
 # What is counted with `matches.count` and its kin gives one number per resample, too.
-drawn = replicates(result.matches, [unknown_f1.metric], seed=0, resamples=1000)["unknown_f1"]
+drawn = replicates(result.matches, [record_of(unknown_f1)], seed=0, resamples=1000)["unknown_f1"]
 low, high = interval(drawn, value.value)
 print(f"95 % interval: {low:.4f} to {high:.4f}")
