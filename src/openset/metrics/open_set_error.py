@@ -76,7 +76,8 @@ def nose(matches: Matches) -> Value:
     """Normalised open-set error: the share of unknown objects called by a known name.
 
     Objects over objects, so at most 1. FMIYC's code divides *detections* by objects, which can
-    exceed 1; its protocol does the same. Needs unknown objects.
+    exceed 1; its protocol does the same, and so do those of OWOD, opendet2 and OSOD-III's VOC
+    loop, whose A-OSE counts detections. Needs unknown objects.
     """
     countable = _countable_unknown(matches)
     total = matches.count_objects(countable)
@@ -99,7 +100,9 @@ def a_ose_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     """Open-set errors by confidence: `parts` counts them in bins (t, t + .05], t = 0, .05, ....
 
     The value is the number above `threshold`. A score of exactly 0 falls in no bin, as in the
-    published histogram; scores above 1 fall in the last.
+    published histogram; scores above 1 fall in the last. In OSOD-III's own histogram a score of
+    exactly 0.4 falls in none either, since 0.35 + 0.05 is less than 0.4 in floating point; the
+    protocols of its family do the same.
     """
     error = matches.open_set_errors
     number = matches.count(error & (matches.score > threshold))
@@ -108,6 +111,9 @@ def a_ose_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     score = matches.score[error]
     levels = np.round(np.arange(0, 1, 0.05), 2)
     below = np.searchsorted(levels, score)  # how many levels lie below each score
+    if matches.protocol.wilderness == "ratio-of-sums":
+        ends = np.append((levels + 0.05)[:-1], np.inf)
+        below[score > ends[below - 1]] = 0
     numbers = np.bincount(below, minlength=len(levels) + 1)[1:].tolist()
     parts = dict(zip(map(level_name, levels.tolist()), numbers, strict=True))
     return Value(float(number), count=len(score), params={"threshold": threshold}, parts=parts)
