@@ -75,6 +75,11 @@ def load_text(path: Path) -> str:
         raise undecodable(str(path), f"not UTF-8 at byte {error.start}") from error
 
 
+def load_list(path: Path) -> list[str]:
+    """The images of a list, one per line; VOC's per-class lists have a flag after the name."""
+    return [line.split()[0] for line in load_text(path).splitlines() if line.strip()]
+
+
 def save(path: Path, data: bytes) -> None:
     """Write bytes, compressed if the name ends in ``.gz`` (the same bytes every time)."""
     if path.suffix == ".gz":

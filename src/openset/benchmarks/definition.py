@@ -122,6 +122,12 @@ class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return (self.source,) if isinstance(self.source, str) else tuple(self.source)
 
     @property
+    def lists(self) -> list[str]:
+        """The image lists that its rules name."""
+        named = [step.get("listed", []) for step in self.select]
+        return [name for one in named for name in ([one] if isinstance(one, str) else one)]
+
+    @property
     def keep(self) -> tuple[str, ...]:
         """Which boxes are kept."""
         return tuple(self.boxes) or _KEEP[self.kind]

@@ -70,6 +70,7 @@ class Objects:
         area: Area for size ranges.
         row: Row in the `Annotations`.
         box: For those who show an object or identify it; no metric reads it.
+        copy: Counted again because the image is listed again (`Protocol.repeats`); never found.
     """
 
     image: NDArray[np.int32]
@@ -79,6 +80,7 @@ class Objects:
     area: NDArray[np.float64]
     row: NDArray[np.int32]
     box: NDArray[np.float64]
+    copy: Mask
 
     def __len__(self) -> int:
         return len(self.image)

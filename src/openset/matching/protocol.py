@@ -10,6 +10,8 @@ Presets and the code they reproduce:
 - ``coco``: pycocotools.
 - ``elephant``: Dhamija et al. 2020 (Elephant-of-object-detection), including its float32.
 - ``owod``, ``reowod``: Joseph et al. 2021 and RE-OWOD, whose evaluators are one file.
+- ``owod-listed``: OWOD's evaluator on its test list as published, repeated lines included.
+- ``owdetr``: Gupta et al. 2022 (OW-DETR) and its descendants: OWOD's matching with 11-point AP.
 - ``opendet``, ``opendet-2007``: Han et al. 2022; area or 11-point AP, by the data set's name.
 - ``osod3``, ``osod3-voc``: Hosoya et al., the COCO path and the VOC loop of their repository.
 - ``fmiyc``: the FMIYC benchmark's evaluator.
@@ -39,6 +41,7 @@ Geometry = Literal["continuous", "voc", "shifted", "shifted-int"]
 Rule = Literal["coco", "voc", "elephant"]
 Ties = Literal["image", "input", "closed-first"]
 EmptyImages = Literal["count", "skip"]
+Repeats = Literal["once", "listed"]
 Interpolation = Literal["101-point", "area", "11-point", "11-point-float32"]
 EmptyClass = Literal["skip", "nan", "zero", "detected"]
 NoseUnit = Literal["objects", "detections"]
@@ -53,6 +56,7 @@ _CHOICES = {
     "rule": get_args(Rule),
     "ties": get_args(Ties),
     "empty_images": get_args(EmptyImages),
+    "repeats": get_args(Repeats),
     "interpolation": get_args(Interpolation),
     "empty_class": get_args(EmptyClass),
     "nose": get_args(NoseUnit),
@@ -89,6 +93,10 @@ class Protocol:
         max_detections: Cut per image and class, at least 1, or None.
         empty_images: Detections on images without objects: ``count`` as wrong, or ``skip``: neither
             right nor wrong.
+        repeats: An image that the benchmark's list names twice counts ``once``, or as often as it
+            is ``listed``, as in OWOD's code: its detections come again and find every object taken,
+            and its objects are counted again but never found again. Needs the image column
+            ``listed``.
         synonyms: Whether labels join by synonym as well as by name.
         interpolation: Average precision: ``101-point``, ``area``, ``11-point``, or
             ``11-point-float32``.
@@ -129,6 +137,7 @@ class Protocol:
     regions: bool = True
     max_detections: int | None = 100
     empty_images: EmptyImages = "count"
+    repeats: Repeats = "once"
     synonyms: bool = True
     interpolation: Interpolation = "101-point"
     empty_class: EmptyClass = "skip"
@@ -224,7 +233,9 @@ def _presets() -> dict[str, Protocol]:
         Protocol(name="coco", ignore=("crowd",)),
         Protocol(name="osod3", ignore=("crowd",), float32_detections=True),
         _voc("owod"),
+        _voc("owod-listed", repeats="listed"),
         _voc("reowod"),
+        _voc("owdetr", interpolation="11-point"),
         _voc("opendet", synonyms=False, decimals=2),
         _voc("opendet-2007", synonyms=False, decimals=2, interpolation="11-point"),
         _voc(
