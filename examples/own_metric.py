@@ -25,7 +25,6 @@ result = openset.evaluate(TRUTH, DETECTIONS, intervals=False)
 value = unknown_jaccard(result.matches)
 print("Jaccard index of unknown:", value)
 # What is counted with `matches.count` and its kin gives one number per resample, too.
-drawn = replicates(result.matches, [unknown_jaccard.metric], seed=0, resamples=1000)[
-    "unknown_jaccard"
-]
+drawn = replicates(result.matches, [unknown_jaccard.metric], seed=0, resamples=1000)
+low, high = interval(drawn["unknown_jaccard"], value.value)
 print(f"95 % interval: {low:.4f} to {high:.4f}")

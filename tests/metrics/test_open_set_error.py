@@ -95,3 +95,9 @@ def test_a_score_of_exactly_four_tenths_falls_in_no_published_bin():
     for protocol, at in (("osod3-voc", 0), ("default", 1)):
         parts = scene.value("a_ose_profile", protocol).parts
         assert {name: parts[name] for name in bins} == bins | {"0.35": at}
+
+
+@pytest.mark.parametrize("name", ["a_ose", "wilderness_impact", "a_ose_profile", "a_ose_at_recall"])
+def test_osod3_says_that_its_errors_are_published_by_another_loop(name):
+    assert hand().value(name, "osod3").params["published_by"] == "osod3-voc"
+    assert "published_by" not in hand().value(name, "osod3-voc").params

@@ -114,6 +114,8 @@ class Protocol:
         recall: Recall level at which Wilderness Impact is reported.
         recalls: Recall levels of its table.
         numpy1_levels: Elephant's image counts as NumPy 1 rounds them.
+        errors_from: The preset by which the code behind this one publishes open-set errors and
+            Wilderness Impact, if not by its own matching; values under this one say so.
         minimum_score: Lowest score of detections that AUROC and its kin consider.
         fpr: False-positive rate at the ``nearest`` recall to 95 %, or the least rate ``at-least``
             95 %.
@@ -149,6 +151,7 @@ class Protocol:
     recall: float = 0.8
     recalls: tuple[float, ...] = TENTHS
     numpy1_levels: bool = False
+    errors_from: str = ""
     minimum_score: float = 0.0
     fpr: FprRule = "at-least"
     aupr: AuprRule = "steps"
@@ -231,7 +234,7 @@ def _presets() -> dict[str, Protocol]:
     protocols = [
         Protocol(name="default"),
         Protocol(name="coco", ignore=("crowd",)),
-        Protocol(name="osod3", ignore=("crowd",), float32_detections=True),
+        Protocol(name="osod3", ignore=("crowd",), float32_detections=True, errors_from="osod3-voc"),
         _voc("owod"),
         _voc("owod-listed", repeats="listed"),
         _voc("reowod"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from openset.matching import Matches
 from openset.metrics._classes import share_of_unknown, where_unknown, without_unknown
-from openset.metrics._points import level_name, nearest_to, nearest_to_each
+from openset.metrics._points import level_name, nearest_to, nearest_to_each, published_by
 from openset.metrics._spec import Value, metric
 
 MILLER = "Miller et al., Dropout Sampling for Robust Object Detection, ICRA 2018"
@@ -43,7 +43,7 @@ def a_ose(matches: Matches) -> Value:
         np.append(matches.open_set_errors, False).astype(np.int64), matches.class_start[:-2]
     ) * (np.diff(matches.class_start[:-1]) > 0)
     parts = dict(zip(matches.vocabulary.known, sizes.tolist(), strict=True))
-    shown = {"iou": matches.protocol.iou[0]}
+    shown = {"iou": matches.protocol.iou[0]} | published_by(matches)
     return Value(float(number), count=int(n_unknown), params=shown, parts=parts)
 
 
@@ -116,7 +116,8 @@ def a_ose_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
         below[score > ends[below - 1]] = 0
     numbers = np.bincount(below, minlength=len(levels) + 1)[1:].tolist()
     parts = dict(zip(map(level_name, levels.tolist()), numbers, strict=True))
-    return Value(float(number), count=len(score), params={"threshold": threshold}, parts=parts)
+    shown = {"threshold": threshold} | published_by(matches)
+    return Value(float(number), count=len(score), params=shown, parts=parts)
 
 
 @metric(
@@ -141,7 +142,8 @@ def a_ose_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
     levels = sorted({*matches.protocol.recalls, level})
     numbers = nearest_to_each(matches, levels, hit, error).counts[0][:-1].sum(axis=0).tolist()
     parts = dict(zip(map(level_name, levels), numbers, strict=True))
-    return Value(float(parts[level_name(level)]), params={"recall": level}, parts=parts)
+    shown = {"recall": level} | published_by(matches)
+    return Value(float(parts[level_name(level)]), params=shown, parts=parts)
 
 
 def _countable_unknown(matches: Matches) -> np.ndarray:
