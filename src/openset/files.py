@@ -20,6 +20,7 @@ HEAD = 1 << 16
 _GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 DEEPEST = 8  # folders of a file name that are looked at
+_PICTURE = re.compile(r"\.(jpe?g|png|webp|bmp)$", re.IGNORECASE)
 _LONGEST = 60  # characters of a file name that is made from another name
 _kept: set[str] = set()
 
@@ -76,8 +77,12 @@ def load_text(path: Path) -> str:
 
 
 def load_list(path: Path) -> list[str]:
-    """The images of a list, one per line; VOC's per-class lists have a flag after the name."""
-    return [line.split()[0] for line in load_text(path).splitlines() if line.strip()]
+    """The images of a list, one per line, without the suffix of a picture.
+
+    VOC's per-class lists have a flag after the name, which is left out.
+    """
+    names = (line.split()[0] for line in load_text(path).splitlines() if line.strip())
+    return [_PICTURE.sub("", name) for name in names]
 
 
 def save(path: Path, data: bytes) -> None:

@@ -7,8 +7,8 @@ follow a number by hand and a program can compute it:
 
 The first detection says dog with score 0.9 and fits the first object exactly; the second overlaps
 the second object with an IoU of 0.6; the third lies on no object. An object may be ``crowd`` or
-``difficult``; ``u .4`` after a score is the detection's unknownness. ``twice:`` before an image says
-that the benchmark's list names it on two lines.
+``difficult``; ``u .4`` after a score is the detection's unknownness; an image that begins with
+``twice:`` is on two lines of the benchmark's list.
 
 Not a file format: sketches exist to be read (see `openset.formats` for files).
 """
