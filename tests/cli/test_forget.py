@@ -14,7 +14,8 @@ def scene(here):
 
 
 def test_two_tasks(openset, scene):
-    for task, known in (("t1", "dog,"), ("t2", "dog,cat")):
+    (scene / "two.toml").write_text('tasks = [["dog"], ["cat"]]\n')
+    for task, known in (("t1", "dog,"), ("t2", "two.toml")):
         done = openset("evaluate", "gt.json", "base.json", "--known", known, "-o", task, "--force")
         assert done.code == 0
     files = ["t1/base.result.json", "t2/base.result.json"]

@@ -58,3 +58,11 @@ def test_refusals():
     other = results(intervals=False, protocol="owod")
     with pytest.raises(UsageError, match="different protocols"):
         forgetting([tasks[0], other[1]])
+
+
+def test_no_interval_where_vocabularies_state_no_tasks():
+    first, _, last = results()
+    scene = random_scene(3)
+    flat = evaluate(scene.truth, scene.found, known=["dog", "cat"], force=True)
+    assert forgetting([first, flat]).value.interval is None
+    assert forgetting([first, flat, last]).value.interval is None

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isclose
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,23 +80,32 @@ def _mean(drops: dict[str, float | None], results: Sequence[Evaluation]) -> Valu
     if not kept:
         return Value.missing("no class of an earlier task has an AP both then and at the end")
     value = float(np.mean(kept))
-    drawn = _resampled(results) if len(kept) == len(drops) else None
+    drawn = _resampled(results, value)
     ends = None if drawn is None else interval(drawn, value, scale=1.0)
     return Value(value, count=len(kept), parts=drops, interval=ends)
 
 
-def _resampled(results: Sequence[Evaluation]) -> NDArray[np.float64] | None:
-    """The mean in every resample: means of tasks, weighted by their classes; None if unpaired."""
+def _resampled(results: Sequence[Evaluation], value: float) -> NDArray[np.float64] | None:
+    """The mean in every resample: means of tasks, weighted by their classes, less that at the end.
+
+    None if the resamples are not paired, or if these means are not of the same classes (a class
+    without AP, or vocabularies that do not state tasks): then they do not give the value itself.
+    """
     *before, last = results
     if len({(r.provenance.seed, r.provenance.counts["images"]) for r in results}) > 1:
         return None
-    names = ["ap_known" if place == 0 else "ap_current" for place in range(len(before))]
+    names = ["ap_known", *["ap_current"] * (len(before) - 1)]
     wanted = [*zip(before, names, strict=True), (last, "ap_previous")]
-    if not all(name in result.replicates for result, name in wanted):
+    if any(r.values[n].value is None or n not in r.replicates for r, n in wanted):
         return None
     sizes = np.diff([0, *(len(result.values["ap_known"].parts) for result in before)])
-    first = [r.replicates[n] for r, n in zip(before, names, strict=True)]
-    return np.asarray(np.average(first, axis=0, weights=sizes) - last.replicates["ap_previous"])
+
+    def combined(numbers: Sequence[Any]) -> Any:
+        return np.average(np.array(numbers[:-1]), axis=0, weights=sizes) - numbers[-1]
+
+    if not isclose(combined([r.values[n].value for r, n in wanted]), value, abs_tol=1e-9):
+        return None
+    return np.asarray(combined([r.replicates[n] for r, n in wanted]))
 
 
 def _refuse(results: Sequence[Evaluation]) -> None:
