@@ -44,8 +44,8 @@ NOTATION = """## How examples are written
 
 One line is an image, its objects left of the bar and the detections right of it. `dog .9 on 1` says
 dog with score 0.9 and fits the first object exactly, `on 2 at .6` overlaps the second with an IoU
-of 0.6, `on nothing` is on no object; `u .4` is an unknownness. Every label that is not known is
-unknown."""
+of 0.6, `on nothing` is on no object; `u .4` is an unknownness; an image that begins with `twice:`
+is on two lines of the benchmark's list. Every label that is not known is unknown."""
 
 
 def metrics_page() -> str:

@@ -13,19 +13,19 @@ from openset.resampling.images import replicates
 from openset.resampling.intervals import interval
 
 
-@metric("unknown_f1", paper="yours")
-def unknown_f1(matches: openset.Matches) -> Value:
-    """Harmonic mean of unknown precision and unknown recall."""
+@metric("unknown_jaccard", paper="yours")
+def unknown_jaccard(matches: openset.Matches) -> Value:
+    """Jaccard index of unknown objects and the boxes labelled unknown: TP / (TP + FP + FN)."""
     found = matches.count(matches.outcome().correct & matches.labelled_unknown)
     said = matches.count(matches.labelled_unknown)
     there = matches.count_objects(matches.objects.klass == matches.n_known)
-    return Value.ratio(2 * found, said + there, why="nothing is unknown")
+    return Value.ratio(found, said + there - found, why="nothing is unknown")
 
 
 result = openset.evaluate(TRUTH, DETECTIONS, intervals=False)
-value = unknown_f1(result.matches)
-print("unknown F1:", value)
+value = unknown_jaccard(result.matches)
+print("Jaccard index of unknown:", value)
 # What is counted with `matches.count` and its kin gives one number per resample, too.
-drawn = replicates(result.matches, [record_of(unknown_f1)], seed=0, resamples=1000)["unknown_f1"]
-low, high = interval(drawn, value.value)
+drawn = replicates(result.matches, [record_of(unknown_jaccard)], seed=0, resamples=1000)
+low, high = interval(drawn["unknown_jaccard"], value.value)
 print(f"95 % interval: {low:.4f} to {high:.4f}")

@@ -137,10 +137,10 @@ def test_it_works(path, stranger):
     CHECKS[path](stranger)
 
 
-@example("metrics/unknown_f1.py")
+@example("metrics/unknown_jaccard.py")
 def metric(stranger):
     done = stranger.json("evaluate", "gt.json", "base.json", "--known", "dog,cat")
-    value = done["models"]["base"]["values"]["unknown_f1"]
+    value = done["models"]["base"]["values"]["unknown_jaccard"]
     low, high = value["interval"]
     assert 0 < low < value["value"] < high < 1
 

@@ -197,6 +197,10 @@ _ENTRIES = (
          "nothing, or choose a protocol= without the limit"),
     Code("OS410", "no detection overlaps an object", "Every metric would be zero.",
          _SCALE, _LAYOUT + "; check that images join the right way; force=True evaluates anyway"),
+    Code("OS411", "image list and ground truth differ", "How often an image counts cannot be told.",
+         "the list of another split, or a protocol that counts repeated lines without any list",
+         "give the list that the images were taken from (--image-list), or build the benchmark, "
+         "whose files state it"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

@@ -20,6 +20,7 @@ HEAD = 1 << 16
 _GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 DEEPEST = 8  # folders of a file name that are looked at
+_PICTURE = re.compile(r"\.(jpe?g|png|webp|bmp)$", re.IGNORECASE)
 _LONGEST = 60  # characters of a file name that is made from another name
 _kept: set[str] = set()
 
@@ -73,6 +74,15 @@ def load_text(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise undecodable(str(path), f"not UTF-8 at byte {error.start}") from error
+
+
+def load_list(path: Path) -> list[str]:
+    """The images of a list, one per line, without the suffix of a picture.
+
+    VOC's per-class lists have a flag after the name, which is left out.
+    """
+    names = (line.split()[0] for line in load_text(path).splitlines() if line.strip())
+    return [_PICTURE.sub("", name) for name in names]
 
 
 def save(path: Path, data: bytes) -> None:

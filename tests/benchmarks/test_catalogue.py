@@ -6,6 +6,7 @@ import csv
 import json
 from itertools import chain, combinations
 
+import numpy as np
 import pytest
 
 import openset
@@ -53,6 +54,14 @@ def sizes(name):
     [
         ("owod", [20, 20, 20, 20], 0),
         ("re-owod", [20, 20, 20, 20], 0),
+        ("s-owodb", [19, 21, 20, 20], 0),
+        ("nu-owodb", [10, 7, 6], 0),
+        ("coco-ood", [20], 0),
+        ("rwd:aerial", [10], 10),
+        ("rwd:aquatic", [4], 3),
+        ("rwd:game", [30], 29),
+        ("rwd:medical", [6], 6),
+        ("rwd:surgical", [6], 6),
         ("voc-coco", [20], 0),
         ("wilderness", [20], 0),
         ("osod3-animal:split1", [24], 72),
@@ -84,6 +93,29 @@ def test_the_tasks_of_owod_are_the_classes_of_coco():
     key = Vocabulary(tasks=()).key
     assert {key(k) for k in chain(*tasks)} == set(map(key, COCO))
     assert set(map(key, tasks[0])) == set(map(key, VOC))
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("M-OWODB", "owod"),
+        ("S-OWODB", "s-owodb"),
+        ("COCO-Mix", "coco-ood"),
+        ("rwd:game", "rwd:game"),
+    ],
+)
+def test_names_that_people_type(typed, meant):
+    assert load(typed).name == meant
+
+
+def test_the_tasks_of_s_owodb_are_the_super_categories_of_coco():
+    tasks = Vocabulary.of("s-owodb-t4").tasks
+    key = Vocabulary(tasks=()).key
+    assert {key(k) for k in chain(*tasks)} == set(map(key, COCO))
+    # COCO lists its classes by super-category, so that a task is a few runs of its list.
+    places = [np.array(sorted(list(map(key, COCO)).index(key(k)) for k in task)) for task in tasks]
+    runs = [len(np.split(p, np.flatnonzero(np.diff(p) > 1) + 1)) for p in places]
+    assert runs == [2, 4, 2, 3]
 
 
 @pytest.mark.parametrize("name", ["osod3-animal", "osod3-vehicle", "osod3-cub"])

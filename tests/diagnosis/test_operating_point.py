@@ -10,24 +10,10 @@ from openset.matching import match
 from scenes.diagnosis import (
     PAPER,
     by_hand,
-    expected,
-    golden_matches,
-    keys,
     random_tables,
     shuffled,
     tables,
 )
-
-
-@pytest.mark.parametrize("key", keys("/paper/Fbeta/"))
-def test_golden(key):
-    size, _, _, label, ratio, beta = key.split("/")
-    found = operating_points(
-        golden_matches(size), betas=[float(beta[1:])], ratios=[float(ratio[2:])]
-    )
-    point = next(point for point in found.points if point.label == label)
-    got = [point.f, point.precision, point.recall, point.threshold]
-    assert got == expected()[key]["value"]
 
 
 def brute(matches, klass, beta):

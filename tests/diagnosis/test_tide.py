@@ -1,4 +1,4 @@
-"""TIDE: the published code's numbers, a second implementation on random scenes, and the split."""
+"""TIDE: a second implementation on random scenes, and the split (for published numbers: parity)."""
 
 from __future__ import annotations
 
@@ -10,27 +10,11 @@ from openset.diagnosis._regions import ANY_CLASS
 from openset.diagnosis.tide import ABSENT, CORRECT, ERRORS, tide
 from openset.findings import UsageError
 from openset.tables.join import join
-from scenes.diagnosis import by_hand, expected, golden, keys, random_tables, shuffled
+from scenes.diagnosis import by_hand, random_tables, shuffled
+from scenes.golden_diagnosis import DIFFICULT, UNKNOWN
 from scenes.tide_by_loops import tide_by_loops
 
-UNKNOWN = {"unknown_as_class": "class", "known_only": "drop", "unknown_ignored": "ignore"}
-DIFFICULT = {"difficult_as_gt": "object", "difficult_ignored": "ignore"}
 WAYS = [(u, d) for u in UNKNOWN.values() for d in DIFFICULT.values()]
-
-
-@pytest.mark.parametrize("key", keys("/TIDE/"))
-def test_golden(key):
-    size, _, unknown, difficult, name = key.split("/")
-    found = tide(*golden(size, "mixed"), unknown=UNKNOWN[unknown], difficult=DIFFICULT[difficult])
-    want = expected()[key]["value"]
-    if name == "counts":
-        assert dict(found.counts) == want
-    elif name == "AP50":
-        assert found.ap * 100 == pytest.approx(want, abs=1e-9)
-    else:
-        costs = found.main if name == "dAP_main" else found.special
-        percent = {kind: cost * 100 for kind, cost in costs.items()}
-        assert percent == pytest.approx(want, abs=1e-9)
 
 
 def as_images(truth, detections, vocabulary, unknown, difficult):

@@ -48,8 +48,13 @@ def test_the_example_has_every_metric_as_a_fraction_or_count(example):
 
 
 @pytest.mark.parametrize("protocol", PRESETS)
-def test_every_preset_evaluates_the_example(protocol):
-    result = openset.evaluate(TRUTH, DETECTIONS, protocol=protocol, intervals=False)
+def test_every_preset_evaluates_the_example(protocol, tmp_path):
+    options = {"protocol": protocol, "intervals": False}
+    if PRESETS[protocol].repeats == "listed":
+        options["image_list"] = tmp_path / "test.txt"
+        names = openset.read(TRUTH).images.id.astype(str).tolist()
+        options["image_list"].write_text("\n".join([*names, names[0]]))
+    result = openset.evaluate(TRUTH, DETECTIONS, **options)
     check_every_value(result)
     assert result.provenance.protocol == protocol
     assert result.provenance.deviations == {}

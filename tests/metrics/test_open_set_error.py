@@ -83,3 +83,21 @@ def test_a_level_between_two_hits_is_not_that_of_its_rounding():
     scene = Scene(truth, found, Vocabulary.of(["dog"]))
     assert scene.value("a_ose_at_recall", recall=0.8).value == 1
     assert scene.value("a_ose_at_recall", recall=0.7951).value == 0
+
+
+def test_a_score_of_exactly_four_tenths_falls_in_no_published_bin():
+    scores = [0.35, 0.4, 0.401, 0.45, 1.0]
+    truth = Annotations(Images([1]), ("dog", "unknown"), [0], [1], [LEFT])
+    found = Detections([1] * 5, [0] * 5, [LEFT] * 5, scores, ("dog",))
+    scene = Scene(truth, found, Vocabulary.of(["dog"]))
+    assert 0.35 + 0.05 < 0.4
+    bins = {"0.30": 1, "0.35": 0, "0.40": 2, "0.95": 1}
+    for protocol, at in (("osod3-voc", 0), ("default", 1)):
+        parts = scene.value("a_ose_profile", protocol).parts
+        assert {name: parts[name] for name in bins} == bins | {"0.35": at}
+
+
+@pytest.mark.parametrize("name", ["a_ose", "wilderness_impact", "a_ose_profile", "a_ose_at_recall"])
+def test_osod3_says_that_its_errors_are_published_by_another_loop(name):
+    assert hand().value(name, "osod3").params["published_by"] == "osod3-voc"
+    assert "published_by" not in hand().value(name, "osod3-voc").params

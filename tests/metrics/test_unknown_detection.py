@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from openset.findings import UsageError
 from openset.metrics import table
-from scenes.metrics import hand
+from scenes.metrics import hand, random_scene
 
 
 def test_recall_and_precision():
@@ -70,3 +71,68 @@ def test_only_ignored_detections_labelled_unknown():
     value = ignored.value("unknown_precision_at_recall")
     assert value.value is None and "ignored" in value.reason
     assert ignored.value("unknown_precision_at_recall", "owod").value == 0  # as its code prints
+
+
+# ---------------------------------------------------------------------- the best K of an image
+
+
+def test_recall_at_k():
+    # In image 3 the detection labelled unknown that is right is the second of four by score.
+    scene = hand()
+    assert scene.value("unknown_recall", limit=1).value == 0
+    assert scene.value("unknown_recall", limit=2).value == scene.value("unknown_recall").value
+    at_k = scene.value("unknown_recall_at_k")
+    assert at_k.value == at_k.parts["100"] == pytest.approx(1 / 3)
+    assert list(at_k.parts) == ["10", "30", "50", "100"]
+    with pytest.raises(UsageError, match="1 or more"):
+        scene.value("unknown_recall", limit=0)
+
+
+def test_f1_is_the_harmonic_mean():
+    for protocol in ("default", "owod", "paper"):
+        scene = hand()
+        p, r = (scene.value(n, protocol).value for n in ("unknown_precision", "unknown_recall"))
+        assert scene.value("unknown_f1", protocol).value == pytest.approx(2 * p * r / (p + r))
+
+
+def test_recall_by_any_label():
+    # Image 2: cat on the unknown object. Image 3: dog, cat and unknown on the left one.
+    scene = hand()
+    value = scene.value("unknown_recall_any_label")
+    assert value.value == pytest.approx(2 / 3)
+    assert value.parts == pytest.approx(
+        {"R@10": 2 / 3, "R@100": 2 / 3, "AR@10": 2 / 3, "AR@100": 2 / 3}
+    )
+    assert scene.value("unknown_recall_any_label", limit=1).value == pytest.approx(2 / 3)
+    assert scene.value("unknown_recall_any_label", iou="mean").value == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_label_against_all_pairs(seed):
+    """By loops over boxes and objects: the best unknown object of each of the best K boxes."""
+    scene, limit = random_scene(seed), 3
+    matches = scene.match("paper")
+    truth, found = scene.truth, scene.found
+    unknown = [
+        i for i, k in enumerate(truth.label) if truth.labels[k] not in scene.vocabulary.known
+    ]
+    covered = set()
+    for image in range(len(truth.images)):
+        rows = [r for r in range(len(found)) if found.image[r] == truth.images.id[image]]
+        rows = sorted(rows, key=lambda r: -found.score[r])[:limit]
+        here = [i for i in unknown if truth.image[i] == image]
+        for row in rows:
+            overlaps = [overlap(found.box[row], truth.box[i]) for i in here]
+            if overlaps and max(overlaps) >= 0.5:
+                covered.add(here[int(np.argmax(overlaps))])
+    counts = [i for i in unknown if not (truth.crowd[i] or truth.difficult[i])]
+    value = scene.value("unknown_recall_any_label", "paper", limit=limit).value
+    assert value == pytest.approx(len(covered & set(counts)) / len(counts))
+    assert len(matches) > limit
+
+
+def overlap(a, b):
+    width = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
+    height = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
+    inside = max(width, 0) * max(height, 0)
+    return inside / (a[2] * a[3] + b[2] * b[3] - inside)

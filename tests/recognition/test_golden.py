@@ -1,21 +1,18 @@
 """Golden numbers of open-set recognition: what published code prints on inputs of our own."""
 
-import json
 import re
 from dataclasses import replace
 from functools import cache
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from openset.recognition import Scores, oscr_curve, read_scores
 from openset.recognition.answers import answers_at
+from scenes.golden import EXPECTED, FOLDER, REFERENCE, REFERENCE_NUMBERS
 from scenes.recognition import from_counts, value
 
-FOLDER = Path(__file__).parents[1] / "golden"
-EXPECTED = json.loads((FOLDER / "expected.json").read_text())
 OURS = re.compile(r"osr/.*|P\d.*|trap/(arpl|osr|openauc)/.*")
 RANDOM = re.compile(r"P1/constructive.*|P3_P7/.*|P4/.*|P5/.*|P6/.*|P8/.*")  # see test_propositions
 PUBLISHED_GRID = [t / 100 for t in range(1, 100)]
@@ -27,7 +24,9 @@ def twin_is_stable(key):
 
 @cache
 def scores(name):
-    return read_scores(FOLDER / "inputs" / "osr" / f"{name}.npz")
+    """An input; names that begin with "@" are those of the reference folder."""
+    folder = REFERENCE / "recognition" if name.startswith("@") else FOLDER / "inputs" / "osr"
+    return read_scores(folder / f"{name.removeprefix('@')}.npz")
 
 
 @cache
@@ -113,17 +112,24 @@ RULES = {
 NUMBERS = [k for k in EXPECTED if k.startswith("osr/") and not twin_is_stable(k)]
 
 
-def ours(key):
+def ours(key, place=""):
     _, name, rest = key.split("/", 2)
     rest = rest.removeprefix("as_is/").removeprefix("stable/")
     found = [(f, re.fullmatch(pattern, rest)) for pattern, f in RULES.items()]
     [(function, groups)] = [(f, hit.groupdict()) for f, hit in found if hit]
-    return function(name, **groups)
+    return function(place + name, **groups)
 
 
 @pytest.mark.parametrize("key", NUMBERS)
 def test_number(key):
     assert ours(key) == pytest.approx(EXPECTED[key]["value"], rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.skipif(not REFERENCE_NUMBERS, reason="there is no reference folder")
+@pytest.mark.parametrize("key", NUMBERS)
+def test_reference_number(key):
+    want = REFERENCE_NUMBERS[key]["value"]
+    assert ours(key, "@") == pytest.approx(want, rel=1e-9, abs=1e-9)
 
 
 def test_no_key_is_forgotten():

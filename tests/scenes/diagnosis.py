@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
-from openset.formats import read_annotations, read_detections
 from openset.matching import Protocol, match
 from openset.tables import Annotations, Detections, Images, Vocabulary
+from scenes.golden import scene
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 # The printed definitions know no ignore flag.
 PAPER = Protocol.of("paper").but(ignore=())
 
 
 @cache
-def expected() -> dict:
-    return json.loads((GOLDEN / "expected.json").read_text())
-
-
-def keys(*parts: str) -> list[str]:
-    return [key for key in expected() if all(part in key for part in parts)]
-
-
-@cache
 def golden(size: str, scenario: str):
-    folder = GOLDEN / "inputs" / size / scenario
-    truth = read_annotations(folder / "gt.json")
-    vocabulary = replace(Vocabulary.of(None, truth), similar=Vocabulary.of("voc20").similar)
-    return truth, read_detections(folder / "dt.json"), vocabulary
+    data = scene(size, scenario)
+    vocabulary = replace(data.vocabulary, similar=Vocabulary.of("voc20").similar)
+    return data.truth, data.detections, vocabulary
 
 
 @cache

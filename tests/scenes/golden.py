@@ -5,6 +5,7 @@ our number in the shape of the expected one. `@behaviour(key)` claims a key whos
 is a crash or a defect that we do not reproduce, and asserts what we do instead.
 """
 
+import gzip
 import json
 import os
 import re
@@ -25,6 +26,8 @@ FOLDER = Path(__file__).parents[1] / "golden"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text())
 DATA = Path(os.environ.get("OPENSET_DATA", "/nonexistent"))
 REFERENCE = DATA.parent / "reference"
+_NUMBERS = REFERENCE / "expected.json.gz"
+REFERENCE_NUMBERS = json.loads(gzip.decompress(_NUMBERS.read_bytes())) if _NUMBERS.exists() else {}
 SIZE = r"(?P<size>tiny|edge|small)"
 
 

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from openset.tables import Images
-from scenes.golden import SIZE, both, compute, golden, scene
+from scenes.golden import EXPECTED, REFERENCE_NUMBERS, SIZE, both, compute, golden, scene
 
 OSOD3 = SIZE + r"/OSOD-III/(?P<mode>crowd|nocrowd)/as_is/"
 SIZES = tuple({"size": size} for size in ("small", "medium", "large"))
@@ -78,3 +78,16 @@ def osod3_classes(size, mode, which):
 @golden(SIZE + r"/cocofast/(?P<mode>crowd|nocrowd)/(?:official|fast)_stats12")
 def official_stats(size, mode):
     return stats(official(size, mode), "known+unk")
+
+
+@golden(
+    SIZE + r"/cocofast/(?P<mode>crowd|nocrowd)/max_abs_diff precision,recall,scores", tolerance=0
+)
+def two_programs(size, mode):
+    """Two programs of others differ by one rounding; ours from either by no more than that."""
+    numbers = REFERENCE_NUMBERS if size.startswith("@") else EXPECTED
+    folder = f"{size.removeprefix('@')}/cocofast/{mode}"
+    for program in ("official", "fast"):
+        want = numbers[f"{folder}/{program}_stats12"]["value"]
+        np.testing.assert_allclose(stats(official(size, mode), "known+unk"), want, atol=1e-15)
+    return numbers[f"{folder}/max_abs_diff precision,recall,scores"]["value"]

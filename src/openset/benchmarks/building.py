@@ -36,7 +36,7 @@ from openset.benchmarks.manifest import (
 from openset.benchmarks.pool import Pool, Universe, expanded, image_names
 from openset.benchmarks.roles import Roles, resolve, spelling
 from openset.benchmarks.rules import select
-from openset.benchmarks.rules.listed import find_list
+from openset.benchmarks.rules.listed import find_list, with_times
 from openset.benchmarks.writing import write_truth
 from openset.files import unwritable
 from openset.findings import Finding, InputError, refuse
@@ -111,10 +111,8 @@ def _list_digests(definition: Benchmark, folder: Path) -> dict[str, str]:
     """Checksums of the image lists that rules name."""
     found = {}
     for split in definition.unrolled().values():
-        for step in split.select:
-            names = step.get("listed", [])
-            for name in [names] if isinstance(names, str) else names:
-                found[name] = files.fingerprint(find_list(name, list_folders(definition, folder)))
+        for name in split.lists:
+            found[name] = files.fingerprint(find_list(name, list_folders(definition, folder)))
     return found
 
 
@@ -222,6 +220,7 @@ class _Job:
         if not len(images):
             raise refuse("OS906", f"split {name!r} of {self.definition.name} has no image")
         made, dropped = cut(table, images, vocabulary, split.keep)
+        made = with_times(made, split.lists, list_folders(self.definition, self.folder))
         write_truth(replace(made, info=self._info(name, split, made, vocabulary)), file)
         done[name] = frozenset(image_names(made).tolist())
         about = entry(split, made, dict(dropped)) | {

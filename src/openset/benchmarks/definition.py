@@ -122,6 +122,12 @@ class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return (self.source,) if isinstance(self.source, str) else tuple(self.source)
 
     @property
+    def lists(self) -> list[str]:
+        """The image lists that its rules name."""
+        named = [step.get("listed", []) for step in self.select]
+        return [name for one in named for name in ([one] if isinstance(one, str) else one)]
+
+    @property
     def keep(self) -> tuple[str, ...]:
         """Which boxes are kept."""
         return tuple(self.boxes) or _KEEP[self.kind]
@@ -135,6 +141,7 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         summary: One line.
         paper: Where it was published.
         licence: Terms of its own lists, if it has any.
+        aliases: Other names by which people ask for it.
         kind: Boxes in images, or whole images with one class each.
         classes: Roles.
         sources: Files it is made from.
@@ -154,6 +161,7 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     classes: Classes
     paper: str = ""
     licence: str = ""
+    aliases: list[str] = []
     kind: Literal["detection", "recognition"] = "detection"
     sources: dict[str, Source] = {}
     splits: dict[str, Split] = {}
@@ -227,7 +235,18 @@ def find(name: str) -> Path:
         if not path.is_file():
             raise refuse("OS101", f"no such benchmark file: {name}")
         return path
-    return lookup(files(), name, "benchmark")
+    return lookup(files(), name if name in files() else _meant(name), "benchmark")
+
+
+def _meant(name: str) -> str:
+    """The entry that has this name among its aliases, in any case; else the name as it is."""
+    from openset.benchmarks import files
+
+    for entry, path in files().items():
+        aliases = tomllib.loads(path.read_text("utf-8")).get("aliases", [])
+        if name.casefold() in map(str.casefold, aliases):
+            return entry
+    return name
 
 
 def _with_variant(table: dict[str, Any], name: str, path: Path) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from openset.benchmarks.pool import no_such_label
+from openset.files import load_list
 from openset.findings import refuse
 from openset.formats.openimages import parent_of, read_descriptions, read_hierarchy
 from openset.refusals import undecodable
@@ -82,9 +83,7 @@ def _codes(wanted: Iterable[str], names: Mapping[str, str], spelling: Vocabulary
 
 
 def _listed(files: Sequence[Path]) -> list[str]:
-    from openset.benchmarks.rules.listed import read_list
-
-    return [line for file in files for line in read_list(file)]
+    return [line for file in files for line in load_list(file)]
 
 
 def _rows(path: Path, codes: list[str], images: list[str]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ def evaluate(
     unknown_label: str | None = None,
     unknownness: str | None = None,
     minimum_score: float | None = None,
+    image_list: Path | None = None,
     boxes: str = "xywh",
     leaked: Literal["unknown", "drop"] = "unknown",
     seed: int = 0,
@@ -53,6 +54,7 @@ def evaluate(
         unknown_label: Label, or category id, with which the detections say "unknown".
         unknownness: Where it comes from: a scorer (it reads logits), or a column of the file.
         minimum_score: Leave out detections with a lower score, before anything else.
+        image_list: The benchmark's list of images, for protocols that count repeated lines.
         boxes: How boxes of detections are written: xywh, xyxy, cxcywh, or one of them with -norm.
         leaked: Detections of classes that are unknown here count as unknown, or are dropped.
         seed: Seed of the resamples.
@@ -77,6 +79,7 @@ def evaluate(
         unknown_label=unknown_label,
         unknownness=unknownness,
         minimum_score=minimum_score,
+        image_list=image_list,
     )
     command = shlex.join(["openset", *sys.argv[1:]])
     with output.progress(1 + 2 * len(files)) as step:

@@ -1,7 +1,8 @@
 """Evaluation: from two inputs to all numbers, with their protocol, provenance and intervals.
 
-`evaluate` is one shot, `Evaluator` streams, `compare` asks whether two results differ. All but the
-first are imported on first use; `evaluate` imports what it needs while it reads.
+`evaluate` is one shot, `Evaluator` streams, `compare` asks whether two results differ, `forgetting`
+what later tasks cost earlier classes. All but the first are imported on first use; `evaluate`
+imports what it needs while it reads.
 """
 
 from __future__ import annotations
@@ -12,18 +13,28 @@ from typing import TYPE_CHECKING, Any
 from openset.evaluation.one_shot import evaluate
 
 if TYPE_CHECKING:
+    from openset.evaluation.across_tasks import forgetting
     from openset.evaluation.comparison import Comparison, compare
     from openset.evaluation.provenance import Provenance
     from openset.evaluation.result import Evaluation
     from openset.evaluation.streaming import Evaluator
 
-__all__ = ["Comparison", "Evaluation", "Evaluator", "Provenance", "compare", "evaluate"]
+__all__ = [
+    "Comparison",
+    "Evaluation",
+    "Evaluator",
+    "Provenance",
+    "compare",
+    "evaluate",
+    "forgetting",
+]
 _LATER = {
     "Comparison": "comparison",
     "Evaluation": "result",
     "Evaluator": "streaming",
     "Provenance": "provenance",
     "compare": "comparison",
+    "forgetting": "across_tasks",
 }
 
 

@@ -52,6 +52,8 @@ class Settings:
         unknownness: Where unknownness comes from: a scorer that needs no fit (it reads logits), or
             a column of the file; by default it is as the file has it.
         minimum_score: Detections with a lower score are left out before anything else.
+        image_list: The benchmark's list of its images, one a line, for protocols that count an
+            image as often as it is listed, unless the ground truth states it.
 
     >>> Settings(seed=-1)
     Traceback (most recent call last):
@@ -70,6 +72,7 @@ class Settings:
     unknown_label: str | int | None = None
     unknownness: str | None = None
     minimum_score: float | None = None
+    image_list: str | Path | None = None
 
     def __post_init__(self) -> None:
         from openset.tables.boxes import CONVENTIONS

@@ -61,6 +61,8 @@ class Evaluator:
     def update(self, gt: Input, dt: Input) -> Self:
         """Add a batch: the ground truth of some images, and all detections on them."""
         truth, detections = read_annotations(gt), read_detections(dt)
+        if self._settings.image_list is not None:
+            raise UsageError("an image list needs all images at once; batches state `listed` each")
         if self._vocabulary is None:
             self._vocabulary = self._settings.vocabulary(truth)
         ground = Ground.of(truth, self._vocabulary)

@@ -7,7 +7,8 @@ follow a number by hand and a program can compute it:
 
 The first detection says dog with score 0.9 and fits the first object exactly; the second overlaps
 the second object with an IoU of 0.6; the third lies on no object. An object may be ``crowd`` or
-``difficult``; ``u .4`` after a score is the detection's unknownness.
+``difficult``; ``u .4`` after a score is the detection's unknownness; an image that begins with
+``twice:`` is on two lines of the benchmark's list.
 
 Not a file format: sketches exist to be read (see `openset.formats` for files).
 """
@@ -30,6 +31,7 @@ _DETECTION = re.compile(
     r"(?P<label>\w+) (?P<score>[\d.]+)( u (?P<unknownness>[\d.]+))? "
     r"on (?P<place>\d+|nothing)( at (?P<iou>[\d.]+))?"
 )
+_TWICE = "twice: "
 _SIDE = 100.0  # of every object, in pixels; objects stand 200 pixels apart
 
 
@@ -59,12 +61,14 @@ class Sketch:
         """The same as ground truth, detections and roles of labels."""
         from openset.tables import Vocabulary
 
-        halves = [line.partition("|")[::2] for line in self.images]
+        halves = [line.removeprefix(_TWICE).partition("|")[::2] for line in self.images]
+        listed = [1 + line.startswith(_TWICE) for line in self.images]
         objects = [_parsed(_OBJECT, left) for left, _ in halves]
         found = [_parsed(_DETECTION, right) for _, right in halves]
         vocabulary = Vocabulary(tasks=self.tasks, similar=self.similar)
         labels = tuple(dict.fromkeys([*vocabulary.known, *_labels(objects), *_labels(found)]))
-        return _annotations(objects, labels), _detections(objects, found, labels), vocabulary
+        truth = _annotations(objects, labels, listed)
+        return truth, _detections(objects, found, labels), vocabulary
 
     def matches(self, protocol: str = "default") -> Matches:
         """The sketch, matched under a protocol."""
@@ -92,7 +96,9 @@ def _labels(images: Sequence[Sequence[Record]]) -> list[str]:
     return [record["label"] for image in images for record in image]
 
 
-def _annotations(objects: Sequence[Sequence[Record]], labels: tuple[str, ...]) -> Annotations:
+def _annotations(
+    objects: Sequence[Sequence[Record]], labels: tuple[str, ...], listed: Sequence[int]
+) -> Annotations:
     import numpy as np
 
     from openset.tables import Annotations, Images
@@ -103,7 +109,7 @@ def _annotations(objects: Sequence[Sequence[Record]], labels: tuple[str, ...]) -
         for place, record in enumerate(image, 1)
     ]
     return Annotations(
-        Images(np.arange(1, len(objects) + 1)),
+        Images(np.arange(1, len(objects) + 1), attributes={"listed": np.array(listed, np.int64)}),
         labels,
         np.array([image for image, _, _ in rows], np.int32),
         np.array([labels.index(record["label"]) for *_, record in rows], np.int32),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,9 @@ from openset.matching.protocol import Protocol
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.columns import ranks
 from openset.tables.join import Joined, Leaked, join
+
+LISTED = "listed"  # the image column that says how often a benchmark's list names an image
+AWAY = np.array([-1e6, -1e6, 1.0, 1.0])  # where no detection is: copies of objects are never found
 
 
 def match(
@@ -44,9 +47,10 @@ def match(
     rules = Protocol.of(protocol)
     if not rules.synonyms:
         vocabulary, joined = replace(vocabulary, synonyms=()), None
-    objects = _objects(truth, vocabulary, rules)
+    times = times_listed(truth, rules)
+    objects = _repeated(_objects(truth, vocabulary, rules), times)
     joined = join(truth, detections, vocabulary) if joined is None else joined
-    keep = _taking_part(joined, leaked)
+    keep = _again(_taking_part(joined, leaked), joined.image, times)
     image, klass = _take(joined.image, keep), _take(joined.klass, keep)
     boxes = geometry.detection_boxes(_take(detections.box, keep), rules)
     score = geometry.detection_scores(_take(detections.score, keep), rules)
@@ -88,7 +92,8 @@ def _objects(truth: Annotations, vocabulary: Vocabulary, rules: Protocol) -> Obj
         ignored |= getattr(truth, flag)
     assert truth.area is not None
     image, label, area, box = truth.image[row], truth.label[row], truth.area[row], truth.box[row]
-    return Objects(image, klass[row], label, ignored[row], area, row, box)
+    copy = np.zeros(len(row), np.bool_)
+    return Objects(image, klass[row], label, ignored[row], area, row, box, copy)
 
 
 def _taking_part(joined: Joined, leaked: Leaked) -> NDArray[np.intp] | None:
@@ -97,6 +102,37 @@ def _taking_part(joined: Joined, leaked: Leaked) -> NDArray[np.intp] | None:
     if leaked == "drop":
         keep &= ~joined.leaked
     return None if keep.all() else np.flatnonzero(keep)
+
+
+def times_listed(truth: Annotations, rules: Protocol) -> NDArray[np.int64] | None:
+    """How often each image counts, or None for once."""
+    if rules.repeats == "once":
+        return None
+    times = truth.images.attributes.get(LISTED)
+    if times is None:
+        raise refuse(
+            "OS411", f"protocol {rules.name} counts images as often as they are listed, but no list"
+        )
+    return np.asarray(times).astype(np.int64)
+
+
+def _repeated(objects: Objects, times: NDArray[np.int64] | None) -> Objects:
+    """The objects, and those of repeated images once more for every further line."""
+    if times is None:
+        return objects
+    rows = np.repeat(np.arange(len(objects)), times[objects.image])
+    columns = {item.name: getattr(objects, item.name)[rows] for item in fields(Objects)}
+    return Objects(**columns | {"copy": np.diff(rows, prepend=-1) == 0})
+
+
+def _again(
+    keep: NDArray[np.intp] | None, image: NDArray[np.int32], times: NDArray[np.int64] | None
+) -> NDArray[np.intp] | None:
+    """Rows, each as often as its image is listed."""
+    if times is None:
+        return keep
+    rows = np.arange(len(image)) if keep is None else keep
+    return np.repeat(rows, times[image[rows]])
 
 
 def _take(values: NDArray[Any], keep: NDArray[np.intp] | None) -> NDArray[Any]:
@@ -134,7 +170,7 @@ def _run(
         kernels.ObjectColumns(
             image=objects.image,
             klass=objects.klass,
-            boxes=geometry.object_boxes(objects.box, rules),
+            boxes=geometry.object_boxes(np.where(objects.copy[:, None], AWAY, objects.box), rules),
             size=objects.area,
             ignore=objects.ignored,
             region=regions,

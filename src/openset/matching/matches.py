@@ -70,6 +70,7 @@ class Objects:
         area: Area for size ranges.
         row: Row in the `Annotations`.
         box: For those who show an object or identify it; no metric reads it.
+        copy: Counted again because the image is listed again (`Protocol.repeats`); never found.
     """
 
     image: NDArray[np.int32]
@@ -79,6 +80,7 @@ class Objects:
     area: NDArray[np.float64]
     row: NDArray[np.int32]
     box: NDArray[np.float64]
+    copy: Mask
 
     def __len__(self) -> int:
         return len(self.image)
@@ -374,7 +376,23 @@ class Matches:
 
     def on(self, images: Mask) -> Matches:
         """Only the detections on some images; every object stays, and with it recall's base."""
-        keep = images[self.image]
+        return self.only(images[self.image])
+
+    def top(self, limit: int) -> Matches:
+        """Only the `limit` detections of the highest scores in every image, whatever their label.
+
+        Equal scores go by the order of the input, as everywhere.
+        """
+        if limit < 1:
+            raise UsageError(f"a limit of detections is 1 or more, not {limit}")
+        order = np.lexsort((self.row, -self.score, self.image))
+        start = np.searchsorted(self.image[order], np.arange(self.n_images))
+        place = np.empty(len(self), np.int64)
+        place[order] = np.arange(len(self)) - start[self.image[order]]
+        return self if place.max(initial=0) < limit else self.only(place < limit)
+
+    def only(self, keep: Mask) -> Matches:
+        """Only some detections; every object stays."""
         before = np.concatenate([[0], np.cumsum(keep)])
         taken = {name: getattr(self, name)[keep] for name in ("image", "score", "row")}
         return replace(

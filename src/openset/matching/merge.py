@@ -113,6 +113,7 @@ def _objects(parts: Sequence[Matches], images: Sequence[int]) -> tuple[Objects, 
         np.concatenate([one.area for one in each]),
         np.concatenate(row).astype(np.int32),
         np.concatenate([one.box for one in each]),
+        np.concatenate([one.copy for one in each]),
     )
     return merged, _offsets([len(one) for one in each])
 

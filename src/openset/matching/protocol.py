@@ -10,6 +10,8 @@ Presets and the code they reproduce:
 - ``coco``: pycocotools.
 - ``elephant``: Dhamija et al. 2020 (Elephant-of-object-detection), including its float32.
 - ``owod``, ``reowod``: Joseph et al. 2021 and RE-OWOD, whose evaluators are one file.
+- ``owod-listed``: OWOD's evaluator on its test list as published, repeated lines included.
+- ``owdetr``: Gupta et al. 2022 (OW-DETR) and its descendants: OWOD's matching with 11-point AP.
 - ``opendet``, ``opendet-2007``: Han et al. 2022; area or 11-point AP, by the data set's name.
 - ``osod3``, ``osod3-voc``: Hosoya et al., the COCO path and the VOC loop of their repository.
 - ``fmiyc``: the FMIYC benchmark's evaluator.
@@ -39,6 +41,7 @@ Geometry = Literal["continuous", "voc", "shifted", "shifted-int"]
 Rule = Literal["coco", "voc", "elephant"]
 Ties = Literal["image", "input", "closed-first"]
 EmptyImages = Literal["count", "skip"]
+Repeats = Literal["once", "listed"]
 Interpolation = Literal["101-point", "area", "11-point", "11-point-float32"]
 EmptyClass = Literal["skip", "nan", "zero", "detected"]
 NoseUnit = Literal["objects", "detections"]
@@ -53,6 +56,7 @@ _CHOICES = {
     "rule": get_args(Rule),
     "ties": get_args(Ties),
     "empty_images": get_args(EmptyImages),
+    "repeats": get_args(Repeats),
     "interpolation": get_args(Interpolation),
     "empty_class": get_args(EmptyClass),
     "nose": get_args(NoseUnit),
@@ -89,6 +93,10 @@ class Protocol:
         max_detections: Cut per image and class, at least 1, or None.
         empty_images: Detections on images without objects: ``count`` as wrong, or ``skip``: neither
             right nor wrong.
+        repeats: An image that the benchmark's list names twice counts ``once``, or as often as it
+            is ``listed``, as in OWOD's code: its detections come again and find every object taken,
+            and its objects are counted again but never found again. Needs the image column
+            ``listed``.
         synonyms: Whether labels join by synonym as well as by name.
         interpolation: Average precision: ``101-point``, ``area``, ``11-point``, or
             ``11-point-float32``.
@@ -106,6 +114,8 @@ class Protocol:
         recall: Recall level at which Wilderness Impact is reported.
         recalls: Recall levels of its table.
         numpy1_levels: Elephant's image counts as NumPy 1 rounds them.
+        errors_from: The preset by which the code behind this one publishes open-set errors and
+            Wilderness Impact, if not by its own matching; values under this one say so.
         minimum_score: Lowest score of detections that AUROC and its kin consider.
         fpr: False-positive rate at the ``nearest`` recall to 95 %, or the least rate ``at-least``
             95 %.
@@ -129,6 +139,7 @@ class Protocol:
     regions: bool = True
     max_detections: int | None = 100
     empty_images: EmptyImages = "count"
+    repeats: Repeats = "once"
     synonyms: bool = True
     interpolation: Interpolation = "101-point"
     empty_class: EmptyClass = "skip"
@@ -140,6 +151,7 @@ class Protocol:
     recall: float = 0.8
     recalls: tuple[float, ...] = TENTHS
     numpy1_levels: bool = False
+    errors_from: str = ""
     minimum_score: float = 0.0
     fpr: FprRule = "at-least"
     aupr: AuprRule = "steps"
@@ -222,9 +234,11 @@ def _presets() -> dict[str, Protocol]:
     protocols = [
         Protocol(name="default"),
         Protocol(name="coco", ignore=("crowd",)),
-        Protocol(name="osod3", ignore=("crowd",), float32_detections=True),
+        Protocol(name="osod3", ignore=("crowd",), float32_detections=True, errors_from="osod3-voc"),
         _voc("owod"),
+        _voc("owod-listed", repeats="listed"),
         _voc("reowod"),
+        _voc("owdetr", interpolation="11-point"),
         _voc("opendet", synonyms=False, decimals=2),
         _voc("opendet-2007", synonyms=False, decimals=2, interpolation="11-point"),
         _voc(

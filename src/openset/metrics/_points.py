@@ -42,6 +42,12 @@ def level_name(level: float) -> str:
     return short if float(short) == level else repr(float(level))
 
 
+def published_by(matches: Matches) -> dict[str, str]:
+    """The parameter of an open-set error that says under which preset it was published."""
+    preset = matches.protocol.errors_from
+    return {"published_by": preset} if preset else {}
+
+
 def weights_of(matches: Matches) -> NDArray[np.uint8]:
     """Image weights: those of the resamples, or a single column of ones for the data itself."""
     if matches.weights is not None:

@@ -198,9 +198,7 @@ def _resampled(matches: Matches, iou: float | None, how: str) -> NDArray[np.floa
         return np.asarray(matches.resampled_precision.mean(axis=1))
     grid = None if how == "area" else _POINTS[how].astype(np.float64)
     if how == "11-point-float32":
-        # In float32 a recall of 3/10 meets the .3 point; of all tenths only 9/10 misses its own.
-        tenths = np.arange(11) / 10
-        grid = np.where(tenths.astype(np.float32) >= _POINTS[how], tenths, _POINTS[how])
+        grid = np.arange(11) / 10  # in float32 a recall of k/10 meets the point .k
     return resampled_precision(matches, iou, grid=grid)
 
 
@@ -221,9 +219,9 @@ def _grid_ap(matches: Matches, iou: float | None, size: str) -> NDArray[np.float
 _POINTS = {
     "101-point": np.linspace(0, 1, 101),
     # In float64 three of these lie just above .3, .6, .7, so that a recall of exactly 3/10 misses
-    # the .3 point; in float32 it does not. Both are published.
+    # the .3 point; in torch's float32 no tenth misses its own. Both are published.
     "11-point": np.arange(0.0, 1.1, 0.1),
-    "11-point-float32": np.arange(11).astype(np.float32) * np.float32(0.1),
+    "11-point-float32": (np.arange(11) / 10).astype(np.float32),
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from openset.matching import Matches
 from openset.metrics._classes import share_of_unknown, where_unknown, without_unknown
-from openset.metrics._points import level_name, nearest_to, nearest_to_each
+from openset.metrics._points import level_name, nearest_to, nearest_to_each, published_by
 from openset.metrics._spec import Value, metric
 
 MILLER = "Miller et al., Dropout Sampling for Robust Object Detection, ICRA 2018"
@@ -43,7 +43,7 @@ def a_ose(matches: Matches) -> Value:
         np.append(matches.open_set_errors, False).astype(np.int64), matches.class_start[:-2]
     ) * (np.diff(matches.class_start[:-1]) > 0)
     parts = dict(zip(matches.vocabulary.known, sizes.tolist(), strict=True))
-    shown = {"iou": matches.protocol.iou[0]}
+    shown = {"iou": matches.protocol.iou[0]} | published_by(matches)
     return Value(float(number), count=int(n_unknown), params=shown, parts=parts)
 
 
@@ -76,7 +76,8 @@ def nose(matches: Matches) -> Value:
     """Normalised open-set error: the share of unknown objects called by a known name.
 
     Objects over objects, so at most 1. FMIYC's code divides *detections* by objects, which can
-    exceed 1; its protocol does the same. Needs unknown objects.
+    exceed 1; its protocol does the same, and so do those of OWOD, opendet2 and OSOD-III's VOC
+    loop, whose A-OSE counts detections. Needs unknown objects.
     """
     countable = _countable_unknown(matches)
     total = matches.count_objects(countable)
@@ -99,7 +100,9 @@ def a_ose_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     """Open-set errors by confidence: `parts` counts them in bins (t, t + .05], t = 0, .05, ....
 
     The value is the number above `threshold`. A score of exactly 0 falls in no bin, as in the
-    published histogram; scores above 1 fall in the last.
+    published histogram; scores above 1 fall in the last. In OSOD-III's own histogram a score of
+    exactly 0.4 falls in none either, since 0.35 + 0.05 is less than 0.4 in floating point; the
+    protocols of its family do the same.
     """
     error = matches.open_set_errors
     number = matches.count(error & (matches.score > threshold))
@@ -108,9 +111,13 @@ def a_ose_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     score = matches.score[error]
     levels = np.round(np.arange(0, 1, 0.05), 2)
     below = np.searchsorted(levels, score)  # how many levels lie below each score
+    if matches.protocol.wilderness == "ratio-of-sums":
+        ends = np.append((levels + 0.05)[:-1], np.inf)
+        below[score > ends[below - 1]] = 0
     numbers = np.bincount(below, minlength=len(levels) + 1)[1:].tolist()
     parts = dict(zip(map(level_name, levels.tolist()), numbers, strict=True))
-    return Value(float(number), count=len(score), params={"threshold": threshold}, parts=parts)
+    shown = {"threshold": threshold} | published_by(matches)
+    return Value(float(number), count=len(score), params=shown, parts=parts)
 
 
 @metric(
@@ -135,7 +142,8 @@ def a_ose_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
     levels = sorted({*matches.protocol.recalls, level})
     numbers = nearest_to_each(matches, levels, hit, error).counts[0][:-1].sum(axis=0).tolist()
     parts = dict(zip(map(level_name, levels), numbers, strict=True))
-    return Value(float(parts[level_name(level)]), params={"recall": level}, parts=parts)
+    shown = {"recall": level} | published_by(matches)
+    return Value(float(parts[level_name(level)]), params=shown, parts=parts)
 
 
 def _countable_unknown(matches: Matches) -> np.ndarray:

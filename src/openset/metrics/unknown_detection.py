@@ -6,29 +6,122 @@ Unknown recall asks both at once; Zhao et al. split it into UDR (found under any
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.matching import Matches
-from openset.metrics._classes import share_of_unknown
+from openset.matching.protocol import COCO_IOU
+from openset.metrics._classes import share_of_unknown, where_unknown, without_unknown
 from openset.metrics._points import Points, level_name, nearest_to, nearest_to_each
 from openset.metrics._spec import Value, metric
 from openset.metrics.open_set_error import _countable_unknown, _hit_by_known
 
+GUPTA = "Gupta et al., OW-DETR: Open-World Detection Transformer, CVPR 2022"
+LIANG = "Liang et al., Unknown Sniffer for Object Detection, CVPR 2023"
+KIM = "Kim et al., Learning Open-World Object Proposals without Learning to Classify, RA-L 2022"
+LIMITS = (10, 30, 50, 100)
 NO_LABEL = "no detection is labelled unknown"
 ZHAO = "Zhao et al., Revisiting Open World Object Detection, TCSVT 2023"
 
 
 @metric("unknown_recall", title="unknown recall", paper="Joseph et al., CVPR 2021", headline=True)
-def unknown_recall(matches: Matches) -> Value:
+def unknown_recall(matches: Matches, *, limit: int | None = None) -> Value:
     """Share of unknown objects that a detection labelled unknown finds (U-Recall, R_U).
 
     TP_u / (TP_u + FN_u) at the protocol's IoU over all detections labelled unknown: no score
     threshold but the detector's own.
+
+    Args:
+        matches: Matched detections.
+        limit: Only the so many detections of the highest scores in every image, known and unknown
+            alike (U-Recall@K); all of them by default.
     """
+    if limit is not None:
+        matches = matches.top(limit)
     total = matches.count_objects(_countable_unknown(matches))
-    shown = {"iou": matches.protocol.iou[0]}
+    shown = {"iou": matches.protocol.iou[0]} | ({} if limit is None else {"limit": limit})
     return share_of_unknown(matches, _found(matches), total, params=shown)
+
+
+@metric("unknown_recall_at_k", title="unknown recall at K", paper=GUPTA)
+def unknown_recall_at_k(matches: Matches, *, limit: int = 100) -> Value:
+    """Share of unknown objects found as unknown by the best K detections of an image (U-Recall@K).
+
+    The K detections of the highest scores in every image are kept, known and unknown alike, as
+    detectors of the DETR family put out their 100 best pairs of query and class. `parts` has K =
+    10, 30, 50 and 100. Known detections take places: a detector that fills them finds less.
+    """
+    value = unknown_recall(matches, limit=limit)
+    if matches.weights is not None or value.value is None:
+        return value
+    parts = {str(k): unknown_recall(matches, limit=k).value for k in LIMITS}
+    return replace(value, parts=parts)
+
+
+@metric("unknown_f1", title="unknown F1", paper=LIANG)
+def unknown_f1(matches: Matches) -> Value:
+    """F1 of the label unknown (U-F1): 2 TP_u / (unknown objects + detections labelled unknown).
+
+    The harmonic mean of `unknown_precision` and `unknown_recall` over all detections labelled
+    unknown; 0 where there is none. `count` is the sum of objects and detections.
+    """
+    objects = matches.count_objects(_countable_unknown(matches))
+    labelled = matches.count(matches.labelled_unknown & ~matches.outcome().ignored)
+    if np.ndim(objects):
+        numbers = 2 * _found(matches) / np.maximum(objects + labelled, 1)
+        return where_unknown(matches, numbers, objects)
+    if objects == 0:
+        return without_unknown(matches)
+    shown = {"iou": matches.protocol.iou[0]}
+    return Value.ratio(2 * _found(matches), objects + labelled, params=shown)
+
+
+@metric("unknown_recall_any_label", title="unknown recall, any label", paper=KIM)
+def unknown_recall_any_label(
+    matches: Matches, *, limit: int = 100, iou: float | str | None = None
+) -> Value:
+    """Share of unknown objects that any of the best K boxes of an image covers, whatever its label.
+
+    Class-agnostic recall of unknown objects, as work on open-world proposals reports it (AR_N). An
+    object counts if it is the best unknown object of a box; several boxes may cover one object, and
+    false alarms do not enter. `parts` has K = 10 and 100, at the protocol's IoU (``R@K``) and as
+    mean over IoU .50:.05:.95 (``AR@K``). Not `udr`, which counts all boxes and follows labels.
+
+    Args:
+        matches: Matched detections.
+        limit: The so many boxes of the highest scores in every image.
+        iou: One threshold (the protocol's by default), or ``"mean"`` for .50:.05:.95.
+    """
+    numbers, total = _covered(matches, limit, iou)
+    shown = {"limit": limit, "iou": matches.protocol.iou[0] if iou is None else iou}
+    value = share_of_unknown(matches, numbers, total, params=shown)
+    if np.ndim(total) or not total:
+        return value
+    kinds = {"R": None, "AR": "mean"}
+    parts = {
+        f"{kind}@{k}": _covered(matches, k, way)[0] / total
+        for kind, way in kinds.items()
+        for k in (10, 100)
+    }
+    return replace(value, parts=parts)
+
+
+def _covered(matches: Matches, limit: int, iou: float | str | None) -> tuple[Any, Any]:
+    """How many unknown objects the best boxes cover, on average over thresholds; and how many."""
+    kept = matches.top(limit)
+    unknown = kept.labelled_unknown
+    columns = kept.columns
+    best = np.where(unknown, columns.object_same, columns.object_unknown)
+    overlap = np.where(unknown, columns.iou_same, columns.iou_unknown)
+    reached = np.zeros(len(kept.objects))
+    np.maximum.at(reached, best[best >= 0], overlap[best >= 0])
+    countable = _countable_unknown(kept)
+    levels = COCO_IOU if iou == "mean" else [kept.protocol.iou[0] if iou is None else float(iou)]
+    counts = [kept.count_objects(countable & kept.overlaps(reached, level)) for level in levels]
+    return sum(counts) / len(counts), kept.count_objects(countable)
 
 
 @metric(

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from openset.matching import Matches
 from openset.matching.counting import wild_wanted
-from openset.metrics._points import level_name, weights_of
+from openset.metrics._points import level_name, published_by, weights_of
 from openset.metrics._spec import Value, metric
 from openset.metrics._wilderness import (
     VARIANTS,
@@ -80,6 +80,7 @@ def wilderness_impact(
     compute = lookup(VARIANTS, name, "variant of Wilderness Impact")
     plain = matches.weights is None
     shown: dict[str, Any] = {"recall": level, "variant": name, "iou": matches.protocol.iou[0]}
+    shown |= published_by(matches)
     if name not in WITHOUT_SPLIT:
         missing = _no_split(matches)
         if missing:

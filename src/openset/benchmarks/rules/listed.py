@@ -1,13 +1,16 @@
 """Lists: images by name, from a published list or from other splits.
 
 A list is a text file with one image a line, plain or gzip: a file name's stem or an image id, as
-Pascal VOC and its descendants write them. A line that occurs twice counts once here; that it
-occurs twice is for the audit to say.
+Pascal VOC and its descendants write them. A line that occurs twice is one image; how often it
+occurs becomes the image column ``listed``, for protocols that count repeated lines; the audit
+names them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +18,11 @@ from numpy.typing import NDArray
 
 from openset.benchmarks.pool import Pool, image_names
 from openset.benchmarks.rules import image_rule
-from openset.files import load_text
+from openset.files import load_list
 from openset.findings import refuse
+from openset.matching.matcher import LISTED
 from openset.plugins import lookup
+from openset.tables import Annotations
 from openset.tables.columns import positions
 
 Names = str | list[str]
@@ -26,7 +31,7 @@ Names = str | list[str]
 @image_rule("listed", Names)
 def listed(pool: Pool, files: str | Sequence[str]) -> NDArray[np.intp]:
     """Images of a text file, in its order; several files follow each other."""
-    lines = [line for name in _many(files) for line in read_list(find_list(name, pool.files))]
+    lines = [line for name in _many(files) for line in load_list(find_list(name, pool.files))]
     wanted = np.array(list(dict.fromkeys(lines)), np.str_)
     rows = positions(image_names(pool.table), wanted)
     by_id = positions(pool.table.images.id.astype(np.str_), wanted)
@@ -42,6 +47,18 @@ def listed(pool: Pool, files: str | Sequence[str]) -> NDArray[np.intp]:
     there = np.zeros(len(pool.table.images), np.bool_)
     there[pool.images] = True
     return rows[there[rows]].astype(np.intp)
+
+
+def with_times(table: Annotations, files: Sequence[str], folders: Sequence[Path]) -> Annotations:
+    """The table with the image column ``listed``, if lists name one of its images twice."""
+    lines = Counter(line for name in files for line in load_list(find_list(name, folders)))
+    if max(lines.values(), default=1) == 1:
+        return table
+    names, ids = image_names(table).tolist(), table.images.id.astype(np.str_).tolist()
+    times = [lines[name] or lines[id_] for name, id_ in zip(names, ids, strict=True)]
+    column = {LISTED: np.array(times, np.int64)}
+    images = replace(table.images, attributes={**table.images.attributes, **column})
+    return replace(table, images=images)
 
 
 @image_rule("not_in", Names)
@@ -64,11 +81,6 @@ def _names_of(pool: Pool, splits: str | Sequence[str]) -> set[str]:
 
 def _many(names: str | Sequence[str]) -> Sequence[str]:
     return [names] if isinstance(names, str) else names
-
-
-def read_list(path: Path) -> list[str]:
-    """The images of a list, one per line; VOC's per-class lists have a flag after the name."""
-    return [line.split()[0] for line in load_text(path).splitlines() if line.strip()]
 
 
 def find_list(name: str, folders: Sequence[Path]) -> Path:
