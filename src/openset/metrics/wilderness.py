@@ -72,8 +72,8 @@ def wilderness_impact(
         matches: Matched detections.
         recall: Recall level of the known classes (the protocol's by default).
         ratio: Wilderness ratio: that many wild images per closed-set image are taken, in the order
-            of their ids (under the variant ``elephant`` in that of the file); all of them by
-            default. Not for ``ratio-of-sums`` and ``nearest-recall``,
+            of their ids (in Elephant's protocol in that of the file); all of them by default. Not
+            for ``ratio-of-sums`` and ``nearest-recall``,
             which know no split.
         variant: One of the six readings (the protocol's by default).
     """
