@@ -1,7 +1,7 @@
 """Coverage: intervals hold the truth, and stars are seldom false, on subsets of the example.
 
 A short version of the benchmark with fixed seeds. The bounds are such that draws with replacement
-and bias-corrected percentiles, the method before, miss them: AP known was held in 3 of 4 cases.
+and bias-corrected percentiles, the method before, miss them: AP known was held in half the cases.
 """
 
 from __future__ import annotations
