@@ -32,7 +32,7 @@ from openset.metrics import table as metrics
 from openset.metrics.load import best_threshold
 from openset.render import Table
 from openset.resampling.draws import draw
-from openset.resampling.intervals import interval
+from openset.resampling.intervals import interval, percentiles
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.training import Recipe
 from openset.version import __version__
@@ -73,7 +73,7 @@ class Row:
     def gain(self, baseline: Row) -> tuple[float, float, float]:
         """Difference of the AUROC from a baseline, and its paired 95 % interval."""
         difference = self.auroc - baseline.auroc
-        low, high = interval(difference[1:], difference[0]) or (-1.0, 1.0)
+        low, high = percentiles(difference[1:]) or (-1.0, 1.0)
         return float(difference[0]), low, high
 
 
@@ -298,7 +298,7 @@ intervals. The world is synthetic and easy: what ranks first here may not
 
 - **AUROC**: boxes on unknown objects against boxes on known objects of their class (overlap 0.5),
   with a score of at least t*, that of the best F1 on val; 0.5 is chance. Intervals are
-  bias-corrected percentiles of 1,000 resamples of the test images; differences from MSP are paired,
+  from 1,000 half-samples of the test images; differences from MSP are paired percentiles,
   * marks those whose interval leaves out 0. Nothing is corrected for the number of comparisons.
   *All scores* has no minimum score: there a low score alone already tells background from objects.
 - **FPR95**: share of those unknown boxes accepted when 95 % of those known boxes are.

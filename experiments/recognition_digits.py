@@ -27,7 +27,7 @@ from openset.recognition import evaluate_recognition
 from openset.recognition.data import left_out, open_split
 from openset.recognition.recipe import ClassifierRecipe
 from openset.render import Table
-from openset.resampling.intervals import interval
+from openset.resampling.intervals import percentiles
 
 METHODS = ("softmax", "ce_plus", "gcpl", "rpl", "arpl", "arpl_cs", "acc_auc", "openauc")
 METRICS = ("openauc", "auc", "closed_set_accuracy")
@@ -163,7 +163,7 @@ def _differences(dones: list[Done], others: list[Done]) -> tuple[str, str, str]:
     pairs = list(zip(dones, others, strict=True))
     each = [100 * (a.value["openauc"] - b.value["openauc"]) for a, b in pairs]
     drawn = [100 * (a.drawn["openauc"] - b.drawn["openauc"]) for a, b in pairs]
-    low, high = interval(np.mean(drawn, axis=0), fmean(each)) or (float("nan"), float("nan"))
+    low, high = percentiles(np.mean(drawn, axis=0)) or (float("nan"), float("nan"))
     reach = 2.776 * stdev(each) / len(each) ** 0.5  # Student's t, four degrees of freedom
     mean = fmean(each)
     return (

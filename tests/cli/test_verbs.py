@@ -251,10 +251,10 @@ def test_help_snapshots(openset, snapshot):
 
 
 def test_a_comparison_keeps_to_the_terminal(run, openset, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "70")
+    monkeypatch.setenv("COLUMNS", "75")
     done = openset("compare", "run/base.result.json", "run/shy.result.json")
     assert done.code == 0
-    assert max(map(len, done.out.splitlines())) <= 70
+    assert max(map(len, done.out.splitlines())) <= 75
     values, differences = done.out.split("\n\n")
     assert "shy" in values and "95 % interval" in differences
 

@@ -7,20 +7,20 @@ from dataclasses import replace
 from openset.diagnosis.absorption import absorption
 from openset.diagnosis.deployed import deployed
 from openset.diagnosis.verdict import in_short, verdict
-from openset.evaluation.comparison import compare
 from openset.evaluation.run import evaluate_all
+from openset.evaluation.scoreboard import Scoreboard
 from openset.findings import Finding, Level
 from scenes.report_runs import run
 
 
-def _against(models):
-    return [None, *(compare(models[0].evaluation, one.evaluation) for one in models[1:])]
+def _board(models):
+    return Scoreboard.of({one.title: one.evaluation for one in models}, headline=True)
 
 
 def test_verdict_says_the_flow(models):
     tables = [absorption(model) for model in models]
     finding = Finding("OS305", Level.WARNING, "many <b> labels", 7)
-    said = verdict(models, tables, _against(models), [("first", finding)])
+    said = verdict(models, tables, _board(models), [("first", finding)])
     first = said[0].text
     assert models[0].title in first
     assert f"score ≥ {models[0].score:.3g}" in first
@@ -32,7 +32,7 @@ def test_without_intervals_the_verdict_says_nothing_of_differences():
     made = run(3, images=40, models=2, intervals=False)
     models = deployed(made)
     tables = [absorption(model) for model in models]
-    said = verdict(models, tables, _against(models), [])
+    said = verdict(models, tables, _board(models), [])
     assert "comparison" not in {sentence.section for sentence in said}
 
 
@@ -58,5 +58,5 @@ def test_verdict_of_a_detector_that_never_says_unknown():
 def test_a_terminal_gets_the_first_sentences(made, models):
     said = in_short(made)
     tables = [absorption(model) for model in models]
-    assert said[0] == verdict(models, tables, _against(models), [])[0].text
+    assert said[0] == verdict(models, tables, _board(models), [])[0].text
     assert len(said) == 2 and models[1].title in said[1]

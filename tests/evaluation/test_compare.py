@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import openset
+from openset.evaluation.comparison import CONSTANT, FEW, UNPAIRED
 from openset.findings import UsageError
 from openset.metrics import table
 from openset.tables import Vocabulary
@@ -72,18 +73,19 @@ def test_a_number_that_is_missing_has_no_difference(results):
     assert (difference.difference, difference.interval, difference.better) == (None, None, None)
 
 
-def test_the_order_of_images_does_not_unpair(results):
-    first, _ = results
+def test_the_order_of_images_does_not_unpair():
     shown = scene(1, images=24)
-    backwards = openset.evaluate(*shown.part(shown.images[::-1]).tables(), known=KNOWN)
-    parts = openset.Evaluator(known=KNOWN)
+    options = {"known": KNOWN, "protocol": HALF}
+    first = openset.evaluate(*shown.tables(), **options)
+    backwards = openset.evaluate(*shown.part(shown.images[::-1]).tables(), **options)
+    parts = openset.Evaluator(**options)
     for some in (shown.images[12:], shown.images[:12]):
         parts.update(*shown.part(some).tables())
     for other in (backwards, parts.compute()):
         found = openset.compare(first, other).differences
         compared = {name for name, difference in found.items() if difference.interval}
-        # The wilderness ratios of AWI take wild images in the order of the file.
-        for name in compared - {"average_wilderness_impact"}:
+        assert "average_wilderness_impact" in compared
+        for name in compared:
             assert (found[name].difference, found[name].interval) == (0, (0, 0)), name
 
 
@@ -122,13 +124,54 @@ def test_only_common_metrics(results):
     assert set(openset.compare(results[0], few).differences) == {"udr", "a_ose"}
 
 
-def test_other_seeds_are_not_paired(results):
+def test_other_seeds_are_not_paired_and_have_wider_intervals(results):
     shown = scene(1, images=24)
     other = openset.evaluate(*shown.tables(), known=KNOWN, seed=1, metrics=["udr"])
     difference = openset.compare(results[0], other)["udr"]
     assert difference.difference == 0
-    assert difference.interval is None
-    assert difference.p is None
+    assert difference.interval[0] < 0 < difference.interval[1]
+    assert difference.p > 0.5
+    assert difference.remark == UNPAIRED
+
+
+def test_few_images_have_intervals_but_no_p(results):
+    for images in (1, 2, 19):
+        shown = scene(1, images=images)
+        one = evaluated(shown, intervals=True, force=True)
+        few = evaluated(replace_found(shown), intervals=True, force=True)
+        found = openset.compare(one, few, force=True).differences.values()
+        assert not any(d.significant or d.p is not None for d in found)
+        assert any(d.interval is not None for d in found)
+        assert all(d.remark == FEW for d in found if d.interval is not None)
+
+
+def replace_found(shown):
+    """The same scene with every second detection."""
+    return replace(shown, found=shown.found[::2])
+
+
+def test_identical_images_are_never_a_star():
+    box = [10.0, 10.0, 40.0, 40.0]
+    truth = {
+        "images": [{"id": i} for i in range(30)],
+        "categories": [{"id": 1, "name": "dog"}, {"id": 2, "name": "yak"}],
+        "annotations": [
+            {"id": 2 * i + k, "image_id": i, "category_id": k, "bbox": [x + 90 * k for x in box]}
+            for i in range(30)
+            for k in (1, 2)
+        ],
+    }
+    found = [
+        {"image_id": i, "category_id": 1, "bbox": [x + 90 * k for x in box], "score": 0.9 - k / 9}
+        for i in range(30)
+        for k in (1, 2)
+    ]
+    one, other = (
+        openset.evaluate(truth, some, known=["dog"], force=True) for some in (found, found[::2])
+    )
+    difference = openset.compare(one, other)["a_ose"]
+    assert (difference.difference, difference.interval) == (-30, (-30, -30))
+    assert (difference.p, difference.significant, difference.remark) == (None, False, CONSTANT)
 
 
 def evaluated(shown, **options):
@@ -162,10 +205,11 @@ def test_a_comparison_survives_json(results):
 def test_shown_as_a_table(results):
     found = openset.compare(*results)
     lines = repr(found).splitlines()
-    assert lines[0].split()[3:] == ["first", "second", "difference", "95", "%", "interval"]
-    row = next(line for line in lines if line.startswith("A-OSE "))
+    assert lines[0].split()[3:] == ["first", "second", "difference", "95", "%", "interval", "p"]
+    row = next(line for line in lines if line.startswith("nOSE"))
     assert row.endswith("better")
     assert "–" in repr(openset.compare(*results)) or all(
         d.first is not None for d in found.differences.values()
     )
-    assert lines[-1].startswith("no paired interval")
+    assert any(line.startswith("p is corrected for the ") for line in lines)
+    assert lines[-1].startswith("no interval: ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -39,14 +40,22 @@ def test_a_cell_per_model_and_metric(results):
     assert [line.name for line in board.headline_first()][: len(headlines)] == headlines
 
 
-def test_stars_are_those_of_the_comparison(results):
-    board = Scoreboard.of(results)
+def test_stars_are_corrected_for_all_comparisons_of_the_table(results):
+    board = Scoreboard.of(results, headline=True)
+    raw = {}
     for at, name in enumerate(results):
         found = openset.compare(results["base"], results[name])
         for line in board.lines:
             cell = line.cells[at]
             assert (cell.difference is None) == (at == 0)
-            assert cell.star == (at > 0 and found[line.name].significant)
+            assert cell.star == (cell.p is not None and cell.p < 0.05)
+            if at and found[line.name].p is not None:
+                raw[line.name, at] = found[line.name].p
+                assert cell.p >= raw[line.name, at] == cell.difference.p
+    assert board.comparisons == len(raw)
+    least = min(raw, key=raw.get)
+    assert board.cell(*least).p == pytest.approx(min(1, len(raw) * raw[least]))
+    assert f"corrected for the {len(raw)} comparisons of this table" in board.text()
     errors = next(line for line in board.lines if line.name == "a_ose")
     assert (errors.cells[1].star, errors.cells[1].verdict) == (True, "better")
     assert errors.cells[0].verdict == ""
@@ -65,14 +74,31 @@ def test_the_best_is_the_best_in_its_direction(results):
     assert not any(cell.best or cell.star for line in tied.lines for cell in line.cells)
 
 
-def test_a_reason_is_a_footnote_once(results):
+def test_a_remark_is_a_footnote_once(results):
     board = Scoreboard.of(results)
-    assert len(set(board.reasons)) == len(board.reasons) > 0
+    assert len(set(board.remarks)) == len(board.remarks) > 0
     for line in board.lines:
         for cell in line.cells:
-            note = board.note(cell)
-            assert (note > 0) == (cell.value.value is None)
-            assert not note or board.reasons[note - 1] == cell.value.reason
+            marks = board.marks(line, cell)
+            assert [board.remarks[mark - 1] for mark in marks] == list(line.remarks(cell))
+            if cell.value.value is None:
+                assert line.remarks(cell) == (cell.value.reason,)
+
+
+def test_a_bias_and_resamples_without_a_value_are_pointed_out(results):
+    base = results["base"]
+    value = replace(base.values["ap_known"], value=0.4, interval=(0.3, 0.5))
+
+    def said(**changes):
+        values = {"ap_known": replace(value, bias=0, undefined=0) if not changes else value}
+        values["ap_known"] = replace(values["ap_known"], **{"bias": 0, "undefined": 0, **changes})
+        return Scoreboard.of({"it": replace(base, values=values)}).text()
+
+    assert "too high" not in said(bias=0.02)
+    assert "AP known comes out too high in a set of this size, by about 3.00 pt" in said(bias=0.03)
+    assert "too low" in said(bias=-0.03)
+    assert "resamples without a value: AP known 4.0" in said(undefined=0.04)
+    assert "1) AP known has no value in up to 6.0" in said(undefined=0.06)
 
 
 def test_every_rendering_has_every_number(results):
@@ -113,7 +139,9 @@ def test_a_comparison_is_a_scoreboard_of_two(results):
     whole = Scoreboard.of({name: results[name] for name in ("base", "shy")})
     rows = {row[0]: row for row in whole.differences().rows}
     assert [row[0] for row in board.differences().rows] == ["A-OSE ↓", "UDR, % ↑"]
-    assert all(row == rows[row[0]] for row in board.differences().rows)
+    # p is corrected for what each of the two tables compares
+    assert all(row[:5] == rows[row[0]][:5] for row in board.differences().rows)
+    assert (board.comparisons, whole.pair(1).comparisons) == (2, whole.comparisons)
 
 
 def test_csv_names_the_model_where_there_are_several(results):

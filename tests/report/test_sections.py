@@ -6,6 +6,7 @@ import numpy as np
 
 from openset.diagnosis.breakdown import breakdown
 from openset.diagnosis.flow import IGNORED, RIGHT, UNKNOWN, WRONG, called, fates, targets
+from openset.evaluation.scoreboard import Scoreboard
 from openset.report.charts import curve_figures
 from openset.report.crops import Surroundings
 from openset.report.curves import oscr
@@ -73,7 +74,8 @@ def test_regions_hold_their_box_and_stay_in_the_image(made, models):
 
 
 def test_pairs_count_every_object_once(made, models):
-    (pair,) = pairs(models, [str(i) for i in made.truth.images.id])
+    board = Scoreboard.of({model.title: model.evaluation for model in models})
+    (pair,) = pairs(models, board, [str(i) for i in made.truth.images.id])
     by_role = {split.role: split for split in pair.splits}
     flow = models[0].flow
     for role, total in (("known", flow.known), ("unknown", flow.unknown)):

@@ -1,4 +1,7 @@
-"""compare: do two results differ by more than the choice of test images explains?"""
+"""compare: do two results differ by more than the choice of test images explains?
+
+The table is corrected for all that it shows, gates for their own number: they are chosen before.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from openset.render import Table
 
 if TYPE_CHECKING:
     from openset.evaluation.comparison import Comparison, Difference
+    from openset.evaluation.scoreboard import Cell, Scoreboard
 
 app = verb("compare", panel="Measure")
 
@@ -29,14 +33,15 @@ def compare(
     force: Flag = False,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
-    """Compare two results of one benchmark, metric by metric, with paired intervals.
+    """Compare two results of one benchmark, metric by metric, with intervals and p-values.
 
     Args:
         first: The reference, a *.result.json of `openset evaluate -o` or `openset recognise -o`.
         second: What is compared with it.
         metrics: Show only these, a,b,c; "all" shows every one.
-        fail_on_regression: Exit with 1 if one of these metrics, a,b,c, is worse in the second and
-            the 95 % interval of the difference leaves out 0 (without resamples: if it is worse).
+        fail_on_regression: Exit with 1 if one of these metrics, a,b,c, is worse in the second by
+            more than chance: p < 0.05, corrected for the number of these metrics (Holm). Without
+            resamples: if it is worse at all. Results of different seeds are compared unpaired.
         force: Compare in spite of different ground truth, vocabulary or protocol.
         output: How to speak.
     """
@@ -49,11 +54,14 @@ def compare(
     gates = listed(fail_on_regression)
     for name in gates:
         _refuse_undirected(name, found)
-    worse = [name for name in gates if regressed(name, _asked(found, name))]
+    for name in gates:
+        _refuse_missing(name, _asked(found, name))
+    guarded = Scoreboard.between(found, (one, other), gates)
+    worse = [line.name for line in guarded.lines if regressed(line.cells[1])]
     shown = _chosen(found, listed(metrics), gates)
     board = Scoreboard.between(found, (one, other), shown)
-    text = "\n".join([_fitted(board.differences()), *_gates(gates, worse)])
-    return Answer(text, lambda: _document(found, gates, worse), 1 if worse else 0)
+    text = "\n".join([_fitted(board.differences()), *_gates(guarded, worse)])
+    return Answer(text, lambda: _document(found, board, gates, worse), 1 if worse else 0)
 
 
 def _fitted(table: Table) -> str:
@@ -70,12 +78,15 @@ def _fitted(table: Table) -> str:
     return "\n".join(["\n\n".join(blocks), *notes])
 
 
-def regressed(name: str, difference: Difference) -> bool:
+def regressed(cell: Cell) -> bool:
     """Whether the second result is worse, beyond what the choice of images explains."""
+    d = cell.difference
+    return d is not None and d.better is False and (d.interval is None or cell.star)
+
+
+def _refuse_missing(name: str, difference: Difference) -> None:
     if difference.difference is None:
         raise UsageError(f"{name} has no value in one of the results, so nothing can be said of it")
-    certain = difference.interval is None or difference.significant
-    return difference.better is False and certain
 
 
 def _refuse_undirected(name: str, found: Comparison) -> None:
@@ -97,17 +108,29 @@ def _chosen(found: Comparison, asked: list[str], gates: list[str]) -> list[str]:
     return [name for name in found.differences if name in gates or name in first]
 
 
-def _gates(gates: list[str], worse: list[str]) -> list[str]:
-    return [f"{name}: {'regression' if name in worse else 'no regression'}" for name in gates]
+def _gates(guarded: Scoreboard, worse: list[str]) -> list[str]:
+    """What each gate found, and what it rests on."""
+    from openset.evaluation.numbers import p_text
+
+    said = []
+    for line in guarded.lines:
+        p = p_text(line.cells[1].p)
+        on = f" (p {p if p.startswith('<') else '= ' + p})" if p else " (without a p-value)"
+        said.append(f"{line.name}: {'regression' if line.name in worse else 'no regression'}{on}")
+    if guarded.comparisons > 1:
+        said.append(f"p is corrected for {guarded.comparisons} gates (Holm)")
+    return said
 
 
-def _document(found: Comparison, gates: list[str], worse: list[str]) -> dict[str, Any]:
-    from dataclasses import asdict
+def _document(
+    found: Comparison, board: Scoreboard, gates: list[str], worse: list[str]
+) -> dict[str, Any]:
+    """Every difference; p-values are corrected for those of the table."""
+    from openset.evaluation.scoreboard import Cell
+    from openset.metrics import Value
 
+    every = {name: board.cell(name, 1) or Cell(Value(), d) for name, d in found.differences.items()}
     return {
-        "differences": {
-            name: {**asdict(d), "significant": d.significant}
-            for name, d in found.differences.items()
-        },
+        "differences": {name: cell.document() for name, cell in every.items()},
         "gates": {name: name not in worse for name in gates},
     }

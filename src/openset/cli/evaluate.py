@@ -152,12 +152,9 @@ def document(run: Run, out: Path | None) -> dict[str, Any]:
 
 def _differences(run: Run) -> dict[str, Any]:
     """Every model against the first one."""
-    from dataclasses import asdict
-
-    from openset.evaluation.comparison import compare
-
-    first = run.evaluations[run.names[0]]
+    board = run.board()
     return {
-        name: {m: asdict(d) for m, d in compare(first, run.evaluations[name]).differences.items()}
-        for name in run.names[1:]
+        name: {line.name: line.cells[at].document() for line in board.lines}
+        for at, name in enumerate(board.models)
+        if at
     }

@@ -13,8 +13,8 @@ from openset.diagnosis.absorption import Absorption, absorption
 from openset.diagnosis.deployed import LONGEST_NAME, Deployed, deployed
 from openset.diagnosis.evidence import Spread, evidence_of
 from openset.diagnosis.flow import Flow
-from openset.evaluation.comparison import Comparison, against_first
 from openset.evaluation.run import Run
+from openset.evaluation.scoreboard import Scoreboard
 from openset.findings import Finding, Level
 from openset.metrics import table
 from openset.wording import grouped, isolated, listed, percent, share, short
@@ -35,24 +35,22 @@ class Sentence:
 def verdict(
     models: Sequence[Deployed],
     absorptions: Sequence[Absorption],
-    against: Sequence[Comparison | None],
+    board: Scoreboard,
     findings: Sequence[tuple[str, Finding]],
 ) -> tuple[Sentence, ...]:
     """What to know, most important first; findings come with what they are about."""
     said: list[Sentence] = []
     for model, table_ in zip(models, absorptions, strict=True):
         said += [*_unknowns(model, table_), *(_wilderness(model) if len(models) < 3 else ())]
-    for model, comparison in zip(models, against, strict=True):
-        if comparison is not None:
-            said += _difference(models[0], model, comparison)
+    for at, model in enumerate(models[1:], start=1):
+        said += _difference(models[0], model, board, at)
     return (*said, *_leaks(models), *_worst(findings))
 
 
 def in_short(run: Run) -> list[str]:
     """What unknown objects become under the first detector, and how the second differs from it."""
     models = deployed(run)[:2]
-    against = against_first([model.evaluation for model in models])
-    said = verdict(models, [absorption(model) for model in models], against, ())
+    said = verdict(models, [absorption(model) for model in models], run.board(headline=True), ())
     by_section = {sentence.section: sentence.text for sentence in reversed(said)}
     last = "comparison" if len(models) > 1 else "flow"
     found = [by_section[name] for name in ("health", "absorption", last) if name in by_section]
@@ -150,14 +148,18 @@ def _at_parity(model: Deployed) -> str:
     return f"; if every second image were wild it would be {percent(flow.known_precision)}"
 
 
-def _difference(first: Deployed, second: Deployed, comparison: Comparison) -> Iterator[Sentence]:
-    if not any(difference.interval for difference in comparison.differences.values()):
-        return  # without intervals nothing can be said
+def _difference(
+    first: Deployed, second: Deployed, board: Scoreboard, at: int
+) -> Iterator[Sentence]:
+    """In what a detector differs from the first: where the scoreboard has a star."""
+    if not any(line.cells[at].p is not None for line in board.lines):
+        return  # without p-values nothing can be said
     better: list[str] = []
     worse: list[str] = []
     for name in _COMPARED:
-        difference = comparison.differences.get(name)
-        if difference is None or not difference.significant or difference.better is None:
+        cell = board.cell(name, at)
+        difference = cell.difference if cell is not None and cell.star else None
+        if difference is None or difference.better is None:
             continue
         size = abs(difference.difference or 0.0)
         metric = table()[name]
@@ -168,7 +170,7 @@ def _difference(first: Deployed, second: Deployed, comparison: Comparison) -> It
         parts += [f"worse in {listed(worse)}"] if worse else []
         text = (
             f"{isolated(second.title)} is {', but '.join(parts)} than {isolated(first.title)} "
-            "(95\u00a0% paired intervals)."
+            f"({board.star_means})."
         )
     else:
         text = f"{isolated(second.title)} and {isolated(first.title)} do not differ beyond what "

@@ -61,8 +61,7 @@ def _column(board: Scoreboard, at: int, decimals: int) -> _Column:
 
 
 def _parts(board: Scoreboard, line: Line, cell: Cell, decimals: int) -> tuple[str, str, str]:
-    note = board.note(cell)
-    mark = f"{note})" if note else line.interval(cell.value.interval, decimals)
+    mark = board.mark(line, cell, decimals)
     return line.number(cell.value.value, decimals), mark, "*" if cell.star else ""
 
 

@@ -22,7 +22,7 @@ from openset.evaluation.result import Evaluation
 from openset.findings import UsageError
 from openset.metrics import Value
 from openset.render import Table
-from openset.resampling.intervals import interval
+from openset.resampling.intervals import percentiles
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _mean(drops: dict[str, float | None], results: Sequence[Evaluation]) -> Valu
         return Value.missing("no class of an earlier task has an AP both then and at the end")
     value = float(np.mean(kept))
     drawn = _resampled(results, value)
-    ends = None if drawn is None else interval(drawn, value, scale=1.0)
+    ends = None if drawn is None else percentiles(drawn)
     return Value(value, count=len(kept), parts=drops, interval=ends)
 
 

@@ -1,13 +1,18 @@
 """compare: do two detectors differ, beyond what the choice of test images explains?
 
-Both results must come from the same ground truth and vocabulary, and from resamples of one seed:
-then every resample drew the same images for both, and the differences are paired.
+Both results must come from the same ground truth and vocabulary. From resamples of one seed, every
+resample took the same images for both, and the differences are paired. From different seeds they
+are not: the interval is then that of detectors tested on different images, and wider.
+
+Interval and p-value of a difference come from the same resamples, and p is below 0.05 exactly where
+the interval leaves out 0. Not corrected for how many differences are looked at: a table does that
+(`openset.evaluation.scoreboard`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isclose
 
 import numpy as np
@@ -16,9 +21,14 @@ from numpy.typing import NDArray
 from openset.evaluation.result import Evaluation
 from openset.findings import UsageError
 from openset.metrics import Metric, table
-from openset.resampling.intervals import equal, interval, p_value
+from openset.resampling.intervals import ALPHA, equal, p_value, percentiles
 
 Numbers = NDArray[np.float64] | float
+LEAST = 20  # images: with fewer, resamples are too few in kind for a p-value
+NO_RESAMPLES = "no interval: a result has no resamples, no value, or hardly any resample has one"
+FEW = f"fewer than {LEAST} images: intervals, but no p-values and no stars"
+CONSTANT = "no p-value where no resample differs from another"
+UNPAIRED = "not paired, since the resamples are of other images or seeds: intervals are wider"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,26 +40,32 @@ class Difference:
         second: Value of the second result.
         difference: Second minus first.
         interval: Its 95 % interval, if both results have resamples.
-        p: Two-sided p-value of no difference.
+        p: Two-sided p-value of no difference, for this difference alone.
         better: Whether the second is better (True), worse (False), or neither can be said (None).
+        remark: Why there is no interval or no p-value, or what is special about them.
     """
 
     first: float | None
     second: float | None
     difference: float | None
-    interval: tuple[float, float] | None
-    p: float | None
-    better: bool | None
+    interval: tuple[float, float] | None = None
+    p: float | None = None
+    better: bool | None = None
+    remark: str = NO_RESAMPLES
 
     @property
     def significant(self) -> bool:
-        """Whether the interval of the difference leaves out 0."""
-        return self.interval is not None and not self.interval[0] <= 0 <= self.interval[1]
+        """Whether p is below 0.05, which is where the interval leaves out 0.
+
+        For one difference that was chosen beforehand. Of many, some are so by chance: see the star
+        of a scoreboard.
+        """
+        return self.p is not None and self.p < ALPHA
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two results side by side, with paired intervals of their differences."""
+    """Two results side by side, with intervals of their differences."""
 
     differences: Mapping[str, Difference]
     metrics: Mapping[str, Metric] = field(default_factory=table, repr=False)
@@ -73,9 +89,8 @@ def compare(first: Evaluation, second: Evaluation, *, force: bool = False) -> Co
     """
     if not force:
         _refuse_unlike(first, second)
-    paired = first.provenance.seed == second.provenance.seed
     names = [name for name in first.values if name in second.values]
-    differences = {name: _difference(first, second, name, paired) for name in names}
+    differences = {name: _difference(first, second, name) for name in names}
     return Comparison(differences, first.metrics)
 
 
@@ -100,19 +115,38 @@ def _refuse_unlike(first: Evaluation, second: Evaluation) -> None:
             )
 
 
-def _difference(first: Evaluation, second: Evaluation, name: str, paired: bool) -> Difference:
+def _difference(first: Evaluation, second: Evaluation, name: str) -> Difference:
     a, b = first.values[name].value, second.values[name].value
     if a is None or b is None:
-        return Difference(a, b, None, None, None, None)
-    ends, p = None, None
-    if paired and name in first.replicates and name in second.replicates:
-        scale = max(abs(a), abs(b))
-        drawn = _apart(first.replicates[name], second.replicates[name], scale)
-        ends, p = interval(drawn, float(_apart(a, b, scale)), scale=scale), p_value(drawn)
+        return Difference(a, b, None)
     metric = first.metrics.get(name)
     sign = {"higher": 1, "lower": -1}.get(str(metric.better) if metric else "", 0)
     better = None if not sign or isclose(a, b) else (b - a) * sign > 0
-    return Difference(a, b, b - a, ends, p, better)
+    found = Difference(a, b, b - a, better=better)
+    if name not in first.replicates or name not in second.replicates:
+        return found
+    drawn, remark = _drawn(first, second, name)
+    ends, p = percentiles(drawn), p_value(drawn)
+    if ends is None:
+        return found
+    if min(first.size, second.size) < LEAST:
+        p, remark = None, FEW
+    elif p is None:
+        remark = CONSTANT
+    return replace(found, interval=ends, p=p, remark=remark)
+
+
+def _drawn(first: Evaluation, second: Evaluation, name: str) -> tuple[NDArray[np.float64], str]:
+    """The difference in every resample, and a remark if it is not paired."""
+    a, b = first.replicates[name], second.replicates[name]
+    one, other = first.provenance, second.provenance
+    scale = max(abs(first.values[name].value), abs(second.values[name].value))
+    same = (one.seed, one.truth_hash, len(a)) == (other.seed, other.truth_hash, len(b))
+    if same:
+        return _apart(a, b, scale), ""
+    shorter = min(len(a), len(b))
+    # Two further on, lest draws of one seed, or a draw and its other half, meet.
+    return _apart(np.roll(a[:shorter], 2), b[:shorter], scale), UNPAIRED
 
 
 def _apart(first: Numbers, second: Numbers, scale: float) -> NDArray[np.float64]:

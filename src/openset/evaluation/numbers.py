@@ -49,3 +49,14 @@ def signed(value: float | None, metric: Metric | None) -> str:
     """A difference; of fractions, in points."""
     text = number(value, metric).replace("-", "−").replace(" %", " pt")
     return f"+{text}" if value is not None and value > 0 else text
+
+
+def p_text(p: float | None) -> str:
+    """A p-value, to three decimals; nothing if there is none.
+
+    >>> p_text(0.0412), p_text(2e-7), p_text(None)
+    ('0.041', '< 0.001', '')
+    """
+    if p is None:
+        return ""
+    return "< 0.001" if p < 0.0005 else f"{p:.3f}"

@@ -7,7 +7,7 @@ parameters; a result read back from JSON has the stored numbers only.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -63,6 +63,11 @@ class Evaluation:
     def source(self) -> Any:
         """What metrics are computed from; None for a result read from a file."""
         return self.matches
+
+    @property
+    def size(self) -> int:
+        """How many things resamples are drawn from: images."""
+        return int(self.provenance.counts["images"])
 
     def value(self, name: str, **params: Any) -> Value:
         """The value of a metric, at the protocol's parameters or at given ones.
@@ -197,5 +202,4 @@ class Evaluation:
 
 
 def _value_fields(value: Value) -> dict[str, Any]:
-    names = ("value", "reason", "count", "params", "parts", "interval")
-    return {name: getattr(value, name) for name in names}
+    return {item.name: getattr(value, item.name) for item in fields(value)}

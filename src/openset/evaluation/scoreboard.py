@@ -1,8 +1,9 @@
 """Scoreboard: models against metrics, with intervals, directions, differences and stars.
 
 The one table of results. A line is a metric, a column a model; the first model is what the others
-are compared with. A star marks a difference that the choice of test images does not explain (the
-paired interval leaves out 0), a dash a value that does not exist, with a footnote that says why.
+are compared with. A star marks a difference that the choice of test images does not explain: its
+p-value, corrected for all comparisons of the table (Holm), is below 0.05. A dash is a value that
+does not exist. Footnotes say why, and which values are biased or often undefined.
 
 It is a value: the terminal (`text`), Markdown and LaTeX (`table`), CSV (`csv`), the comparison of
 two (`differences`) and the page (`openset.report`) are renderings of it. Not a ranking: nothing is
@@ -11,21 +12,24 @@ added up over metrics.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from openset.evaluation.comparison import Comparison, Difference, against_first
-from openset.evaluation.numbers import ARROWS, DIRECTIONS, interval, number
+from openset.evaluation.numbers import ARROWS, DIRECTIONS, interval, number, p_text, signed
 from openset.evaluation.result import Evaluation
 from openset.json_text import compact, plain
 from openset.metrics import Metric, Value
 from openset.render import Table
+from openset.resampling.intervals import ALPHA, holm
+from openset.wording import percent
 
 HEAD = "↑ ↓ better"
 COLUMNS = ("metric", "value", "low", "high", "count", "params", "reason")
-_UNPAIRED = "no paired interval: a result has no resamples, no value, or another seed"
+FLAGGED = 0.05  # share of resamples without a value that is pointed out
+NOTABLE = 0.25  # of half the interval: a bias that is pointed out
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +40,28 @@ class Cell:
         value: The value with its interval, or why there is none.
         difference: How it differs from the first model's; None for the first itself.
         best: Whether no other model has a better value, and some have a worse one.
+        p: That of the difference, corrected for all comparisons of the table.
     """
 
     value: Value
     difference: Difference | None = None
     best: bool = False
+    p: float | None = None
 
     @property
     def star(self) -> bool:
         """Whether it differs from the first model by more than the choice of images explains."""
-        return self.difference is not None and self.difference.significant
+        return self.p is not None and self.p < ALPHA
+
+    def document(self) -> dict[str, Any]:
+        """The difference for programs: with p as it is, and corrected for the table."""
+        assert self.difference is not None, "the first model differs from none"
+        return {
+            **asdict(self.difference),
+            "significant": self.difference.significant,
+            "corrected_p": self.p,
+            "star": self.star,
+        }
 
     @property
     def verdict(self) -> str:
@@ -95,6 +111,24 @@ class Line:
         """Whether it is one of the metrics that are shown first."""
         return bool(self.metric and self.metric.headline)
 
+    def remarks(self, cell: Cell) -> tuple[str, ...]:
+        """What a footnote says of a cell: why it has no value, or what its resamples show."""
+        if cell.value.value is None:
+            return (cell.value.reason,)
+        said = []
+        if cell.value.undefined > FLAGGED:
+            worst = max(c.value.undefined for c in self.cells)
+            said.append(f"{self.title} has no value in up to {percent(worst)} of the resamples")
+        if _biased(cell.value):
+            off = max((c.value.bias for c in self.cells if _biased(c.value)), key=abs)
+            size = signed(abs(off), self.metric).lstrip("+")
+            way = "high" if off > 0 else "low"
+            said.append(
+                f"{self.title} comes out too {way} in a set of this size, by about {size}; "
+                "the interval allows for it"
+            )
+        return tuple(said)
+
     def number(self, value: float | None, decimals: int) -> str:
         """A number of this line, whose label says the unit."""
         return number(value, self.metric, decimals=decimals, unit=False)
@@ -111,10 +145,12 @@ class Scoreboard:
     Attributes:
         models: Names of the models; the others are compared with the first.
         lines: The metrics, in the order of the results.
+        comparisons: How many differences p-values are corrected for.
     """
 
     models: tuple[str, ...]
     lines: tuple[Line, ...]
+    comparisons: int
 
     @classmethod
     def of(
@@ -133,7 +169,8 @@ class Scoreboard:
             Line(name, first.metrics.get(name), tuple(_cells(name, first, results, against)))
             for name in first.values
         ]
-        return cls(tuple(results), tuple(line for line in lines if line.headline or not headline))
+        chosen = [line for line in lines if line.headline or not headline]
+        return cls(tuple(results), *_corrected(chosen))
 
     @classmethod
     def between(
@@ -146,32 +183,59 @@ class Scoreboard:
             d = found[name]
             cells = (Cell(Value(d.first)), Cell(Value(d.second), d))
             lines.append(Line(name, found.metrics.get(name), cells))
-        return cls(models, tuple(lines))
+        return cls(models, *_corrected(lines))
 
     def headline_first(self) -> list[Line]:
         """All lines, those that are shown first before the others."""
         return sorted(self.lines, key=lambda line: not line.headline)
 
-    @cached_property
-    def reasons(self) -> tuple[str, ...]:
-        """Why values do not exist, each reason once: the footnotes."""
-        absent = (
-            c.value.reason for line in self.lines for c in line.cells if c.value.value is None
-        )
-        return tuple(dict.fromkeys(absent))
+    def cell(self, name: str, model: int) -> Cell | None:
+        """What a model has of a metric, if the board has it."""
+        return next((line.cells[model] for line in self.lines if line.name == name), None)
 
-    def note(self, cell: Cell) -> int:
-        """Number of the footnote of a cell without a value; 0 if it has one."""
-        return 0 if cell.value.value is not None else 1 + self.reasons.index(cell.value.reason)
+    @cached_property
+    def remarks(self) -> tuple[str, ...]:
+        """What footnotes say, each once."""
+        said = (text for line in self.lines for cell in line.cells for text in line.remarks(cell))
+        return tuple(dict.fromkeys(said))
+
+    def marks(self, line: Line, cell: Cell) -> tuple[int, ...]:
+        """Numbers of the footnotes of a cell."""
+        return tuple(1 + self.remarks.index(text) for text in line.remarks(cell))
+
+    def pair(self, model: int) -> Scoreboard:
+        """The lines that are shown first, of the first model and another, with their stars."""
+        lines = [
+            replace(line, cells=(line.cells[0], line.cells[model]))
+            for line in self.lines
+            if line.headline
+        ]
+        return replace(self, models=(self.models[0], self.models[model]), lines=tuple(lines))
+
+    @property
+    def star_means(self) -> str:
+        """What a star says."""
+        corrected = f", corrected for the {self.comparisons} comparisons of this table (Holm)"
+        return "p < 0.05 of no difference" + corrected * (self.comparisons > 1)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """The footnotes, numbered, and what a star means if there is one."""
-        numbered = [f"{at}) {reason}" for at, reason in enumerate(self.reasons, start=1)]
+        said = [f"{at}) {text}" for at, text in enumerate(self.remarks, start=1)]
         if any(cell.star for line in self.lines for cell in line.cells):
-            excludes = "the 95 % interval of the paired difference excludes 0"
-            numbered.append(f"* differs from {self.models[0]}: {excludes}")
-        return tuple(numbered)
+            said.append(f"* differs from {self.models[0]}: {self.star_means}")
+        some = [(line.title, max(c.value.undefined for c in line.cells)) for line in self.lines]
+        rare = [f"{title} {percent(share)}" for title, share in some if 0 < share <= FLAGGED]
+        if rare:
+            said.append(f"resamples without a value: {', '.join(rare)}")
+        return (*said, *self._of_differences(range(1, len(self.models)), with_interval=True))
+
+    def _of_differences(self, models: Iterable[int], *, with_interval: bool) -> tuple[str, ...]:
+        """Remarks about differences, each once; maybe only about those that have an interval."""
+        found = (line.cells[model].difference for line in self.lines for model in models)
+        known = (d for d in found if d is not None)
+        said = (d.remark for d in known if (d.difference if d.interval else not with_interval))
+        return tuple(filter(None, dict.fromkeys(said)))
 
     def text(self, width: int = 1 << 16, *, decimals: int = 2) -> str:
         """For a terminal: columns below each other where they do not fit beside each other."""
@@ -188,23 +252,31 @@ class Scoreboard:
         return Table((HEAD, *self.models), tuple(rows), self.notes)
 
     def _written(self, line: Line, cell: Cell, decimals: int) -> str:
-        note = self.note(cell)
-        mark = f"{note})" if note else line.interval(cell.value.interval, decimals)
+        mark = self.mark(line, cell, decimals)
         parts = (line.number(cell.value.value, decimals), mark, "*" * cell.star)
         return " ".join(filter(None, parts))
 
+    def mark(self, line: Line, cell: Cell, decimals: int) -> str:
+        """The interval of a cell, and the numbers of its footnotes."""
+        notes = (f"{number})" for number in self.marks(line, cell))
+        return " ".join(filter(None, (line.interval(cell.value.interval, decimals), *notes)))
+
     def differences(self, model: int = 1, *, decimals: int = 2) -> Table:
-        """One model beside the first: both values, the difference with its interval, in words."""
-        rows, unpaired = [], False
+        """One model beside the first: both values, the difference with interval and p, in words."""
+        rows = []
         for line in self.lines:
-            d = line.cells[model].difference
+            cell = line.cells[model]
+            d = cell.difference
             assert d is not None
             numbers = (line.number(x, decimals) for x in (d.first, d.second, d.difference))
-            said = line.cells[model].verdict
-            rows.append((line.label, *numbers, line.interval(d.interval, decimals), said))
-            unpaired |= d.interval is None
-        header = (HEAD, self.models[0], self.models[model], "difference", "95 % interval", "")
-        return Table(header, tuple(rows), (_UNPAIRED,) * unpaired)
+            ends = line.interval(d.interval, decimals)
+            rows.append((line.label, *numbers, ends, p_text(cell.p), cell.verdict))
+        header = (HEAD, self.models[0], self.models[model], "difference", "95 % interval", "p", "")
+        notes = self._of_differences([model], with_interval=False)
+        if self.comparisons > 1:
+            how = f"p is corrected for the {self.comparisons} comparisons of this table (Holm)"
+            notes = (f"{how}; each interval is of its difference alone", *notes)
+        return Table(header, tuple(rows), notes)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Every value unrounded: model, then `COLUMNS`."""
@@ -234,6 +306,26 @@ def _cells(
     for value, other in zip(values, against, strict=True):
         difference = other.differences.get(name) if other else None
         yield Cell(value, difference, best is not None and value.value == best)
+
+
+def _corrected(lines: Sequence[Line]) -> tuple[tuple[Line, ...], int]:
+    """Lines whose p-values are corrected for all that the lines compare, and how many these are."""
+    cells = [cell for line in lines for cell in line.cells]
+    raw = [cell.difference.p if cell.difference else None for cell in cells]
+    p = iter(holm(raw))
+    found = (
+        replace(line, cells=tuple(replace(cell, p=next(p)) for cell in line.cells))
+        for line in lines
+    )
+    return tuple(found), len(raw) - raw.count(None)
+
+
+def _biased(value: Value) -> bool:
+    """Whether a value is off by a notable part of its interval."""
+    if value.interval is None:
+        return False
+    low, high = value.interval
+    return abs(value.bias) > NOTABLE * (high - low) / 2 > 0
 
 
 def _best(values: Sequence[Value], better: str | None) -> float | None:

@@ -20,9 +20,9 @@ from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings
 from openset.findings import Finding, InputError, Level
 from openset.matching import Matches, match
-from openset.metrics import Value
+from openset.metrics import Metric, Value
 from openset.resampling.images import replicates
-from openset.resampling.intervals import interval
+from openset.resampling.intervals import at_the_edge, bias, interval, undefined
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.boxes import in_pixels
 from openset.tables.check import check_detections, check_truth, in_order, no_match
@@ -152,7 +152,7 @@ def evaluation_of(matched: Matched, settings: Settings) -> Evaluation:
     matches, metrics = matched.matches, settings.measured
     seed, resamples = settings.seed, settings.resamples
     return measure(
-        {metric.name: metric.compute(matches) for metric in metrics},
+        {metric: metric.compute(matches) for metric in metrics},
         partial(replicates, matches, metrics, seed, resamples) if resamples else dict,
         partial(
             describe,
@@ -168,7 +168,7 @@ def evaluation_of(matched: Matched, settings: Settings) -> Evaluation:
 
 
 def measure(
-    values: Mapping[str, Value],
+    values: Mapping[Metric, Value],
     draw: Callable[[], Mapping[str, NDArray[np.float64]]],
     origin: Callable[[], Provenance],
     findings: Sequence[Finding],
@@ -183,8 +183,19 @@ def measure(
         findings: What was found about the inputs.
         make: The kind of result, holding what the values were computed from.
     """
-    drawn, found = draw(), dict(values)
-    for name, numbers in drawn.items():
-        if found[name].value is not None:
-            found[name] = replace(found[name], interval=interval(numbers, found[name].value))
+    drawn = draw()
+    found = {
+        metric.name: _spread(value, metric, drawn[metric.name]) if metric.name in drawn else value
+        for metric, value in values.items()
+    }
     return make(found, origin, tuple(findings), drawn)
+
+
+def _spread(value: Value, metric: Metric, drawn: NDArray[np.float64]) -> Value:
+    """A value with what its resamples say about it."""
+    if value.value is None:
+        return value
+    ends = at_the_edge(value.value, value.step, metric.range)
+    ends = ends or interval(drawn, value.value, metric.scale, metric.range)
+    off, lacking = bias(drawn, value.value), undefined(drawn)
+    return replace(value, interval=ends, bias=off, undefined=lacking)

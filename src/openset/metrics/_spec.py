@@ -29,7 +29,11 @@ class Value:
         count: What it was counted on: objects, detections or classes, as the metric says.
         params: Parameters it was computed with.
         parts: The same number broken down, by class or by level.
-        interval: Ends of the confidence interval, when one was computed.
+        interval: Ends of the 95 % interval, when one was computed.
+        bias: How far the value lies too high on average in a set of this size, by its resamples.
+        undefined: Share of the resamples that have no value.
+        step: By how much one object, detection or sample more would have changed a count or a
+            share, which says what a value of 0 could have missed; 0 where there is no such step.
 
     >>> Value.ratio(1, 4), Value.ratio(0, 0, why="no unknown object").reason
     (Value(0.25), 'no unknown object')
@@ -41,6 +45,9 @@ class Value:
     params: Mapping[str, Any] = field(default_factory=dict)
     parts: Mapping[str, Any] = field(default_factory=dict)
     interval: tuple[float, float] | None = None
+    bias: float = 0.0
+    undefined: float = 0.0
+    step: float = 0.0
 
     @classmethod
     def ratio(cls, numerator: Any, denominator: Any, *, why: str = "", **more: Any) -> Value:
@@ -50,7 +57,8 @@ class Value:
                 return cls(np.where(denominator == 0, np.nan, numerator / denominator), **more)
         if denominator == 0:
             return cls(None, why, **more)
-        return cls(float(numerator / denominator), count=int(denominator), **more)
+        step = 1 / float(denominator)
+        return cls(float(numerator / denominator), count=int(denominator), step=step, **more)
 
     @classmethod
     def missing(cls, reason: str, **more: Any) -> Value:
@@ -92,7 +100,9 @@ class Metric(NamedTuple):
         unit: What is counted: a ``fraction``, a ``count`` or a ``score``.
         paper: Where it was defined.
         headline: Whether it belongs in the short table.
-        resampled: Whether it has a bootstrap interval.
+        resampled: Whether it has an interval.
+        scale: On which scale resamples spread alike on both sides: ``log`` for counts and their
+            ratios, which are skewed.
     """
 
     name: str
@@ -104,6 +114,7 @@ class Metric(NamedTuple):
     paper: str
     headline: bool
     resampled: bool
+    scale: Literal["plain", "log"]
 
     @property
     def doc(self) -> str:
@@ -129,12 +140,24 @@ def metric(
     paper: str = "",
     headline: bool = False,
     resampled: bool = True,
+    scale: Literal["plain", "log"] = "plain",
 ) -> Callable[[F], F]:
     """Make a function of matches a metric, under a name."""
 
     def mark(function: F) -> F:
         shown = title or name.replace("_", " ")
-        record = Metric(name, function, shown, better, range, unit, paper, headline, resampled)
+        record = Metric(
+            name=name,
+            compute=function,
+            title=shown,
+            better=better,
+            range=range,
+            unit=unit,
+            paper=paper,
+            headline=headline,
+            resampled=resampled,
+            scale=scale,
+        )
         return tag("metric", record)(function)
 
     return mark

@@ -8,6 +8,7 @@ column of weights, NaN where it does not exist.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from openset.matching import Matches
 from openset.matching.curves import resampled_precision
 from openset.metrics._float32 import torch_levels, torch_mean
 from openset.metrics._points import as_columns, nearest_to, threshold_for, weights_of
+from openset.tables.columns import ranks
 
 Numbers = NDArray[np.float64]
 Variant = Callable[[Matches, float], Numbers]
@@ -125,27 +127,42 @@ VARIANTS: dict[str, Variant] = {
 
 def first_wild(matches: Matches, wanted: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Weights that keep all closed-set images and the first `wanted` wild ones, a column each."""
-    wild = np.flatnonzero(matches.wild)
     member = np.ones((matches.n_images, len(wanted)), np.uint8)
-    member[wild] = np.arange(len(wild))[:, None] < wanted
+    member[matches.wild] = wild_place(matches)[matches.wild, None] < wanted
     return member
 
 
+def wild_place(matches: Matches) -> NDArray[np.int64]:
+    """The place of each wild image among the wild ones: by id, or as listed in the file.
+
+    Ids, so that the order of a file does not decide a number; the authors' code takes the order of
+    the file, and so does its protocol.
+    """
+    order = np.arange(matches.n_images)
+    if matches.protocol.wilderness != "elephant":
+        order = np.argsort(ranks(matches.image_ids), kind="stable")
+    place = np.empty(matches.n_images, np.int64)
+    place[order] = np.cumsum(matches.wild[order]) - 1
+    return place
+
+
 def curve_levels(matches: Matches) -> tuple[Numbers, NDArray[np.int64]]:
-    """Wilderness ratios 0, 0.1, ..., below 5, and how many wild images take part at each.
+    """Wilderness ratios 0, 0.1, ..., below 5, and how many wild images take part at each."""
+    wanted = _wanted(matches, np.array([np.count_nonzero(~matches.wild)]))[:, 0]
+    wanted = wanted[wanted <= np.count_nonzero(matches.wild)]
+    return np.arange(len(wanted)) / 10, wanted
+
+
+def _wanted(matches: Matches, closed: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Wild images at each ratio [ratios, n], for numbers of closed-set images.
 
     The authors' code multiplies torch's float32 levels, by which 45 closed images take 117 wild
     ones at 2.6; under NumPy 1 the product was float64 and a level could lose an image, which
     `numpy1_levels` reproduces.
     """
-    closed = int((~matches.wild).sum())
-    steps = torch_levels()
-    if matches.protocol.numpy1_levels:
-        wanted = (steps.astype(np.float64) * closed).astype(np.int64)
-    else:
-        wanted = (steps * np.float32(closed)).astype(np.int64)
-    wanted = wanted[wanted <= int(matches.wild.sum())]
-    return np.arange(len(wanted)) / 10, wanted
+    steps = torch_levels()[:, None]
+    kind = np.float64 if matches.protocol.numpy1_levels else np.float32
+    return (steps.astype(kind) * closed.astype(kind)).astype(np.int64)
 
 
 def resampled_average(matches: Matches, recall: float) -> Numbers:
@@ -155,10 +172,22 @@ def resampled_average(matches: Matches, recall: float) -> Numbers:
     number of ratios is below 64, so its bits are six flags and one pass counts them all.
     """
     _, wanted = curve_levels(matches)
-    place = np.cumsum(matches.wild) - 1
-    times = len(wanted) - np.searchsorted(wanted, place, side="right")
+    times = len(wanted) - np.searchsorted(wanted, wild_place(matches), side="right")
     times = np.where(matches.wild, times, 0)[matches.image] * ~matches.outcome().ignored
     bits = [(times >> bit & 1).astype(np.bool_) for bit in range(6)]
     total, _hits, *wrong = at_thresholds(matches, recall, *bits)
     above = sum(2**bit * np.nansum(counts, axis=0) for bit, counts in enumerate(wrong))
-    return divided(above, np.nansum(total, axis=0) * max(len(wanted) - 1, 1))
+    mean = divided(above, np.nansum(total, axis=0) * max(len(wanted) - 1, 1))
+    return mean * _mean_share(matches) / _mean_share(replace(matches, weights=None))
+
+
+def _mean_share(matches: Matches) -> Numbers:
+    """Share of the wild images that takes part, mean over the ratios above 0; NaN without any.
+
+    A resample has ratios of its own: with more wild images, or fewer closed ones, the curve is
+    longer, and a new ratio at its end moves the mean.
+    """
+    closed, wild = (np.atleast_1d(matches.count_images(x)) for x in (~matches.wild, matches.wild))
+    wanted = _wanted(matches, closed)[1:]
+    reached = wanted <= wild
+    return divided((wanted * reached).sum(axis=0), reached.sum(axis=0) * wild)

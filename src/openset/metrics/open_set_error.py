@@ -23,6 +23,7 @@ FMIYC = "FindMeIfYouCan: Bringing Open Set Metrics to near, far and farther OOD 
     better="lower",
     range=(0, None),
     unit="count",
+    scale="log",
     paper=MILLER,
     headline=True,
 )
@@ -44,7 +45,7 @@ def a_ose(matches: Matches) -> Value:
     ) * (np.diff(matches.class_start[:-1]) > 0)
     parts = dict(zip(matches.vocabulary.known, sizes.tolist(), strict=True))
     shown = {"iou": matches.protocol.iou[0]} | published_by(matches)
-    return Value(float(number), count=int(n_unknown), params=shown, parts=parts)
+    return Value(float(number), step=1.0, count=int(n_unknown), params=shown, parts=parts)
 
 
 @metric(
@@ -53,6 +54,7 @@ def a_ose(matches: Matches) -> Value:
     better="lower",
     range=(0, None),
     unit="count",
+    scale="log",
     paper="Zhao et al., Revisiting Open World Object Detection, TCSVT 2023",
 )
 def a_ose_objects(matches: Matches) -> Value:
@@ -68,7 +70,7 @@ def a_ose_objects(matches: Matches) -> Value:
     number = matches.count_objects(countable & _hit_by_known(matches))
     if np.ndim(number):
         return where_unknown(matches, number, total)
-    return Value(float(number), count=int(total), params={"iou": matches.protocol.iou[0]})
+    return Value(float(number), step=1.0, count=int(total), params={"iou": matches.protocol.iou[0]})
 
 
 @metric("nose", title="nOSE", better="lower", range=(0, None), paper=FMIYC, headline=True)
@@ -94,6 +96,7 @@ def nose(matches: Matches) -> Value:
     better="lower",
     range=(0, None),
     unit="count",
+    scale="log",
     paper="Hosoya et al., Rectifying Open-set Object Detection, Fig. 3",
 )
 def a_ose_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
@@ -117,7 +120,7 @@ def a_ose_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     numbers = np.bincount(below, minlength=len(levels) + 1)[1:].tolist()
     parts = dict(zip(map(level_name, levels.tolist()), numbers, strict=True))
     shown = {"threshold": threshold} | published_by(matches)
-    return Value(float(number), count=len(score), params=shown, parts=parts)
+    return Value(float(number), step=1.0, count=len(score), params=shown, parts=parts)
 
 
 @metric(
@@ -126,6 +129,7 @@ def a_ose_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     better="lower",
     range=(0, None),
     unit="count",
+    scale="log",
     paper="Hosoya et al., Rectifying Open-set Object Detection, Fig. 3",
 )
 def a_ose_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
@@ -143,7 +147,7 @@ def a_ose_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
     numbers = nearest_to_each(matches, levels, hit, error).counts[0][:-1].sum(axis=0).tolist()
     parts = dict(zip(map(level_name, levels), numbers, strict=True))
     shown = {"recall": level} | published_by(matches)
-    return Value(float(parts[level_name(level)]), params=shown, parts=parts)
+    return Value(float(parts[level_name(level)]), step=1.0, params=shown, parts=parts)
 
 
 def _countable_unknown(matches: Matches) -> np.ndarray:

@@ -51,6 +51,7 @@ DHAMIJA = "Dhamija et al., The Overlooked Elephant of Object Detection: Open Set
     title="Wilderness Impact",
     better="lower",
     range=(None, None),
+    scale="log",
     paper=DHAMIJA,
     headline=True,
 )
@@ -71,7 +72,8 @@ def wilderness_impact(
         matches: Matched detections.
         recall: Recall level of the known classes (the protocol's by default).
         ratio: Wilderness ratio: that many wild images per closed-set image are taken, in the order
-            of the file; all of them by default. Not for ``ratio-of-sums`` and ``nearest-recall``,
+            of their ids (in Elephant's protocol in that of the file); all of them by default. Not
+            for ``ratio-of-sums`` and ``nearest-recall``,
             which know no split.
         variant: One of the six readings (the protocol's by default).
     """
@@ -100,7 +102,13 @@ def wilderness_impact(
         return Value(np.where(drawn, numbers, np.nan))
     if not np.isfinite(numbers[0]):
         return Value.missing(_no_point(matches, name, level), params=shown)
-    return Value(float(numbers[0]), params=shown)
+    return Value(float(numbers[0]), params=shown, step=_step(matches, level))
+
+
+def _step(matches: Matches, recall: float) -> float:
+    """What one false positive more would add to the printed formula."""
+    total = np.nansum(at_thresholds(matches, recall)[0])
+    return 1 / float(total) if total else 0.0
 
 
 def _no_point(matches: Matches, variant: str, level: float) -> str:
@@ -129,6 +137,7 @@ def _with_first_wild(matches: Matches, wanted: int) -> Matches:
     title="AWI",
     better="lower",
     range=(None, None),
+    scale="log",
     paper=DHAMIJA,
 )
 def average_wilderness_impact(
@@ -142,7 +151,8 @@ def average_wilderness_impact(
 
     The paper names it and gives no code; it does not say whether ratio 0, where WI is 0, belongs
     to the mean. `include_zero` includes it. `parts` is the curve. Only the pooled reading has an
-    interval.
+    interval. The curve ends where wild images end: with few of them a little more or less adds or
+    removes a ratio, and the mean jumps; the interval allows for it.
     """
     if matches.weights is not None:
         return _resampled_average(matches, recall, variant)
@@ -153,7 +163,8 @@ def average_wilderness_impact(
     if not values or None in values:
         return Value.missing("the curve has undefined points", parts=curve.parts)
     mean = float(np.mean(np.array(values, np.float64)))
-    return Value(mean, count=len(values), params=curve.params, parts=curve.parts)
+    step = _step(matches, curve.params["recall"])
+    return Value(mean, count=len(values), params=curve.params, parts=curve.parts, step=step)
 
 
 def _resampled_average(matches: Matches, recall: float | None, variant: str | None) -> Value:
@@ -176,8 +187,9 @@ def wilderness_curve(
 ) -> Value:
     """Wilderness Impact against the wilderness ratio; the value is the curve's last point.
 
-    Ratios are 0, 0.1, 0.2, ... as far as there are wild images; images join in the order of the
-    file. `parts` holds the curve.
+    Ratios are 0, 0.1, 0.2, ... as far as there are wild images; images join in the order of their
+    ids, whatever the order of the file; in Elephant's protocol in that of the file, as published.
+    `parts` holds the curve.
     """
     name = variant or matches.protocol.wilderness
     level = matches.protocol.recall if recall is None else recall

@@ -50,6 +50,12 @@ class Recognition(Evaluation):
         """The scores; None for a result read from a file."""
         return self.scores
 
+    @property
+    def size(self) -> int:
+        """How many things resamples are drawn from: known and unknown samples."""
+        counts = self.provenance.counts
+        return int(counts["known_samples"] + counts["unknown_samples"])
+
     def headline(self) -> str:
         """One line: what was evaluated."""
         n = self.provenance.counts
@@ -92,8 +98,8 @@ def evaluate_recognition(
     name = "" if isinstance(scores, Scores) else Path(scores).name
     given = scores if isinstance(scores, Scores) else read_scores(scores)
     chosen = _choose(metrics)
-    values = {metric.name: compute(metric, given) for metric in chosen}
-    exist = [metric for metric in chosen if values[metric.name].value is not None]
+    values = {metric: compute(metric, given) for metric in chosen}
+    exist = [metric for metric, value in values.items() if value.value is not None]
     return measure(
         values,
         partial(replicates, given, exist, seed, resamples) if intervals else dict,

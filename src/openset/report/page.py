@@ -18,7 +18,6 @@ from openset.diagnosis.absorption import absorption
 from openset.diagnosis.breakdown import groupings
 from openset.diagnosis.deployed import Deployed, deployed
 from openset.diagnosis.verdict import verdict
-from openset.evaluation.comparison import against_first
 from openset.evaluation.result import Evaluation
 from openset.evaluation.run import Run
 from openset.evaluation.scoreboard import Scoreboard
@@ -150,7 +149,7 @@ def _context(
     gallery = gallery_payload(run, models, choose(models, crops), pixels)
     glossary = _glossary(run, models, found)
     origin = models[0].evaluation.provenance
-    against = against_first([model.evaluation for model in models], force=True)
+    board = Scoreboard.of({model.title: model.evaluation for model in models}, force=True)
     return {
         "title": _title(names, taught=any(finding.code == "OS305" for _, finding in found)),
         "version": __version__,
@@ -158,15 +157,15 @@ def _context(
         "headline": _headline(models[0]),
         "names": names,
         "models": models,
-        "verdict": verdict(models, tables, against, found),
-        "board": Scoreboard.of({model.title: model.evaluation for model in models}, force=True),
+        "verdict": verdict(models, tables, board, found),
+        "board": board,
         "resamples": origin.resamples,
         "iou": f"{run.protocol.iou[0]:g}",
         "figures": figures,
         "errors": errors(models),
         "gallery_note": _gallery_note(len(gallery["items"]), pixels),
         "strata": [grouping.title for grouping in slices],
-        "pairs": pairs(models, image_names(run)),
+        "pairs": pairs(models, board, image_names(run)),
         "findings": found,
         "missing": [_missing_labels(model) for model in models],
         "origin": origin,

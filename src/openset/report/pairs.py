@@ -58,14 +58,17 @@ class Pair:
     images: tuple[tuple[str, int, int], ...]
 
 
-def pairs(models: Sequence[Deployed], image_names: Sequence[str]) -> tuple[Pair, ...]:
-    """Every detector against the first."""
-    return tuple(_pair(models[0], other, image_names) for other in models[1:])
+def pairs(
+    models: Sequence[Deployed], board: Scoreboard, image_names: Sequence[str]
+) -> tuple[Pair, ...]:
+    """Every detector against the first, with the stars of the page's scoreboard."""
+    first, *others = models
+    return tuple(
+        _pair(first, other, board.pair(at), image_names) for at, other in enumerate(others, start=1)
+    )
 
 
-def _pair(first: Deployed, second: Deployed, image_names: Sequence[str]) -> Pair:
-    results = {first.title: first.evaluation, second.title: second.evaluation}
-    board = Scoreboard.of(results, headline=True, force=True)
+def _pair(first: Deployed, second: Deployed, board: Scoreboard, image_names: Sequence[str]) -> Pair:
     right = is_right(first), is_right(second)
     return Pair(
         first=first.title,

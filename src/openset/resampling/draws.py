@@ -1,4 +1,10 @@
-"""Draws: how often each image, or sample, is drawn, with replacement and as often as there are."""
+"""Draws: which half of the images, or samples, is taken, twice each, so that there are as many.
+
+Half-samples, not draws with replacement: the mean over half of the images differs from that over
+all as the mean over all differs from the truth, for any statistic that is nearly a mean, and the
+bias of a statistic doubles with half of the images, so that it shows. Draws with replacement hide
+most of it: an object drawn twice is found twice, which flatters maxima and classes of few objects.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +15,20 @@ RESAMPLES = 1000
 
 
 def draw(n_images: int, seed: int, resamples: int = RESAMPLES) -> NDArray[np.uint8]:
-    """How often each image is drawn: one row per image, one column per resample.
+    """How often each image is taken: one row per image, one column per resample.
 
-    >>> draw(4, seed=0, resamples=3).sum(axis=0).tolist()
-    [4, 4, 4]
+    Half of the images twice, the others not at all; of an odd number, one once. Every second
+    resample is the other half of the one before, so that sums over images have no bias at all.
+
+    >>> draw(4, seed=0, resamples=4).sum(axis=0).tolist()
+    [4, 4, 4, 4]
+    >>> draw(5, seed=0, resamples=2).sum(axis=1).tolist()
+    [2, 2, 2, 2, 2]
     """
     generator = np.random.default_rng(seed)
     weights = np.empty((n_images, resamples), np.uint8)
-    for column in range(resamples):
-        picked = generator.integers(0, n_images, n_images)
-        weights[:, column] = np.bincount(picked, minlength=n_images)
+    half = np.repeat(np.array([2, 1, 0], np.uint8), [n_images // 2, n_images % 2, n_images // 2])
+    for column in range(0, resamples, 2):
+        weights[:, column] = generator.permutation(half)
+        weights[:, column + 1 : column + 2] = 2 - weights[:, column : column + 1]
     return weights
