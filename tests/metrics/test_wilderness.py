@@ -11,6 +11,7 @@ import pytest
 
 from openset.diagnosis._points import chosen_images
 from openset.findings import UsageError
+from openset.metrics import table
 from openset.tables import Annotations, Detections, Images, Vocabulary
 from scenes.metrics import LEFT, NOWHERE, RIGHT, Scene, hand
 
@@ -30,6 +31,24 @@ def test_variants(variant, expected):
     assert value.value == pytest.approx(expected)
     assert value.params["variant"] == variant
     assert value.params["recall"] == 0.8
+
+
+@pytest.mark.parametrize("variant", ["pooled", "mean-ratio", "mean-precision"])
+def test_what_it_rests_on(variant):
+    value = hand().value("wilderness_impact", variant=variant)
+    counts = {"fp_open": 1, "tp_closed": 3, "fp_closed": 1, "classes_reached": 2}
+    assert value.rests_on == counts | {"known_classes": 2}
+    assert (value.count, value.left_out) == (4, "")
+
+
+def test_classes_that_do_not_reach_the_recall_are_said():
+    matches = hand().match()
+    dropped = matches.only(~((matches.klass == 1) & matches.outcome().correct))  # no cat is right
+    value = table()["wilderness_impact"].compute(dropped, variant="pooled")
+    assert value.value == pytest.approx(1 / 2)  # dog alone
+    assert value.rests_on["classes_reached"] == 1
+    assert value.left_out.startswith("rests on 1 of 2 known classes")
+    assert hand().value("wilderness_impact", variant="ratio-of-sums").left_out == ""
 
 
 def test_the_authors_code():

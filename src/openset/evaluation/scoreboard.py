@@ -115,7 +115,7 @@ class Line:
         """What a footnote says of a cell: why it has no value, or what its resamples show."""
         if cell.value.value is None:
             return (cell.value.reason,)
-        said = []
+        said = [f"{self.title} {cell.value.left_out}"] if cell.value.left_out else []
         if cell.value.undefined > FLAGGED:
             worst = max(c.value.undefined for c in self.cells)
             said.append(f"{self.title} has no value in up to {percent(worst)} of the resamples")

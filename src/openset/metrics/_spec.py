@@ -32,6 +32,8 @@ class Value:
         interval: Ends of the 95 % interval, when one was computed.
         bias: How far the value lies too high on average in a set of this size, by its resamples.
         undefined: Share of the resamples that have no value.
+        rests_on: Counts that it was made from, by name.
+        left_out: What took no part in it, in words; empty if everything did.
         step: By how much one object, detection or sample more would have changed a count or a
             share, which says what a value of 0 could have missed; 0 where there is no such step.
 
@@ -48,6 +50,8 @@ class Value:
     bias: float = 0.0
     undefined: float = 0.0
     step: float = 0.0
+    rests_on: Mapping[str, int] = field(default_factory=dict)
+    left_out: str = ""
 
     @classmethod
     def ratio(cls, numerator: Any, denominator: Any, *, why: str = "", **more: Any) -> Value:

@@ -23,6 +23,7 @@ from openset.tables.columns import ranks
 Numbers = NDArray[np.float64]
 Variant = Callable[[Matches, float], Numbers]
 WITHOUT_SPLIT = ("ratio-of-sums", "nearest-recall")
+AT_THRESHOLDS = ("pooled", "mean-precision", "mean-ratio")  # of the classes that reach the recall
 
 
 def divided(above: Any, below: Any) -> Numbers:
@@ -66,22 +67,23 @@ def at_thresholds(matches: Matches, recall: float, *more: NDArray[np.bool_]) -> 
     return tuple(np.where(points.reached, table, np.nan)[:-1] for table in tables)
 
 
-def _on_wild(matches: Matches) -> NDArray[np.bool_]:
+def on_wild(matches: Matches) -> NDArray[np.bool_]:
+    """Detections on wild images that count."""
     return ~matches.outcome().ignored & matches.wild[matches.image]
 
 
 def _pooled(matches: Matches, recall: float) -> Numbers:
-    total, _hits, wrong = at_thresholds(matches, recall, _on_wild(matches))
+    total, _hits, wrong = at_thresholds(matches, recall, on_wild(matches))
     return divided(np.nansum(wrong, axis=0), np.nansum(total, axis=0))
 
 
 def _mean_precision(matches: Matches, recall: float) -> Numbers:
-    total, right, wrong = at_thresholds(matches, recall, _on_wild(matches))
+    total, right, wrong = at_thresholds(matches, recall, on_wild(matches))
     return divided(nanmean(right / total), nanmean(right / (total + wrong))) - 1
 
 
 def _mean_ratio(matches: Matches, recall: float) -> Numbers:
-    total, _hits, wrong = at_thresholds(matches, recall, _on_wild(matches))
+    total, _hits, wrong = at_thresholds(matches, recall, on_wild(matches))
     return nanmean(wrong / total)
 
 

@@ -31,6 +31,7 @@ from openset.matching.counting import wild_wanted
 from openset.metrics._points import level_name, published_by, weights_of
 from openset.metrics._spec import Value, metric
 from openset.metrics._wilderness import (
+    AT_THRESHOLDS,
     VARIANTS,
     WITHOUT_SPLIT,
     at_thresholds,
@@ -38,6 +39,7 @@ from openset.metrics._wilderness import (
     divided,
     first_wild,
     nanmean,
+    on_wild,
     resampled_average,
 )
 from openset.metrics.average_precision import ap_known
@@ -65,8 +67,9 @@ def wilderness_impact(
     """Loss of precision of known classes due to unknown objects, at a recall level.
 
     WI = FP_open / (TP_closed + FP_closed) in the printed form; see the module for the variants.
-    `count` is the denominator. Negative values are possible in the interpolated variant when wild
-    images also hold known objects.
+    `count` is the denominator, and `rests_on` has all three counts and the classes that reach the
+    recall: the others take no part, which is said beside the number. Negative values are possible
+    in the interpolated variant when wild images also hold known objects.
 
     Args:
         matches: Matched detections.
@@ -102,13 +105,31 @@ def wilderness_impact(
         return Value(np.where(drawn, numbers, np.nan))
     if not np.isfinite(numbers[0]):
         return Value.missing(_no_point(matches, name, level), params=shown)
-    return Value(float(numbers[0]), params=shown, step=_step(matches, level))
+    return Value(float(numbers[0]), params=shown, **_basis(matches, level, name))
 
 
-def _step(matches: Matches, recall: float) -> float:
-    """What one false positive more would add to the printed formula."""
-    total = np.nansum(at_thresholds(matches, recall)[0])
-    return 1 / float(total) if total else 0.0
+def _basis(matches: Matches, recall: float, variant: str) -> dict[str, Any]:
+    """What a number at a recall rests on, as fields of its value.
+
+    `step` is what one false positive more would add to the printed formula.
+    """
+    if variant not in AT_THRESHOLDS:
+        return {}
+    total, right, wrong = (
+        column[:, 0] for column in at_thresholds(matches, recall, on_wild(matches))
+    )
+    reached, kept = int(np.isfinite(total).sum()), int(np.nansum(total))
+    counts = {
+        "fp_open": int(np.nansum(wrong)),
+        "tp_closed": int(np.nansum(right)),
+        "fp_closed": kept - int(np.nansum(right)),
+        "classes_reached": reached,
+        "known_classes": matches.n_known,
+    }
+    few = f"rests on {reached} of {matches.n_known} known classes: the others do not reach recall"
+    left_out = f"{few} {recall:g}" if reached < matches.n_known else ""
+    step = 1 / kept if kept else 0.0
+    return {"count": kept, "step": step, "rests_on": counts, "left_out": left_out}
 
 
 def _no_point(matches: Matches, variant: str, level: float) -> str:
@@ -163,8 +184,10 @@ def average_wilderness_impact(
     if not values or None in values:
         return Value.missing("the curve has undefined points", parts=curve.parts)
     mean = float(np.mean(np.array(values, np.float64)))
-    step = _step(matches, curve.params["recall"])
-    return Value(mean, count=len(values), params=curve.params, parts=curve.parts, step=step)
+    found = _basis(matches, curve.params["recall"], curve.params["variant"])
+    return Value(
+        mean, **found | {"count": len(values), "params": curve.params, "parts": curve.parts}
+    )
 
 
 def _resampled_average(matches: Matches, recall: float | None, variant: str | None) -> Value:
