@@ -378,18 +378,22 @@ class Matches:
         """Only the detections on some images; every object stays, and with it recall's base."""
         return self.only(images[self.image])
 
-    def top(self, limit: int) -> Matches:
-        """Only the `limit` detections of the highest scores in every image, whatever their label.
+    def top(self, limit: int) -> Mask:
+        """The `limit` detections of the highest scores in every image, whatever their label.
 
-        Equal scores go by the order of the input, as everywhere.
+        What they match does not depend on the others, which come after them.
         """
         if limit < 1:
             raise UsageError(f"a limit of detections is 1 or more, not {limit}")
-        order = np.lexsort((self.row, -self.score, self.image))
-        start = np.searchsorted(self.image[order], np.arange(self.n_images))
-        place = np.empty(len(self), np.int64)
-        place[order] = np.arange(len(self)) - start[self.image[order]]
-        return self if place.max(initial=0) < limit else self.only(place < limit)
+        return self._place < limit
+
+    @cached_property
+    def _place(self) -> NDArray[np.int32]:
+        """Place of each detection in its image by falling score, ties in the order of the input."""
+        order, start = kernels.class_order(self.image, self.score, self.row, self.n_images)
+        place = np.empty(len(self), np.int32)
+        place[order] = np.arange(len(self)) - np.repeat(start[:-1], np.diff(start))
+        return place
 
     def only(self, keep: Mask) -> Matches:
         """Only some detections; every object stays."""

@@ -39,11 +39,10 @@ def unknown_recall(matches: Matches, *, limit: int | None = None) -> Value:
         limit: Only the so many detections of the highest scores in every image, known and unknown
             alike (U-Recall@K); all of them by default.
     """
-    if limit is not None:
-        matches = matches.top(limit)
     total = matches.count_objects(_countable_unknown(matches))
     shown = {"iou": matches.protocol.iou[0]} | ({} if limit is None else {"limit": limit})
-    return share_of_unknown(matches, _found(matches), total, params=shown)
+    found = matches.count_objects(_found_mask(matches, limit))
+    return share_of_unknown(matches, found, total, params=shown)
 
 
 @metric("unknown_recall_at_k", title="unknown recall at K", paper=GUPTA)
@@ -111,17 +110,16 @@ def unknown_recall_any_label(
 
 def _covered(matches: Matches, limit: int, iou: float | str | None) -> tuple[Any, Any]:
     """How many unknown objects the best boxes cover, on average over thresholds; and how many."""
-    kept = matches.top(limit)
-    unknown = kept.labelled_unknown
-    columns = kept.columns
+    unknown, columns = matches.labelled_unknown, matches.columns
     best = np.where(unknown, columns.object_same, columns.object_unknown)
     overlap = np.where(unknown, columns.iou_same, columns.iou_unknown)
-    reached = np.zeros(len(kept.objects))
-    np.maximum.at(reached, best[best >= 0], overlap[best >= 0])
-    countable = _countable_unknown(kept)
-    levels = COCO_IOU if iou == "mean" else [kept.protocol.iou[0] if iou is None else float(iou)]
-    counts = [kept.count_objects(countable & kept.overlaps(reached, level)) for level in levels]
-    return sum(counts) / len(counts), kept.count_objects(countable)
+    some = np.flatnonzero((best >= 0) & matches.top(limit))
+    reached = np.zeros(len(matches.objects))
+    np.maximum.at(reached, best[some], overlap[some])
+    countable = _countable_unknown(matches)
+    levels = COCO_IOU if iou == "mean" else [matches.protocol.iou[0] if iou is None else float(iou)]
+    counts = [matches.count_objects(countable & matches.overlaps(reached, at)) for at in levels]
+    return sum(counts) / len(counts), matches.count_objects(countable)
 
 
 @metric(
@@ -208,10 +206,13 @@ def _true_unknown(matches: Matches) -> np.ndarray:
     return matches.count(matches.outcome().correct & matches.labelled_unknown)
 
 
-def _found_mask(matches: Matches) -> np.ndarray:
-    outcome = matches.outcome()
+def _found_mask(matches: Matches, limit: int | None = None) -> np.ndarray:
+    outcome, start = matches.outcome(), matches.known_end
+    correct = outcome.correct[start:]
+    if limit is not None:
+        correct = correct & matches.top(limit)[start:]
     mask = np.zeros(len(matches.objects), np.bool_)
-    mask[outcome.object[matches.known_end :][outcome.correct[matches.known_end :]]] = True
+    mask[outcome.object[start:][correct]] = True
     return mask
 
 
