@@ -277,7 +277,8 @@ def test_average_precision_of_right_detections_is_their_recall_intervals_too(obj
     area, recall = openset.evaluate(truth, found, protocol="owod", **options).values.values()
     assert area.interval == pytest.approx(recall.interval)
     grid, recall = openset.evaluate(truth, found, **options).values.values()
-    assert grid.interval == pytest.approx(recall.interval, abs=0.04)  # one of 101 points, and bias
+    # One of 101 points, in the bias and again in how well it is known.
+    assert grid.interval == pytest.approx(recall.interval, abs=0.025)
 
 
 def test_an_interval_needs_half_of_the_resamples():

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,6 @@ from openset.tables.columns import ranks
 Numbers = NDArray[np.float64]
 Variant = Callable[[Matches, float], Numbers]
 WITHOUT_SPLIT = ("ratio-of-sums", "nearest-recall")
-AT_THRESHOLDS = ("pooled", "mean-precision", "mean-ratio")  # of the classes that reach the recall
 
 
 def divided(above: Any, below: Any) -> Numbers:
@@ -72,19 +72,47 @@ def on_wild(matches: Matches) -> NDArray[np.bool_]:
     return ~matches.outcome().ignored & matches.wild[matches.image]
 
 
-def _pooled(matches: Matches, recall: float) -> Numbers:
-    total, _hits, wrong = at_thresholds(matches, recall, on_wild(matches))
-    return divided(np.nansum(wrong, axis=0), np.nansum(total, axis=0))
+class Kept(NamedTuple):
+    """What is kept at a recall, by known class and column; NaN for classes that do not reach it.
+
+    Attributes:
+        total: Detections on closed-set images.
+        right: Those of them that are right.
+        wrong: Detections on wild images.
+    """
+
+    total: Numbers
+    right: Numbers
+    wrong: Numbers
 
 
-def _mean_precision(matches: Matches, recall: float) -> Numbers:
-    total, right, wrong = at_thresholds(matches, recall, on_wild(matches))
-    return divided(nanmean(right / total), nanmean(right / (total + wrong))) - 1
+def kept_at(matches: Matches, recall: float) -> Kept:
+    """What is kept where each class reaches a recall: all that three of the readings need."""
+    return Kept(*at_thresholds(matches, recall, on_wild(matches)))
 
 
-def _mean_ratio(matches: Matches, recall: float) -> Numbers:
-    total, _hits, wrong = at_thresholds(matches, recall, on_wild(matches))
-    return nanmean(wrong / total)
+def _pooled(kept: Kept) -> Numbers:
+    return divided(np.nansum(kept.wrong, axis=0), np.nansum(kept.total, axis=0))
+
+
+def _mean_precision(kept: Kept) -> Numbers:
+    closed, open_ = kept.right / kept.total, kept.right / (kept.total + kept.wrong)
+    return divided(nanmean(closed), nanmean(open_)) - 1
+
+
+def _mean_ratio(kept: Kept) -> Numbers:
+    return nanmean(kept.wrong / kept.total)
+
+
+AT_THRESHOLDS: dict[str, Callable[[Kept], Numbers]] = {
+    "pooled": _pooled,
+    "mean-precision": _mean_precision,
+    "mean-ratio": _mean_ratio,
+}
+
+
+def _of_kept(reading: Callable[[Kept], Numbers], matches: Matches, recall: float) -> Numbers:
+    return reading(kept_at(matches, recall))
 
 
 def nanmean(values: NDArray[Any]) -> NDArray[Any]:
@@ -118,9 +146,7 @@ def _interpolated(matches: Matches, recall: float) -> NDArray[np.float32]:
 
 
 VARIANTS: dict[str, Variant] = {
-    "pooled": _pooled,
-    "mean-precision": _mean_precision,
-    "mean-ratio": _mean_ratio,
+    **{name: partial(_of_kept, reading) for name, reading in AT_THRESHOLDS.items()},
     "elephant": _elephant,
     "ratio-of-sums": _ratio_of_sums,
     "nearest-recall": _nearest_recall,

@@ -34,12 +34,13 @@ from openset.metrics._wilderness import (
     AT_THRESHOLDS,
     VARIANTS,
     WITHOUT_SPLIT,
+    Kept,
     at_thresholds,
     curve_levels,
     divided,
     first_wild,
+    kept_at,
     nanmean,
-    on_wild,
     resampled_average,
 )
 from openset.metrics.average_precision import ap_known
@@ -98,38 +99,37 @@ def wilderness_impact(
             return Value.missing(why, params=shown)
         if wanted < wild:
             matches = _with_first_wild(matches, wanted)
-    numbers = compute(matches, level)
+    kept = kept_at(matches, level) if name in AT_THRESHOLDS else None
+    numbers = compute(matches, level) if kept is None else AT_THRESHOLDS[name](kept)
     if not plain:
         both = (matches.count_images(x) > 0 for x in (matches.wild, ~matches.wild))
         drawn = np.logical_and(*both) | (name in WITHOUT_SPLIT)
         return Value(np.where(drawn, numbers, np.nan))
     if not np.isfinite(numbers[0]):
         return Value.missing(_no_point(matches, name, level), params=shown)
-    return Value(float(numbers[0]), params=shown, **_basis(matches, level, name))
+    return Value(float(numbers[0]), params=shown, **_basis(kept, level))
 
 
-def _basis(matches: Matches, recall: float, variant: str) -> dict[str, Any]:
-    """What a number at a recall rests on, as fields of its value.
+def _basis(kept: Kept | None, recall: float) -> dict[str, Any]:
+    """What a number of the data itself rests on at a recall, as fields of its value.
 
     `step` is what one false positive more would add to the printed formula.
     """
-    if variant not in AT_THRESHOLDS:
+    if kept is None:
         return {}
-    total, right, wrong = (
-        column[:, 0] for column in at_thresholds(matches, recall, on_wild(matches))
-    )
-    reached, kept = int(np.isfinite(total).sum()), int(np.nansum(total))
+    total, right, wrong = (int(np.nansum(column)) for column in kept)
+    reached, classes = int(np.isfinite(kept.total).sum()), len(kept.total)
     counts = {
-        "fp_open": int(np.nansum(wrong)),
-        "tp_closed": int(np.nansum(right)),
-        "fp_closed": kept - int(np.nansum(right)),
+        "fp_open": wrong,
+        "tp_closed": right,
+        "fp_closed": total - right,
         "classes_reached": reached,
-        "known_classes": matches.n_known,
+        "known_classes": classes,
     }
-    few = f"rests on {reached} of {matches.n_known} known classes: the others do not reach recall"
-    left_out = f"{few} {recall:g}" if reached < matches.n_known else ""
-    step = 1 / kept if kept else 0.0
-    return {"count": kept, "step": step, "rests_on": counts, "left_out": left_out}
+    few = f"rests on {reached} of {classes} known classes: the others do not reach recall"
+    left_out = f"{few} {recall:g}" if reached < classes else ""
+    step = 1 / total if total else 0.0
+    return {"count": total, "step": step, "rests_on": counts, "left_out": left_out}
 
 
 def _no_point(matches: Matches, variant: str, level: float) -> str:
@@ -184,7 +184,8 @@ def average_wilderness_impact(
     if not values or None in values:
         return Value.missing("the curve has undefined points", parts=curve.parts)
     mean = float(np.mean(np.array(values, np.float64)))
-    found = _basis(matches, curve.params["recall"], curve.params["variant"])
+    level, name = curve.params["recall"], curve.params["variant"]
+    found = _basis(kept_at(matches, level) if name in AT_THRESHOLDS else None, level)
     return Value(
         mean, **found | {"count": len(values), "params": curve.params, "parts": curve.parts}
     )
