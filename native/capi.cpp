@@ -10,6 +10,7 @@
 #include "match.hpp"
 #include "operating_points.hpp"
 #include "order.hpp"
+#include "ranked.hpp"
 #include "resample.hpp"
 #include "results.hpp"
 #include "take.hpp"
@@ -19,7 +20,7 @@
 
 namespace {
 
-constexpr int32_t kAbi = 7;
+constexpr int32_t kAbi = 8;
 
 thread_local std::string last_error;
 thread_local openset::ReadFailure last_refusal;
@@ -157,6 +158,10 @@ OPENSET_EXPORT int32_t openset_resampled_average_precision(const openset::Resamp
 OPENSET_EXPORT int32_t openset_operating_points(const openset::OperatingPointInput* in,
                                                 const openset::OperatingPointOutput* out) {
   return guarded([&] { openset::operating_points(*in, *out); });
+}
+
+OPENSET_EXPORT int32_t openset_ranked(const openset::RankedInput* in, double* out) {
+  return guarded([&] { openset::ranked(*in, out); });
 }
 
 OPENSET_EXPORT int32_t openset_take_4(const int32_t* values, const int32_t* order, int32_t* out,

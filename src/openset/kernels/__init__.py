@@ -11,13 +11,16 @@ from openset.kernels.accumulate import PrecisionRecall, accumulate
 from openset.kernels.match import BoxColumns, DetectionColumns, MatchColumns, ObjectColumns, match
 from openset.kernels.operating_points import operating_points
 from openset.kernels.order import class_order
+from openset.kernels.ranked import Asked, Levels, n_known, n_unknown, ranked
 from openset.kernels.read import ReadError, ResultColumns, TruthColumns, read_results, read_truth
 from openset.kernels.resample import weighted_average_precision
 from openset.kernels.take import take
 
 __all__ = [
+    "Asked",
     "BoxColumns",
     "DetectionColumns",
+    "Levels",
     "MatchColumns",
     "ObjectColumns",
     "PrecisionRecall",
@@ -28,7 +31,10 @@ __all__ = [
     "backend",
     "class_order",
     "match",
+    "n_known",
+    "n_unknown",
     "operating_points",
+    "ranked",
     "read_results",
     "read_truth",
     "take",

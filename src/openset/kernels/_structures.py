@@ -16,7 +16,7 @@ from ctypes import (
     c_void_p,
 )
 
-ABI = 7
+ABI = 8
 
 _bools, _bytes, _masks = POINTER(c_bool), POINTER(c_uint8), POINTER(c_uint16)
 _ints, _longs = POINTER(c_int32), POINTER(c_int64)
@@ -146,6 +146,21 @@ class ResampleInput(ctypes.Structure):
         ("weights", WeightTable),
         ("n_candidates", c_int64),
         *((name, c_int32) for name in ("n_classes", "n_thresholds", "n_grid", "area", "threads")),
+    )
+
+
+class RankedInput(ctypes.Structure):
+    """Members of two populations by level, and weights."""
+
+    _fields_ = (
+        ("image", _ints),
+        ("level_start", _longs),
+        ("unknown_start", _longs),
+        ("n_known", _doubles),
+        ("weights", WeightTable),
+        ("share", c_double),
+        ("n_levels", c_int64),
+        *((name, c_int32) for name in ("asked", "threads")),
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.kernels import Asked, Levels, n_known, n_unknown, ranked
 from openset.matching import Matches
 from openset.metrics._spec import Value, metric
 from openset.ranking import (
@@ -26,7 +27,7 @@ from openset.ranking import (
 )
 
 Numbers = NDArray[np.float64]  # one per resample, or one number
-CELLS = 1 << 16  # detections times resamples at a time: their counts fit into a cache
+Resampled = Callable[[Levels, NDArray[np.uint8]], Numbers]
 VOS = "Du et al., VOS: Learning What You Don't Know by Virtual Outlier Synthesis, ICLR 2022"
 
 
@@ -37,7 +38,7 @@ def auroc(matches: Matches) -> Value:
     Ties count one half, as in scikit-learn. (torchmetrics 0.11 and later pass scores outside
     [0, 1] through a sigmoid first, which saturates energies into ties; not here.)
     """
-    return _measure(matches, area_under_roc)
+    return _measure(matches, area_under_roc, _in_resamples("pairs"))
 
 
 @metric("aupr", title="AUPR", paper=VOS)
@@ -47,8 +48,9 @@ def aupr(matches: Matches) -> Value:
     ``steps`` is average precision (scikit-learn, VOS); ``trapezoid`` interpolates linearly between
     points (FMIYC), which is optimistic. Depends on the ratio of known to unknown detections.
     """
-    trapezoid = matches.protocol.aupr == "trapezoid"
-    return _measure(matches, _aupr_trapezoid if trapezoid else _aupr)
+    way = matches.protocol.aupr
+    area = _aupr_trapezoid if way == "trapezoid" else _aupr
+    return _measure(matches, area, _in_resamples(way))
 
 
 @metric("fpr_at_95_tpr", title="FPR95", better="lower", paper=VOS, headline=True)
@@ -61,10 +63,13 @@ def fpr_at_95_tpr(matches: Matches, *, tpr: float = 0.95) -> Value:
     """
     nearest = matches.protocol.fpr == "nearest"
     rate = _fpr_nearest if nearest else false_positive_rate
-    return _measure(matches, lambda ranking: rate(ranking, tpr))
+    resampled = _in_resamples("nearest" if nearest else "accepted", tpr)
+    return _measure(matches, lambda ranking: rate(ranking, tpr), resampled)
 
 
-def _measure(matches: Matches, function: Callable[[Ranking], Numbers]) -> Value:
+def _measure(
+    matches: Matches, function: Callable[[Ranking], Numbers], resampled: Resampled
+) -> Value:
     if matches.unknownness is None:
         return Value.missing("the detections have no unknownness (see openset.scorers)")
     keep = matches.score >= matches.protocol.minimum_score
@@ -80,27 +85,22 @@ def _measure(matches: Matches, function: Callable[[Ranking], Numbers]) -> Value:
     ranking = rank(*populations)
     if matches.weights is not None:
         image = matches.image[np.concatenate([closed, strange])[ranking.order]]
-        return Value(_resampled(ranking, image, matches.weights, function))
+        levels = Levels.of(image, ranking.start, ranking.is_known)
+        return Value(resampled(levels, matches.weights))
     parts = {"closed": len(closed), "wild": len(strange)}
     return Value(float(function(ranking)), count=len(ranking.order), params=shown, parts=parts)
 
 
-def _resampled(
-    ranking: Ranking,
-    image: NDArray[np.int32],
-    weights: NDArray[np.uint8],
-    function: Callable[[Ranking], Numbers],
-) -> Numbers:
+def _in_resamples(asked: Asked, share: float = 0.0) -> Resampled:
     """The number in every resample, NaN in those that drew none of a population."""
-    numbers = np.empty(weights.shape[1])
-    columns = max(1, CELLS // len(image))
-    for start in range(0, len(numbers), columns):
-        part = slice(start, start + columns)
-        drawn = ranking.weighted(weights[:, part].take(image, axis=0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = function(drawn)
-        numbers[part] = np.where((drawn.n_known > 0) & (drawn.n_unknown > 0), found, np.nan)
-    return numbers
+
+    def resampled(levels: Levels, weights: NDArray[np.uint8]) -> Numbers:
+        known, unknown = n_known(levels, weights), n_unknown(levels, weights)
+        parts = {"pairs": 2 * known * unknown, "steps": known, "trapezoid": known}
+        whole = np.where((known > 0) & (unknown > 0), parts.get(asked, unknown), np.nan)
+        return ranked(levels, weights, asked, share=share) / whole
+
+    return resampled
 
 
 def _aupr(ranking: Ranking) -> Numbers:

@@ -91,10 +91,10 @@ def _average_precision(given: Resamples, part: _Class, t: np.uint16) -> NDArray[
     envelope = np.maximum.accumulate(precision[::-1], axis=0)  # last one first
     total = part.n_positive
     if given.area:
-        result = _sum_in_order(envelope * own[::-1]) / np.maximum(total, 1)
+        result = sum_in_order(envelope * own[::-1]) / np.maximum(total, 1)
     else:
         terms = _grid_terms(given.recall_grid, tp, envelope[::-1], total)
-        result = _sum_in_order(terms[::-1]) / len(given.recall_grid)
+        result = sum_in_order(terms[::-1]) / len(given.recall_grid)
     return np.where(total > 0, result, np.nan)
 
 
@@ -126,7 +126,7 @@ def _grid_terms(
     return np.where(np.concatenate([change, edge]), values, 0.0)
 
 
-def _sum_in_order(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def sum_in_order(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sum rows one after the other; np.sum would pair them and round differently."""
     if not len(values):
         return np.zeros(values.shape[1])
