@@ -64,7 +64,7 @@ def class_mean(
     chosen = values[list(classes)]
     names = (*matches.vocabulary.known, "unknown")
     if chosen.ndim > 1:
-        return Value(_mean_of_columns(chosen, drop=matches.protocol.drop_nan))
+        return _means_of_resamples(chosen, drop=matches.protocol.drop_nan)
     parts = {names[c]: _none_if_nan(v) for c, v in zip(classes, chosen.tolist(), strict=True)}
     kept = chosen[~np.isnan(chosen)]
     if not len(classes):
@@ -78,12 +78,26 @@ def class_mean(
     return Value(float(np.mean(kept)), count=len(kept), parts=parts)
 
 
-def _mean_of_columns(values: NDArray[np.float64], *, drop: bool) -> NDArray[np.float64]:
+def _means_of_resamples(values: NDArray[np.float64], *, drop: bool) -> Value:
+    """The class mean of every resample, and the bias that these means hide.
+
+    A resample without a rare class is the mean of the others, so that what half of the images do
+    to a rare class hardly shows. Each class is therefore followed through the resamples it is in.
+    """
     if not drop and len(values):
-        return np.asarray(values.mean(axis=0))
+        return Value(np.asarray(values.mean(axis=0)))
     present = ~np.isnan(values)
+    means, alone = (_mean_of(values, present, axis) for axis in (0, 1))
+    if present.all() or not present.any():
+        return Value(means)
+    return Value(means, bias=float(np.nanmean(alone) - np.nanmean(means)))
+
+
+def _mean_of(
+    values: NDArray[np.float64], present: NDArray[np.bool_], axis: int
+) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(present, values, 0.0).sum(axis=0) / present.sum(axis=0))
+        return np.asarray(np.where(present, values, 0.0).sum(axis=axis) / present.sum(axis=axis))
 
 
 def _none_if_nan(value: float) -> float | None:

@@ -30,7 +30,8 @@ class Value:
         params: Parameters it was computed with.
         parts: The same number broken down, by class or by level.
         interval: Ends of the 95 % interval, when one was computed.
-        bias: How far the value lies too high on average in a set of this size, by its resamples.
+        bias: How far the value lies too high on average in a set of this size, by its resamples;
+            of resamples, what of it their mean hides.
         undefined: Share of the resamples that have no value.
         rests_on: Counts that it was made from, by name.
         left_out: What took no part in it, in words; empty if everything did.

@@ -22,6 +22,8 @@ def replicates(
 ) -> dict[str, NDArray[np.float64]]:
     """Every metric that can be resampled, in every resample; NaN where it does not exist.
 
+    Where resamples hide a part of a metric's bias, all are moved by it.
+
     Draws belong to image ids, not to places in the file, so that results on one ground truth are
     paired in whatever order its images are listed.
     """
@@ -32,7 +34,8 @@ def replicates(
     found = {}
     for metric in metrics:
         if metric.resampled:
-            numbers = metric.compute(drawn).value
+            value = metric.compute(drawn)
+            numbers = value.value
             if isinstance(numbers, np.ndarray) and numbers.shape == (resamples,):
-                found[metric.name] = numbers.astype(np.float64)
+                found[metric.name] = numbers.astype(np.float64) + value.bias
     return found
