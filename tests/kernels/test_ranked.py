@@ -22,7 +22,8 @@ def draw_case(seed, n_resamples=70):
     found = rank(values[known], values[~known])
     order = np.concatenate([np.flatnonzero(known), np.flatnonzero(~known)])[found.order]
     levels = Levels.of(image[order], found.start, found.is_known)
-    return (values, known, image), levels, weights
+    n_known = np.bincount(image[known], minlength=n_images) @ weights
+    return (values, known, image), levels, (weights, n_known)
 
 
 def repeated(members, weights):
@@ -37,8 +38,9 @@ def both(found):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_equals_repeating(backend, seed):
-    members, levels, weights = draw_case(seed)
-    found = {name: kernels.ranked(levels, weights, name, share=0.6) for name in ASKED}
+    members, levels, drawn = draw_case(seed)
+    weights, n_known = drawn
+    found = {name: kernels.ranked(levels, *drawn, name, share=0.6) for name in ASKED}
     compared = 0
     for column in range(0, weights.shape[1], 7):
         one = repeated(members, weights[:, column])
@@ -46,8 +48,7 @@ def test_equals_repeating(backend, seed):
             continue
         compared += 1
         n, m = one.n_known, one.n_unknown
-        assert kernels.n_known(levels, weights)[column] == n
-        assert kernels.n_unknown(levels, weights)[column] == m
+        assert n_known[column] == n
         area = average_precision(one.known, one.known_up_to[1:], one.unknown_up_to[1:])
         assert found["pairs"][column] / (2 * n * m) == area_under_roc(one)
         assert found["steps"][column] / n == pytest.approx(area, abs=1e-14)
@@ -76,17 +77,19 @@ def nearest(one, share):
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("share", SHARES)
 def test_twins_agree_to_the_bit(monkeypatch, seed, share):
-    _, levels, weights = draw_case(seed)
+    _, levels, drawn = draw_case(seed)
     found = {}
     for name in ("native", "numpy"):
         monkeypatch.setenv("OPENSET_KERNELS", name)
-        found[name] = [kernels.ranked(levels, weights, asked, share=share) for asked in ASKED]
+        found[name] = [kernels.ranked(levels, *drawn, asked, share=share) for asked in ASKED]
     for asked, one, other in zip(ASKED, found["native"], found["numpy"], strict=True):
-        some = kernels.n_known(levels, weights) > 0  # of none, there is no recall to be near to
+        some = drawn[1] > 0  # of none, there is no recall to be near to
         assert one[some].tobytes() == other[some].tobytes(), asked
 
 
 def test_images_beyond_the_weights_are_refused(backend):
     levels = Levels.of(np.array([3], np.int32), np.array([0]), np.array([True]))
     with pytest.raises(ValueError, match="a row for each"):
-        kernels.ranked(levels, np.ones((2, 5), np.uint8), "pairs")
+        kernels.ranked(levels, np.ones((2, 5), np.uint8), np.ones(5), "pairs")
+    with pytest.raises(ValueError, match="one entry per resample"):
+        kernels.ranked(levels, np.ones((4, 5), np.uint8), np.ones(4), "pairs")

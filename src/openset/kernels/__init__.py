@@ -11,7 +11,7 @@ from openset.kernels.accumulate import PrecisionRecall, accumulate
 from openset.kernels.match import BoxColumns, DetectionColumns, MatchColumns, ObjectColumns, match
 from openset.kernels.operating_points import operating_points
 from openset.kernels.order import class_order
-from openset.kernels.ranked import Asked, Levels, n_known, n_unknown, ranked
+from openset.kernels.ranked import Asked, Levels, ranked
 from openset.kernels.read import ReadError, ResultColumns, TruthColumns, read_results, read_truth
 from openset.kernels.resample import weighted_average_precision
 from openset.kernels.take import take
@@ -31,8 +31,6 @@ __all__ = [
     "backend",
     "class_order",
     "match",
-    "n_known",
-    "n_unknown",
     "operating_points",
     "ranked",
     "read_results",

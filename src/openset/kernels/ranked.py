@@ -44,13 +44,19 @@ class Levels(NamedTuple):
 
 
 def ranked(
-    levels: Levels, weights: NDArray[np.uint8], asked: Asked, *, share: float = 0.0
+    levels: Levels,
+    weights: NDArray[np.uint8],
+    n_known: NDArray[np.integer],
+    asked: Asked,
+    *,
+    share: float = 0.0,
 ) -> NDArray[np.float64]:
     """One number per resample.
 
     Args:
         levels: The members.
         weights: How often each resample (columns) drew each image (rows).
+        n_known: Known members in each resample.
         asked: ``pairs``: twice the pairs whose unknown member ranks above the known one, a tie
             being one half of a pair. ``steps``: the precision of the known at each of their
             levels, summed over them; ``trapezoid``: the mean of precision before the level and at
@@ -59,11 +65,13 @@ def ranked(
         share: Of the known, for ``accepted`` and ``nearest``.
 
     >>> levels = Levels.of(np.array([0, 1], np.int32), np.array([0, 1]), np.array([True, False]))
-    >>> ranked(levels, np.array([[1, 2], [1, 3]], np.uint8), "pairs").tolist()
+    >>> ranked(levels, np.array([[1, 2], [1, 3]], np.uint8), np.array([1, 2]), "pairs").tolist()
     [2.0, 12.0]
     """
     weights = rows(weights)
     check_columns(levels.start, levels.image, weights)
+    if n_known.shape != weights.shape[1:]:
+        raise ValueError("n_known must have one entry per resample")
     native = _library.library()
     if native is None:
         from openset.kernels.numpy_twins import ranked as twin
@@ -75,7 +83,7 @@ def ranked(
         image=levels.image,
         level_start=levels.start,
         unknown_start=levels.unknown_start,
-        n_known=n_known(levels, weights).astype(np.float64),
+        n_known=n_known.astype(np.float64),
         weights=weight_table(weights),
         share=share,
         n_levels=len(levels.unknown_start),
@@ -85,21 +93,3 @@ def ranked(
     pointer = found.ctypes.data_as(ctypes.c_void_p)
     _library.check(native, native.openset_ranked(ctypes.byref(given), pointer))
     return found
-
-
-def n_known(levels: Levels, weights: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Known members in each resample."""
-    return _drawn(levels, weights, known=True)
-
-
-def n_unknown(levels: Levels, weights: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Unknown members in each resample."""
-    return _drawn(levels, weights, known=False)
-
-
-def _drawn(levels: Levels, weights: NDArray[np.uint8], *, known: bool) -> NDArray[np.int64]:
-    member = np.repeat(levels.unknown_start, np.diff(levels.start)) > np.arange(len(levels.image))
-    counts = np.bincount(levels.image[member == known], minlength=len(weights))
-    some = np.flatnonzero(counts)
-    # In double, whose products use the fast library; the numbers are whole and exact.
-    return np.rint(counts[some].astype(np.float64) @ weights[some]).astype(np.int64)

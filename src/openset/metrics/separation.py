@@ -9,11 +9,13 @@ counts, never alone.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.kernels import Asked, Levels, n_known, n_unknown, ranked
+from openset.kernels import Asked, Levels, ranked
 from openset.matching import Matches
 from openset.metrics._spec import Value, metric
 from openset.ranking import (
@@ -27,8 +29,21 @@ from openset.ranking import (
 )
 
 Numbers = NDArray[np.float64]  # one per resample, or one number
-Resampled = Callable[[Levels, NDArray[np.uint8]], Numbers]
 VOS = "Du et al., VOS: Learning What You Don't Know by Virtual Outlier Synthesis, ICLR 2022"
+
+
+class Question(NamedTuple):
+    """What is asked of a ranking.
+
+    Attributes:
+        value: The number on the data itself.
+        asked: The sum over levels that it is made from in resamples (`openset.kernels.ranked`).
+        share: Of the detections on closed-set images, where a threshold is asked for.
+    """
+
+    value: Callable[[Ranking], Numbers]
+    asked: Asked
+    share: float = 0.0
 
 
 @metric("auroc", title="AUROC", paper=VOS, headline=True)
@@ -38,7 +53,7 @@ def auroc(matches: Matches) -> Value:
     Ties count one half, as in scikit-learn. (torchmetrics 0.11 and later pass scores outside
     [0, 1] through a sigmoid first, which saturates energies into ties; not here.)
     """
-    return _measure(matches, area_under_roc, _in_resamples("pairs"))
+    return _measure(matches, Question(area_under_roc, "pairs"))
 
 
 @metric("aupr", title="AUPR", paper=VOS)
@@ -50,7 +65,7 @@ def aupr(matches: Matches) -> Value:
     """
     way = matches.protocol.aupr
     area = _aupr_trapezoid if way == "trapezoid" else _aupr
-    return _measure(matches, area, _in_resamples(way))
+    return _measure(matches, Question(area, way))
 
 
 @metric("fpr_at_95_tpr", title="FPR95", better="lower", paper=VOS, headline=True)
@@ -61,46 +76,43 @@ def fpr_at_95_tpr(matches: Matches, *, tpr: float = 0.95) -> Value:
     *nearest* true-positive rate, which may lie below, and on a plateau its end with the most
     false positives; its protocol does the same.
     """
-    nearest = matches.protocol.fpr == "nearest"
-    rate = _fpr_nearest if nearest else false_positive_rate
-    resampled = _in_resamples("nearest" if nearest else "accepted", tpr)
-    return _measure(matches, lambda ranking: rate(ranking, tpr), resampled)
+    if matches.protocol.fpr == "nearest":
+        return _measure(matches, Question(partial(_fpr_nearest, tpr=tpr), "nearest", tpr))
+    return _measure(matches, Question(partial(false_positive_rate, tpr=tpr), "accepted", tpr))
 
 
-def _measure(
-    matches: Matches, function: Callable[[Ranking], Numbers], resampled: Resampled
-) -> Value:
+def _measure(matches: Matches, question: Question) -> Value:
     if matches.unknownness is None:
         return Value.missing("the detections have no unknownness (see openset.scorers)")
     keep = matches.score >= matches.protocol.minimum_score
     wild = matches.wild[matches.image]
-    closed, strange = np.flatnonzero(keep & ~wild), np.flatnonzero(keep & wild)
+    closed, strange = keep & ~wild, keep & wild
+    at = np.concatenate([np.flatnonzero(closed), np.flatnonzero(strange)])
+    n_closed = int(np.count_nonzero(closed))
     shown = {"minimum_score": matches.protocol.minimum_score, "positive": "closed-set images"}
-    if not len(closed) or not len(strange):
-        which = "closed-set" if not len(closed) else "wild"
+    if n_closed in (0, len(at)):
+        which = "wild" if n_closed else "closed-set"
         return Value.missing(f"there is no detection on {which} images", params=shown)
-    populations = matches.unknownness[closed], matches.unknownness[strange]
-    if any(np.isnan(values).any() for values in populations):  # of forced input
+    values = matches.unknownness[at]
+    if np.isnan(values).any():  # of forced input
         return Value.missing("an unknownness is not a number", params=shown)
-    ranking = rank(*populations)
+    ranking = rank(values[:n_closed], values[n_closed:])
     if matches.weights is not None:
-        image = matches.image[np.concatenate([closed, strange])[ranking.order]]
-        levels = Levels.of(image, ranking.start, ranking.is_known)
-        return Value(resampled(levels, matches.weights))
-    parts = {"closed": len(closed), "wild": len(strange)}
-    return Value(float(function(ranking)), count=len(ranking.order), params=shown, parts=parts)
+        levels = Levels.of(matches.image[at[ranking.order]], ranking.start, ranking.is_known)
+        drawn = matches.count(closed), matches.count(strange)
+        return Value(_in_resamples(levels, matches.weights, drawn, question))
+    parts = {"closed": n_closed, "wild": len(at) - n_closed}
+    return Value(float(question.value(ranking)), count=len(at), params=shown, parts=parts)
 
 
-def _in_resamples(asked: Asked, share: float = 0.0) -> Resampled:
+def _in_resamples(
+    levels: Levels, weights: NDArray[np.uint8], drawn: tuple[Any, Any], question: Question
+) -> Numbers:
     """The number in every resample, NaN in those that drew none of a population."""
-
-    def resampled(levels: Levels, weights: NDArray[np.uint8]) -> Numbers:
-        known, unknown = n_known(levels, weights), n_unknown(levels, weights)
-        parts = {"pairs": 2 * known * unknown, "steps": known, "trapezoid": known}
-        whole = np.where((known > 0) & (unknown > 0), parts.get(asked, unknown), np.nan)
-        return ranked(levels, weights, asked, share=share) / whole
-
-    return resampled
+    known, unknown = drawn
+    over = {"pairs": 2 * known * unknown, "steps": known, "trapezoid": known}
+    whole = np.where((known > 0) & (unknown > 0), over.get(question.asked, unknown), np.nan)
+    return ranked(levels, weights, known, question.asked, share=question.share) / whole
 
 
 def _aupr(ranking: Ranking) -> Numbers:
