@@ -150,7 +150,8 @@ def _forced(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 def evaluation_of(matched: Matched, settings: Settings) -> Evaluation:
     """Measure what was matched, with intervals if they are wanted."""
     matches, metrics = matched.matches, settings.measured
-    seed, resamples = settings.seed, settings.resamples
+    # A single image or group leaves nothing to draw: no interval is better than one of no width.
+    seed, resamples = settings.seed, settings.resamples if matches.n_units > 1 else 0
     return measure(
         {metric: metric.compute(matches) for metric in metrics},
         partial(replicates, matches, metrics, seed, resamples) if resamples else dict,
