@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import openset
-from openset.evaluation.comparison import CONSTANT, UNPAIRED
+from openset.evaluation.comparison import CONSTANT, UNPAIRED, few
 from openset.findings import UsageError
 from openset.metrics import table
 from openset.tables import Vocabulary
@@ -138,8 +138,8 @@ def test_few_images_have_intervals_but_no_p(results):
     for images in (2, 19):
         shown = scene(1, images=images)
         one = evaluated(shown, intervals=True, force=True)
-        few = evaluated(replace_found(shown), intervals=True, force=True)
-        found = openset.compare(one, few, force=True).differences.values()
+        other = evaluated(replace_found(shown), intervals=True, force=True)
+        found = openset.compare(one, other, force=True).differences.values()
         assert not any(d.significant or d.p is not None for d in found)
         assert any(d.interval is not None for d in found)
         assert all(d.remark == few("images") for d in found if d.interval is not None)

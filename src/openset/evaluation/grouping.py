@@ -3,7 +3,8 @@
 `groups=`, or ``--group-by``, takes one of three forms, tried in this order: the name of an image
 column (a key of COCO's image records, such as ``video_id``); a regular expression with one group in
 brackets, searched in file names; or how file names begin, with a ``*`` for any characters but a
-slash, as few as can be. Python also takes a mapping from image id to group.
+slash, as few as can be. Python also takes a mapping from image id to group. Where a format has a
+row per box and none per image (CSV), a column will do in which the boxes of an image agree.
 
 Not a choice of images: all take part, and no value changes, only what resamples draw as one.
 """
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import UsageError, refuse
-from openset.tables import Annotations, Images
+from openset.tables import Annotations
 from openset.tables.columns import text_column
 from openset.tables.groups import ALONE, GROUP, group_names, names_to_read
 
@@ -28,24 +29,48 @@ Groups = str | Mapping[Any, Any]
 
 def as_grouped(truth: Annotations, groups: Groups) -> Annotations:
     """The ground truth with the image column of groups; empty where an image has none."""
-    column = _column(truth.images, groups)
+    column = _column(truth, groups)
     images = replace(truth.images, attributes={**truth.images.attributes, GROUP: column})
     return replace(truth, images=images)
 
 
-def _column(images: Images, groups: Groups) -> NDArray[Any]:
+def _column(truth: Annotations, groups: Groups) -> NDArray[Any]:
+    images = truth.images
     if isinstance(groups, Mapping):
         return text_column([_name(groups.get(id_)) for id_ in images.id.tolist()])
     if groups in images.attributes:
-        column = np.asarray(images.attributes[groups])
-        if column.shape != images.id.shape:
-            raise UsageError(f"the image column {groups!r} has the shape {column.shape}")
-        return group_names(column)
+        return _names(images.attributes[groups], groups)
+    if groups in truth.attributes:
+        return _of_objects(truth, groups)
     pattern = pattern_of(groups)
     if pattern is None:
-        raise _no_column(images, groups)
+        raise _no_column(truth, groups)
     found = (pattern.search(name) for name in names_to_read(images))
     return text_column([(one[1] or ALONE) if one else ALONE for one in found])
+
+
+def _names(column: NDArray[Any], name: str) -> NDArray[Any]:
+    if np.ndim(column) != 1:
+        raise UsageError(f"the column {name!r} holds vectors, which name no groups")
+    return group_names(np.asarray(column))
+
+
+def _of_objects(truth: Annotations, name: str) -> NDArray[Any]:
+    """A column of objects as one of images, where formats have a row per box and none per image."""
+    names, image = _names(truth.attributes[name], name), truth.image
+    seen, first = np.unique(image, return_index=True)
+    column = np.full(len(truth.images), ALONE, names.dtype)
+    column[seen] = names[first]
+    torn = np.flatnonzero(names != column[image])
+    if len(torn):
+        at = image[torn[0]]
+        raise refuse(
+            "OS415",
+            f"objects of one image differ in {name!r}: it says nothing about images",
+            count=len(np.unique(image[torn])),
+            example=f"image {truth.images.id[at]}: {column[at]!s:.40} and {names[torn[0]]!s:.40}",
+        )
+    return column
 
 
 def _name(group: Any) -> str:
@@ -82,11 +107,12 @@ def _expression(text: str) -> re.Pattern[str]:
     return pattern
 
 
-def _no_column(images: Images, word: str) -> Exception:
-    there = ", ".join(sorted(images.attributes)[:8]) or "none beside id, file name and size"
+def _no_column(truth: Annotations, word: str) -> Exception:
+    columns = sorted({*truth.images.attributes, *truth.attributes})
+    there = ", ".join(columns[:8]) or "none beside those that every image has"
     return refuse(
         "OS415",
-        f"the images of the ground truth have no column {word!r}, and it is no pattern",
-        count=len(images),
+        f"the ground truth has no column {word!r}, and it is no pattern",
+        count=len(truth.images),
         example=f"columns: {there}",
     )

@@ -76,7 +76,7 @@ def _sequences(truth: Annotations) -> Iterator[Finding]:
         f"{share(frames, len(names), 'images')} look like frames of {spaced(len(found))} sequences",
         count=len(found),
         example=f"{stem!r:.80}, {spaced(found[stem])} frames",
-        fix=f"groups={_pattern(list(found))!r} draws the frames of a sequence together",
+        fix=f"groups='{_pattern(list(found))}' draws the frames of a sequence together",
     )
 
 
