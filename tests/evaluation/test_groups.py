@@ -48,7 +48,7 @@ def test_frames_drawn_one_by_one_make_intervals_that_do_not_hold():
                 evaluated(shown, groups, metrics=["recall_known"]).values["recall_known"].interval
             )
             held[groups] += low <= FOUND <= high
-    assert held[None] <= 26
+    assert held[None] <= 24
     assert held["take"] >= 35
 
 

@@ -64,6 +64,21 @@ def test_ids_are_names_where_there_are_none():
     assert note(named(None, ids)).count == 3
 
 
+def test_a_column_that_nobody_named_is_noticed():
+    def filmed(column, name="video_id"):
+        images = Images(np.arange(12), attributes={name: np.array(column)})
+        return Annotations(images, ("dog",), [0], [0], [[0, 0, 9, 9]])
+
+    found = note(filmed([4] * 6 + [9] * 6))
+    assert found.count == 2
+    assert "12 images are of 2 sequences by their 'video_id'" in found.message
+    assert found.fix.startswith("groups='video_id' ")
+    assert note(filmed([4] * 12)) is None  # one: nothing to draw
+    assert note(filmed(range(12))) is None  # photographs
+    assert note(filmed([4] * 6 + [9] * 6, "license")) is None
+    assert note(as_grouped(filmed([4] * 6 + [9] * 6), "video_id")) is None
+
+
 rng = np.random.default_rng(0)
 PLAIN = {
     "COCO": [f"{i:012d}.jpg" for i in np.sort(rng.choice(600_000, 400, replace=False))],

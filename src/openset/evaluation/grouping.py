@@ -64,11 +64,12 @@ def _of_objects(truth: Annotations, name: str) -> NDArray[Any]:
     torn = np.flatnonzero(names != column[image])
     if len(torn):
         at = image[torn[0]]
+        two = " and ".join(str(x)[:40] or "nothing" for x in (column[at], names[torn[0]]))
         raise refuse(
             "OS415",
             f"objects of one image differ in {name!r}: it says nothing about images",
             count=len(np.unique(image[torn])),
-            example=f"image {truth.images.id[at]}: {column[at]!s:.40} and {names[torn[0]]!s:.40}",
+            example=f"image {truth.images.id[at]}: {two}",
         )
     return column
 

@@ -1,5 +1,6 @@
 """Checks of groups of images: what is said about them, and what file names say unasked.
 
+Images may say themselves which video they are of, in a column of a usual name that nobody named.
 Names look like sequences where many share their beginning and count up by a constant step: frames
 that were taken from videos. Photographs that are merely numbered have gaps of all sizes, since they
 were chosen one by one (COCO, VOC), or a single beginning.
@@ -17,10 +18,11 @@ from numpy.typing import NDArray
 from openset.findings import Finding, Level
 from openset.tables._check_case import first, image_name, share
 from openset.tables.annotations import Annotations
-from openset.tables.groups import ALONE, groups_of, names_to_read, units
+from openset.tables.groups import ALONE, group_names, groups_of, names_to_read, units
 from openset.wording import spaced
 
 _FRAME = re.compile(r"(.*?)(\d{1,18})(?:\.\w+)?$", re.DOTALL)
+_COLUMNS = ("video_id", "video", "sequence_id", "sequence", "seq_id", "clip_id", "scene_token")
 _EXAMINED = 50_000  # images
 _FRAMES = 5  # of a sequence, at least
 _STEADY = 0.8  # of the steps from frame to frame are the most common one
@@ -32,7 +34,7 @@ def truth_groups(truth: Annotations) -> Iterator[Finding]:
     """Findings about the groups of the images, or about none where there should be some."""
     groups = groups_of(truth.images)
     if groups is None:
-        yield from _sequences(truth)
+        yield from _stated(truth) or _named(truth)
         return
     total = len(truth.images)
     alone = groups == ALONE
@@ -62,22 +64,36 @@ def group_sizes(ids: NDArray[Any], groups: NDArray[Any] | None) -> Iterator[Find
         yield Finding("OS416", Level.NOTE, message, count=total, example=where)
 
 
-def _sequences(truth: Annotations) -> Iterator[Finding]:
-    """The note that images look like frames of sequences."""
+def _stated(truth: Annotations) -> list[Finding]:
+    """The note that a column says which sequence images are of."""
+    columns, total = truth.images.attributes, len(truth.images)
+    for name in _COLUMNS:
+        if name in columns and np.ndim(columns[name]) == 1:
+            groups = group_names(np.asarray(columns[name]))
+            number = len(np.unique(groups[groups != ALONE]))
+            if number > 1 and _FRAMES * number <= total:
+                said = f"{spaced(total)} images are of {spaced(number)} sequences by their {name!r}"
+                return [_frames(said, number, f"image {image_name(truth, 0)}", name)]
+    return []
+
+
+def _named(truth: Annotations) -> list[Finding]:
+    """The note that images look like frames of sequences by their names."""
     names = names_to_read(truth.images)[:_EXAMINED]
     found = _beginnings(names)
     frames = sum(found.values())
     if len(found) < 2 or 2 * frames < len(names):
-        return
+        return []
     stem = next(iter(found))
-    yield Finding(
-        "OS412",
-        Level.NOTE,
-        f"{share(frames, len(names), 'images')} look like frames of {spaced(len(found))} sequences",
-        count=len(found),
-        example=f"{stem!r:.80}, {spaced(found[stem])} frames",
-        fix=f"groups='{_pattern(list(found))}' draws the frames of a sequence together",
-    )
+    of = f"look like frames of {spaced(len(found))} sequences"
+    first_of_all = f"{stem!r:.80}, {spaced(found[stem])} frames"
+    message = f"{share(frames, len(names), 'images')} {of}"
+    return [_frames(message, len(found), first_of_all, _pattern(list(found)))]
+
+
+def _frames(message: str, sequences: int, example: str, groups: str) -> Finding:
+    fix = f"groups='{groups}' draws the frames of a sequence together"
+    return Finding("OS412", Level.NOTE, message, count=sequences, example=example, fix=fix)
 
 
 def _beginnings(names: Sequence[str]) -> dict[str, int]:
