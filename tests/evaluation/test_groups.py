@@ -212,16 +212,6 @@ def test_other_groups_are_not_compared_in_silence():
         assert forced.interval[0] < 0 < forced.interval[1]  # paired, it would be (0, 0)
 
 
-def test_forgetting_is_paired_by_group():
-    shown = videos(8, count=8)
-    options = {"known": ["dog"], "metrics": ["ap_known", "ap_previous", "ap_current"]}
-    first = evaluated(shown, "take", **options)
-    other = evaluated(shown, **options)
-    from openset.evaluation.across_tasks import _resampled
-
-    assert _resampled([first, other], 0.0) is None
-
-
 # ------------------------------------------------------------------ too little to resample
 
 
