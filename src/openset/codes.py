@@ -201,6 +201,24 @@ _ENTRIES = (
          "the list of another split, or a protocol that counts repeated lines without any list",
          "give the list that the images were taken from (--image-list), or build the benchmark, "
          "whose files state it"),
+    Code("OS412", "images look like frames of sequences", "Frames of one video say nearly the "
+         "same: drawn one by one, intervals are too narrow and stars too many.",
+         "file names that count up behind a common beginning, and no groups",
+         "groups= names what draws the frames of a sequence together; nothing, if they are "
+         "unrelated"),
+    Code("OS413", "images without a group", "What they are to be drawn with cannot be told.",
+         "a column that some records lack, or a pattern that some file names do not fit",
+         "state a group for every image; force=True lets each of them stand alone"),
+    Code("OS414", "one group only", "Resamples would all be alike: there are no intervals, no "
+         "p-values and no stars.", "a column that is the same for all images, or a single video",
+         "name a column that tells sequences apart, or leave out groups="),
+    Code("OS415", "no such column for groups", "Images cannot be grouped by it.",
+         "a misspelt name, or a format that does not keep columns of images",
+         "name a column, a regular expression with one group in brackets, or how file names begin, "
+         "such as '*/'"),
+    Code("OS416", "every image is a group", "Resamples of groups are those of images.",
+         "a column or pattern that tells every image from every other",
+         "name a column that frames of one sequence share, or leave out groups="),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

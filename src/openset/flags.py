@@ -12,11 +12,12 @@ import re
 _FLAGS = {name: f"--{name}" for name in ("boxes", "known", "leaked", "protocol", "force", "truth")}
 _FLAGS |= {name: f"--{name}" for name in ("batch", "device", "unreadable", "weights")}
 _FLAGS |= {"unknownness": "--unknownness", "minimum_score": "--minimum-score"}
-_FLAGS |= {"unknown_label": "--unknown-label"}
+_FLAGS |= {"unknown_label": "--unknown-label", "groups": "--group-by"}
 _FLAGS |= {"head": "openset score --head", "keep": "openset score --known-share"}
 _FLAGS |= {"format": "openset convert --from", "sizes": "openset convert --sizes"}
-_WORD, _NUMBER = r"'[\w.-]+'", r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
+_WORD, _NUMBER = r"'[^'\s]+'", r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 _VALUE = rf"{_WORD}(?:(?:, | or ){_WORD})*|True|\.\.\.|{_NUMBER}"
+_PLAIN = re.compile(r"'([\w.-]+)'")  # a shell leaves it as it is
 _OPTION = re.compile(rf"\b({'|'.join(_FLAGS)})=({_VALUE})?(?=[\s,;:.)]|$)")
 
 
@@ -29,11 +30,13 @@ def as_flags(text: str) -> str:
     'state the layout: --boxes xyxy, cxcywh or xywh-norm; --known voc20'
     >>> as_flags("minimum_score=0.25 leaves them out")
     '--minimum-score 0.25 leaves them out'
+    >>> as_flags("groups='*/' draws frames together")
+    "--group-by '*/' draws frames together"
     """
     return _OPTION.sub(_flag, text)
 
 
 def _flag(found: re.Match[str]) -> str:
     value = found[2] or ""
-    said = "" if value in ("True", "...") else value.replace("'", "")
+    said = "" if value in ("True", "...") else _PLAIN.sub(r"\1", value)
     return f"{_FLAGS[found[1]]} {said}".rstrip()

@@ -18,6 +18,8 @@ from scenes.cli import write_scene
 
 # What a decoder says of broken bytes is its own business, and differs between the two readers.
 _DECODER = re.compile(r"(cannot read \S+:)(.|\n)*?(?=\n    (first|cause) )")
+# What the command line calls otherwise than Python.
+FLAGS = {"groups": "--group-by"}
 
 
 def slug(row):
@@ -29,7 +31,8 @@ def arguments(row):
     flags = []
     for key, value in options.items():
         if value is not None:
-            flags += [f"--{key}", ",".join(value) if isinstance(value, list) else value]
+            flag = FLAGS.get(key, f"--{key}")
+            flags += [flag, ",".join(value) if isinstance(value, list) else value]
     return ["evaluate", "gt.json", "dt.json", *flags, "--no-intervals"]
 
 
@@ -93,6 +96,10 @@ OTHER = {
     "misspelt-boxes": ["evaluate", "gt.json", "base.json", "--boxes", "xxyy"],
     "misspelt-leaked": ["evaluate", "gt.json", "base.json", "--leaked", "dropp"],
     "seed-is-no-number": ["evaluate", "gt.json", "base.json", "--seed", "x"],
+    "seed-is-a-fraction": ["evaluate", "gt.json", "base.json", "--seed", "1.5"],
+    "seed-is-negative": ["evaluate", "gt.json", "base.json", "--seed=-1"],
+    "group-by-two-groups": ["evaluate", "gt.json", "base.json", "--group-by", "(a)(b)"],
+    "group-by-no-expression": ["evaluate", "gt.json", "base.json", "--group-by", "(a"],
     "option-without-value": ["evaluate", "gt.json", "base.json", "--protocol"],
     "one-of-two-is-wrong": ["evaluate", "gt.json", "base.json", "percent.json"],
     "both-are-wrong": ["evaluate", "gt.json", "percent.json", "empty.json"],

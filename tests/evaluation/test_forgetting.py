@@ -49,6 +49,14 @@ def test_other_seeds_are_not_paired():
     assert forgetting(tasks).value.interval is None
 
 
+def test_other_groups_are_not_paired():
+    ids = random_scene(3).truth.images.id.tolist()
+    pairs = {image: at // 2 for at, image in enumerate(ids)}
+    assert forgetting(results(groups=pairs)).value.interval is not None
+    tasks = [*results()[:2], results(groups=pairs)[2]]
+    assert forgetting(tasks).value.interval is None
+
+
 def test_refusals():
     tasks = results(intervals=False)
     with pytest.raises(UsageError, match="two tasks or more"):

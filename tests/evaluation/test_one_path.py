@@ -129,7 +129,7 @@ def test_check_takes_the_same_path(files, capsys):
 
 
 # What the command line says in another way than Python.
-FLAGS = {"no_intervals": "intervals"}
+FLAGS = {"no_intervals": "intervals", "group_by": "groups"}
 ONLY_THERE = {"gt", "dt", "out", "output"}
 
 

@@ -171,10 +171,21 @@ def latin(which):
     return spoil
 
 
+def filmed(*videos):
+    """Say which video each image is of; None for an image that does not say."""
+
+    def spoil(truth, found):
+        for image, video in zip(truth["images"], videos, strict=True):
+            image |= {} if video is None else {"video": video}
+
+    return spoil
+
+
 def swapped(truth, found):
     return {"gt": found, "dt": truth}
 
 
+BY_VIDEO = (("groups", "video"),)
 ROWS = [
     # The seven everyday mistakes.
     Row("image ids of another data set", every("image_id", lambda i: i + 900), "OS403", count=12,
@@ -248,6 +259,19 @@ ROWS = [
     Row("categories numbered from 0", numbered, "OS307", count=12, example="category id 0",
         fix="map each index"),
     Row("nothing labelled unknown", every("category_id", 2), "OS309", NOTE, count=12),
+    # Groups of images.
+    Row("an image without a group", filmed(1, 1, None), "OS413", example="image 2.jpg",
+        fix="force=True", options=BY_VIDEO),
+    Row("a pattern that fits no name", lambda t, f: None, "OS413", count=3,
+        example="image 0.jpg", options=(("groups", r"take(\d)"),)),
+    Row("one group only", filmed("a", "a", "a"), "OS414", WARNING, count=3,
+        example="image 100, group 'a'", fix="leave out groups=", options=BY_VIDEO),
+    Row("every image is a group", filmed(1, 2, 3), "OS416", NOTE, count=3,
+        example="image 100, group '1'", options=BY_VIDEO),
+    Row("a group column that is not there", filmed(1, 1, 2), "OS415", count=3, forced=False,
+        example="columns: video", options=(("groups", "vidoe"),)),
+    Row("a group column that says nothing of images", one("take", 7, at=1, of="annotations"),
+        "OS415", forced=False, example="image 100", options=(("groups", "take"),)),
     # Files.
     Row("detections given as ground truth", lambda t, f: {"gt": f}, "OS105", forced=False,
         fix="ground truth first"),

@@ -15,6 +15,7 @@ from openset.codes import CODES, GROUPS, markdown
 from openset.findings import Level
 from openset.tables import Annotations, Detections, Images, Vocabulary
 from openset.tables.check import check, check_detections, check_truth, in_order, no_match
+from openset.tables.groups import GROUP
 from openset.tables.join import join
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +59,13 @@ NO_SIZES = Images([11, 12])
 NO_WIDTH = Images([11, 12], None, [640.0, 0.0], [480.0, 480.0])
 CENTRES = np.array([[320, 240, 600, 400], [320, 240, 640, 480], [400, 240, 300, 400]], float)
 MANY = Detections(np.full(101, 11), np.ones(101), np.arange(404).reshape(-1, 4) + 1, np.arange(101))
+
+FRAMES = Images(np.arange(11, 21), [f"clip {k}/{i:04d}.jpg" for k in "ab" for i in range(5)])
+
+
+def grouped(*names):
+    return Images([11, 12], attributes={GROUP: np.array(names)})
+
 
 # code, level, count, total, ground truth, detections, vocabulary
 ROWS = [
@@ -116,6 +124,10 @@ ROWS = [
     ("OS406", WARNING, 1, 4, truth(id=[3, 1, 2, 3]), detections(), KNOWN),
     ("OS407", NOTE, 1, 4, truth(id=[0, 1, 2, 3]), detections(), KNOWN),
     ("OS408", NOTE, 1, 2, truth(), MANY, KNOWN),
+    ("OS412", NOTE, 2, 10, truth(images=FRAMES), detections(), KNOWN),
+    ("OS413", ERROR, 1, 2, truth(images=grouped("a", "")), detections(), KNOWN),
+    ("OS414", WARNING, 2, 2, truth(images=grouped("a", "a")), detections(), KNOWN),
+    ("OS416", NOTE, 2, 2, truth(images=grouped("a", "b")), detections(), KNOWN),
 ]  # fmt: skip
 
 
@@ -138,7 +150,8 @@ def test_code(code, level, count, total, gt, dt, vocabulary):
 
 
 def test_every_code_of_check_has_a_row():
-    elsewhere = {"OS301", "OS410", "OS411", "OS214", "OS314"}  # by vocabularies and by evaluations
+    # By vocabularies and by evaluations.
+    elsewhere = {"OS301", "OS410", "OS411", "OS415", "OS214", "OS314"}
     tested = {row[0] for row in ROWS} | elsewhere
     assert {code for code in CODES if code[2] in "234"} == tested
 

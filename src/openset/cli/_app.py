@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from inspect import cleandoc
 
-from cyclopts import App, Group, Parameter
+from cyclopts import App, ArgumentCollection, Group, Parameter
 
 from openset.cli import _config
 from openset.findings import OpenSetError, UsageError
+from openset.options import is_of
 from openset.plugins import PluginError, modules, only
 from openset.version import __version__
 
@@ -58,11 +59,20 @@ def build() -> App:
         help_flags=["--help", "-h"],
         group_commands=Group("Options", sort_key=99),
         default_parameter=Parameter(negative=()),
-        config=_config.apply,
+        config=(_config.apply, _refuse_fractions),
     )
     for name, homes in verbs().items():
         app.command(f"{homes[0]}:app", name=name)
     return app
+
+
+def _refuse_fractions(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Refuse a fraction where a whole number is meant; cyclopts would round it."""
+    for argument in arguments:
+        if is_of(0, argument.hint) and not is_of(0.5, argument.hint):
+            for token in argument.tokens:
+                if "." in token.value:
+                    raise UsageError(f"{argument.name} takes a whole number, not {token.value}")
 
 
 def complete_help(app: App) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 
+from openset.evaluation.provenance import Provenance
 from openset.evaluation.run import Run
 from openset.wording import COLUMN, short, spaced
 
@@ -20,11 +21,18 @@ def protocol_line(run: Run) -> str:
         f"IoU {iou}",
         f"known: {one.counts['known_classes']} class{'es' * (one.counts['known_classes'] != 1)}"
         + f" ({one.vocabulary})" * bool(one.vocabulary),
-        f"95 % intervals from {one.resamples} image resamples, seed {one.seed}"
-        if one.resamples
-        else "no intervals",
+        _resamples(one),
     ]
     return " · ".join(parts)
+
+
+def _resamples(origin: Provenance) -> str:
+    if not origin.resamples:
+        return "no intervals"
+    said, drawn = f"95 % intervals from {origin.resamples}", origin.resampled
+    if drawn:
+        return f"{said} resamples, seed {origin.seed} ({drawn})"
+    return f"{said} image resamples, seed {origin.seed}"
 
 
 def ledger_lines(run: Run, width: int) -> list[str]:

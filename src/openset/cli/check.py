@@ -26,6 +26,7 @@ def check(
     *,
     known: list[str] | None = None,
     boxes: str = "xywh",
+    group_by: str | None = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Check files for everything that would make a number wrong; exit 1 if something would.
@@ -35,9 +36,11 @@ def check(
         dt: Detections, any number of files.
         known: Labels the detector was taught: voc20, coco80, owod-t1 ..., a file, or a,b,c.
         boxes: How boxes of detections are written: xywh, xyxy, cxcywh, or one of them with -norm.
+        group_by: Which images belong together, as in `openset evaluate`.
         output: How to speak.
     """
     from openset.cli._inputs import known_labels, model_names
+    from openset.evaluation.grouping import as_grouped
     from openset.evaluation.reading import Reading
     from openset.evaluation.settings import Settings
     from openset.evaluation.steps import Ground
@@ -48,6 +51,7 @@ def check(
     with output.progress(1 + len(files)) as step:
         step("reading")
         truth, tables = Reading(gt, files).tables()
+        truth = truth if group_by is None else as_grouped(truth, group_by)
         ground = Ground.of(truth, settings.vocabulary(truth))
         found = {gt.name: ground.findings}
         for name, one in tables.items():

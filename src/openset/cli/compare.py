@@ -42,7 +42,7 @@ def compare(
         fail_on_regression: Exit with 1 if one of these metrics, a,b,c, is worse in the second by
             more than chance: p < 0.05, corrected for the number of these metrics (Holm). Without
             resamples: if it is worse at all. Results of different seeds are compared unpaired.
-        force: Compare in spite of different ground truth, vocabulary or protocol.
+        force: Compare in spite of different ground truth, vocabulary, protocol or groups.
         output: How to speak.
     """
     from openset.cli._inputs import listed, model_names, read_result

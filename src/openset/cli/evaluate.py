@@ -34,6 +34,7 @@ def evaluate(
     unknownness: str | None = None,
     minimum_score: float | None = None,
     image_list: Path | None = None,
+    group_by: str | None = None,
     boxes: str = "xywh",
     leaked: Literal["unknown", "drop"] = "unknown",
     seed: int = 0,
@@ -55,6 +56,9 @@ def evaluate(
         unknownness: Where it comes from: a scorer (it reads logits), or a column of the file.
         minimum_score: Leave out detections with a lower score, before anything else.
         image_list: The benchmark's list of images, for protocols that count repeated lines.
+        group_by: Images that resamples draw together, as frames of one video: a column of the image
+            records (video_id), a regular expression with one (group) that is searched in file
+            names, or how file names begin, * for anything but / ("*/", "video_*_").
         boxes: How boxes of detections are written: xywh, xyxy, cxcywh, or one of them with -norm.
         leaked: Detections of classes that are unknown here count as unknown, or are dropped.
         seed: Seed of the resamples.
@@ -80,6 +84,7 @@ def evaluate(
         unknownness=unknownness,
         minimum_score=minimum_score,
         image_list=image_list,
+        groups=group_by,
     )
     command = shlex.join(["openset", *sys.argv[1:]])
     with output.progress(1 + 2 * len(files)) as step:

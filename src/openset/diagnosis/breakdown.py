@@ -17,6 +17,7 @@ from openset.diagnosis._spec import Diagnosis, Row, question
 from openset.diagnosis.deployed import Deployed
 from openset.diagnosis.flow import MISSED, RIGHT, UNKNOWN, WRONG
 from openset.diagnosis.strata import object_groups
+from openset.tables.groups import GROUP
 from openset.wording import short
 
 MOST_SLICES = 16
@@ -140,7 +141,7 @@ def _named(model: Deployed) -> Iterator[tuple[str, NDArray[np.str_]]]:
     for name, column in truth.attributes.items():
         yield name, _text(column)[objects.row]
     for name, column in truth.images.attributes.items():
-        if name != "wild":  # the kind of image already
+        if name not in ("wild", GROUP):  # the kind of image already, and what resamples draw
             yield name, _text(column)[objects.image]
 
 

@@ -182,6 +182,7 @@ def restrict_images(matches: Matches, images: NDArray[np.bool_]) -> Matches:
         image=new_image[kept.image],
         columns=kept.columns._replace(**named),
         weights=None if matches.weights is None else matches.weights[images],
+        groups=None if matches.groups is None else matches.groups[images],
         _outcomes={},
     )
 

@@ -92,7 +92,8 @@ def _resampled(results: Sequence[Evaluation], value: float) -> NDArray[np.float6
     without AP, or vocabularies that do not state tasks): then they do not give the value itself.
     """
     *before, last = results
-    if len({(r.provenance.seed, r.provenance.counts["images"]) for r in results}) > 1:
+    origins = [result.provenance for result in results]
+    if len({(p.seed, p.counts["images"], p.groups_hash) for p in origins}) > 1:
         return None
     names = ["ap_known", *["ap_current"] * (len(before) - 1)]
     wanted = [*zip(before, names, strict=True), (last, "ap_previous")]

@@ -1,6 +1,7 @@
 """compare: do two detectors differ, beyond what the choice of test images explains?
 
-Both results must come from the same ground truth and vocabulary. From resamples of one seed, every
+Both results must come from the same ground truth and vocabulary, and from the same groups of images
+if they were resampled by group. From resamples of one seed, every
 resample took the same images for both, and the differences are paired. From different seeds they
 are not: the interval is then that of detectors tested on different images, and wider.
 
@@ -24,11 +25,15 @@ from openset.metrics import Metric, table
 from openset.resampling.intervals import ALPHA, equal, p_value, percentiles
 
 Numbers = NDArray[np.float64] | float
-LEAST = 20  # images: with fewer, resamples are too few in kind for a p-value
+LEAST = 20  # images, or groups: with fewer, resamples are too few in kind for a p-value
 NO_RESAMPLES = "no interval: a result has no resamples, no value, or hardly any resample has one"
-FEW = f"fewer than {LEAST} images: intervals, but no p-values and no stars"
 CONSTANT = "no p-value where no resample differs from another"
-UNPAIRED = "not paired, since the resamples are of other images or seeds: intervals are wider"
+UNPAIRED = "not paired, since resamples are of other images, groups or seeds: intervals are wider"
+
+
+def few(drawn: str) -> str:
+    """The remark on p-values where there are too few of what resamples draw."""
+    return f"fewer than {LEAST} {drawn}: intervals, but no p-values and no stars"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,7 @@ def compare(first: Evaluation, second: Evaluation, *, force: bool = False) -> Co
     Args:
         first: The reference.
         second: What is compared with it.
-        force: Compare in spite of different ground truth, vocabulary or protocol.
+        force: Compare in spite of different ground truth, vocabulary, protocol or groups.
     """
     if not force:
         _refuse_unlike(first, second)
@@ -107,6 +112,7 @@ def _refuse_unlike(first: Evaluation, second: Evaluation) -> None:
         "protocols": ((a.protocol, a.deviations), (b.protocol, b.deviations)),
         "vocabularies": (a.vocabulary_hash, b.vocabulary_hash),
         "ground truths": (a.truth_hash, b.truth_hash),
+        "groups": (a.groups_hash or "none", b.groups_hash or "none"),
     }
     for what, (x, y) in pairs.items():
         if x != y:
@@ -129,8 +135,9 @@ def _difference(first: Evaluation, second: Evaluation, name: str) -> Difference:
     ends, p = percentiles(drawn), p_value(drawn)
     if ends is None:
         return found
-    if min(first.size, second.size) < LEAST:
-        p, remark = None, FEW
+    smaller = min(first, second, key=lambda result: result.size)
+    if smaller.size < LEAST:
+        p, remark = None, few(smaller.drawn)
     elif p is None:
         remark = CONSTANT
     return replace(found, interval=ends, p=p, remark=remark)
@@ -141,8 +148,8 @@ def _drawn(first: Evaluation, second: Evaluation, name: str) -> tuple[NDArray[np
     a, b = first.replicates[name], second.replicates[name]
     one, other = first.provenance, second.provenance
     scale = max(abs(first.values[name].value), abs(second.values[name].value))
-    same = (one.seed, one.truth_hash, len(a)) == (other.seed, other.truth_hash, len(b))
-    if same:
+    drawn = [(p.seed, p.truth_hash, p.groups_hash) for p in (one, other)]
+    if drawn[0] == drawn[1] and len(a) == len(b):
         return _apart(a, b, scale), ""
     shorter = min(len(a), len(b))
     # Two further on, lest draws of one seed, or a draw and its other half, meet.

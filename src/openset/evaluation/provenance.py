@@ -18,6 +18,7 @@ from openset.matching import Matches
 from openset.tables import Detections
 from openset.tables.columns import ranks
 from openset.version import __version__
+from openset.wording import spaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,12 @@ class Provenance:
         truth_hash: Changes when the images, or the labels or boxes of objects, change, or which
             objects are ignored.
         detections_hash: Changes when the number, labels, scores or sizes of detections change.
-        counts: Images, objects and detections by role.
+        counts: Images, objects and detections by role; groups where resamples draw them.
         seed: Seed of the resamples.
         resamples: Number of resamples, 0 without intervals.
         inputs: Names of the inputs.
         ledger: What was fitted on which data to make the unknownness and the labels, in one line.
+        groups_hash: Changes when other images are drawn together; empty if each is drawn alone.
     """
 
     version: str
@@ -52,6 +54,15 @@ class Provenance:
     resamples: int
     inputs: Mapping[str, str]
     ledger: str = ""
+    groups_hash: str = ""
+
+    @property
+    def resampled(self) -> str:
+        """What resamples are of, if it is not the images, in words."""
+        groups = self.counts.get("groups")
+        if not groups:
+            return ""
+        return f"resampled {spaced(groups)} groups of {spaced(self.counts['images'])} images"
 
 
 def describe(
@@ -72,6 +83,7 @@ def describe(
         resamples=resamples,
         inputs=inputs,
         ledger=ledger,
+        groups_hash=_groups_hash(matches),
     )
 
 
@@ -87,7 +99,7 @@ def ledger_line(detections: Detections) -> str:
 
 
 def counts(matches: Matches) -> dict[str, int]:
-    """Images, objects and detections by role."""
+    """Images, objects and detections by role, and groups if there are any."""
     objects = matches.objects
     unknown = objects.klass == matches.n_known
     return {
@@ -100,6 +112,7 @@ def counts(matches: Matches) -> dict[str, int]:
         "detections": len(matches),
         "known_detections": matches.known_end,
         "unknown_detections": len(matches) - matches.known_end,
+        **({"groups": matches.n_units} if matches.grouped else {}),
     }
 
 
@@ -112,6 +125,12 @@ def _truth_hash(matches: Matches) -> str:
         columns.append(objects.ignored)
     order = np.lexsort(columns[::-1])
     return digest([np.sort(matches.image_ids), np.sort(names), *(c[order] for c in columns)])
+
+
+def _groups_hash(matches: Matches) -> str:
+    if not matches.grouped:
+        return ""
+    return digest([matches.units[np.argsort(matches.image_ids, kind="stable")]])
 
 
 def _detections_hash(matches: Matches) -> str:

@@ -66,8 +66,14 @@ class Evaluation:
 
     @property
     def size(self) -> int:
-        """How many things resamples are drawn from: images."""
-        return int(self.provenance.counts["images"])
+        """How many things resamples are drawn from: groups, or else images."""
+        counts = self.provenance.counts
+        return int(counts.get("groups", counts["images"]))
+
+    @property
+    def drawn(self) -> str:
+        """What these things are called."""
+        return "groups" if self.provenance.groups_hash else "images"
 
     def value(self, name: str, **params: Any) -> Value:
         """The value of a metric, at the protocol's parameters or at given ones.
@@ -114,7 +120,9 @@ class Evaluation:
             f"{n['detections']} detections",
         ]
         if p.resamples:
-            parts.append(f"{p.resamples} image resamples")
+            parts.append(f"{p.resamples} {'' if p.resampled else 'image '}resamples")
+        if p.resamples and p.resampled:
+            parts.append(p.resampled)
         return " · ".join(parts)
 
     def to_markdown(self, *, headline: bool = False) -> str:

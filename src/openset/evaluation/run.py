@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openset.evaluation.grouping import as_grouped
 from openset.evaluation.listing import as_listed
 from openset.evaluation.reading import Input, Reading
 from openset.evaluation.result import Evaluation
@@ -151,6 +152,8 @@ def examine_all(
     truth, tables = reading.tables()
     if settings.image_list is not None:
         truth = as_listed(truth, settings.image_list)
+    if settings.groups is not None:
+        truth = as_grouped(truth, settings.groups)
     ground = Ground.of(truth, settings.vocabulary(truth))
     failures: list[InputError] = []
     with _noting(failures):

@@ -41,7 +41,7 @@ class Settings:
             a vocabulary file, or None if the ground truth says so itself.
         protocol: Name of a preset, or a `Protocol`.
         metrics: Names of metrics; all of them by default.
-        intervals: Whether to compute 95 % intervals from 1,000 image resamples.
+        intervals: Whether to compute 95 % intervals from 1,000 resamples.
         seed: Seed of the resamples; results of one seed are paired.
         force: Go on in spite of errors in the inputs, which become warnings.
         boxes: How the detections' boxes are written, if not ``xywh``: ``xyxy``, ``cxcywh``, or one
@@ -54,6 +54,9 @@ class Settings:
         minimum_score: Detections with a lower score are left out before anything else.
         image_list: The benchmark's list of its images, one a line, for protocols that count an
             image as often as it is listed, unless the ground truth states it.
+        groups: Which images resamples draw together, as frames of one video are: a column of the
+            images, a regular expression with one group in brackets that is searched in file names,
+            how file names begin (``"*/"``), or a mapping from image id to group.
 
     >>> Settings(seed=-1)
     Traceback (most recent call last):
@@ -73,6 +76,7 @@ class Settings:
     unknownness: str | None = None
     minimum_score: float | None = None
     image_list: str | Path | None = None
+    groups: str | Mapping[Any, Any] | None = None
 
     def __post_init__(self) -> None:
         from openset.tables.boxes import CONVENTIONS

@@ -150,9 +150,10 @@ def _forced(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 def evaluation_of(matched: Matched, settings: Settings) -> Evaluation:
     """Measure what was matched, with intervals if they are wanted."""
     matches, metrics = matched.matches, settings.measured
-    seed, resamples = settings.seed, settings.resamples
+    # A single image or group leaves nothing to draw: no interval is better than one of no width.
+    seed, resamples = settings.seed, settings.resamples if matches.n_units > 1 else 0
     return measure(
-        {metric: metric.compute(matches) for metric in metrics},
+        {metric: _of_units(metric.compute(matches), matches) for metric in metrics},
         partial(replicates, matches, metrics, seed, resamples) if resamples else dict,
         partial(
             describe,
@@ -165,6 +166,13 @@ def evaluation_of(matched: Matched, settings: Settings) -> Evaluation:
         matched.findings,
         partial(Evaluation, matches=matches),
     )
+
+
+def _of_units(value: Value, matches: Matches) -> Value:
+    """A value that one thing more changes by a whole group: what a frame shows, its video shows."""
+    if not matches.grouped:
+        return value
+    return replace(value, step=value.step * matches.n_images / matches.n_units)
 
 
 def measure(

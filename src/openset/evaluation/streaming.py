@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+from openset.evaluation.grouping import as_grouped
 from openset.evaluation.reading import Input
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings, takes_settings
@@ -27,12 +28,14 @@ from openset.formats import read_annotations, read_detections
 from openset.matching import Matches
 from openset.matching.merge import merge
 from openset.tables import Vocabulary
-from openset.tables.check import in_order
+from openset.tables.check import group_sizes, in_order
 
 # What a batch may lack without the data lacking it: said only if every batch lacks it.
 _OF_TRUTH = frozenset({"OS302", "OS303", "OS304"})
 _OF_DETECTIONS = frozenset({"OS209", "OS308", "OS309", "OS314"})
 _LACKING = _OF_TRUTH | _OF_DETECTIONS | {"OS310", "OS401", "OS402"}
+# Said of all matches together.
+_OF_ALL = ("OS410", "OS414", "OS416")
 # Errors that look at how many records they concern: of a batch, too few to tell.
 _BY_SHARE = frozenset({"OS203", "OS204", "OS208", "OS306", "OS307", "OS403"})
 
@@ -63,6 +66,8 @@ class Evaluator:
         truth, detections = read_annotations(gt), read_detections(dt)
         if self._settings.image_list is not None:
             raise UsageError("an image list needs all images at once; batches state `listed` each")
+        if self._settings.groups is not None:
+            truth = as_grouped(truth, self._settings.groups)
         if self._vocabulary is None:
             self._vocabulary = self._settings.vocabulary(truth)
         ground = Ground.of(truth, self._vocabulary)
@@ -88,7 +93,8 @@ class Evaluator:
         if not self._parts:
             raise UsageError("nothing to compute: call update() first")
         merged, batches = merge(self._parts), f"{len(self._parts)} batches"
-        findings = [*_together(self._findings), *contact(merged)]
+        of_all = [*contact(merged), *group_sizes(merged.image_ids, merged.groups)]
+        findings = [*_together(self._findings), *of_all]
         matched = Matched(
             merged,
             settle(findings, self._settings.force),
@@ -103,7 +109,8 @@ def _together(batches: Sequence[Sequence[Finding]]) -> list[Finding]:
     by_code: dict[str, list[Finding]] = {}
     for finding in (finding for batch in batches for finding in batch):
         by_code.setdefault(finding.code, []).append(finding)
-    by_code.pop("OS410", None)  # decided by all matches together
+    for code in _OF_ALL:
+        by_code.pop(code, None)
     having = {code: sum(any(f.code == code for f in b) for b in batches) for code in by_code}
     merged = []
     for code, found in by_code.items():

@@ -15,6 +15,7 @@ from openset.matching.matches import SIZE_RANGES, Matches, Objects
 from openset.matching.protocol import Protocol
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.columns import ranks
+from openset.tables.groups import groups_of
 from openset.tables.join import Joined, Leaked, join
 
 LISTED = "listed"  # the image column that says how often a benchmark's list names an image
@@ -79,6 +80,7 @@ def match(
         class_start=class_start,
         columns=columns,
         unknownness=None if unknownness is None else unknownness[row],
+        groups=groups_of(truth.images),
     )
 
 

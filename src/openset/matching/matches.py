@@ -24,6 +24,7 @@ from openset.findings import UsageError
 from openset.kernels import MatchColumns, PrecisionRecall, accumulate
 from openset.matching.counting import count_classes, weighted_count
 from openset.matching.protocol import Protocol
+from openset.tables.groups import units
 from openset.tables.vocabulary import Vocabulary
 
 SIZE_RANGES = {
@@ -104,6 +105,7 @@ class Matches:
         class_start: Where each class begins; K known classes, then unknown, then the end.
         columns: Overlaps and greedy candidates, from the matching kernel.
         unknownness: Larger = more unknown, or None.
+        groups: Name of each image's group, whose images are drawn together; None without groups.
         weights: Per image and resample, how often the image was drawn; None for the data itself.
         object_weights: The same for objects, where they count otherwise than detections.
     """
@@ -121,6 +123,7 @@ class Matches:
     class_start: NDArray[np.int64]
     columns: MatchColumns
     unknownness: NDArray[np.float64] | None = None
+    groups: NDArray[Any] | None = None
     weights: NDArray[np.uint8] | None = None
     object_weights: NDArray[np.uint8] | None = None
     _outcomes: dict[float, Outcome] = field(default_factory=dict, repr=False, compare=False)
@@ -147,6 +150,21 @@ class Matches:
     def area(self) -> NDArray[np.float64]:
         """Area of each detection."""
         return self.columns.area
+
+    @cached_property
+    def units(self) -> NDArray[np.int32]:
+        """What resamples draw as one, a number per image: groups, or else the images."""
+        return units(self.image_ids, self.groups)
+
+    @property
+    def n_units(self) -> int:
+        """How many things resamples are drawn from."""
+        return int(self.units.max(initial=-1)) + 1
+
+    @property
+    def grouped(self) -> bool:
+        """Whether some images are drawn together."""
+        return self.n_units < self.n_images
 
     @cached_property
     def klass(self) -> NDArray[np.int32]:

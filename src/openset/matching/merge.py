@@ -57,6 +57,7 @@ def merge(parts: Sequence[Matches]) -> Matches:
         class_start=class_start,
         columns=_columns(parts, order, object_offset),
         unknownness=_unknownness(parts, order),
+        groups=_groups(parts),
         _outcomes={},
     )
 
@@ -70,6 +71,8 @@ def _check(parts: Sequence[Matches]) -> None:
             raise UsageError("shards were matched under different protocols")
         if part.vocabulary.hash != first.vocabulary.hash:
             raise UsageError("shards were matched with different vocabularies")
+        if (part.groups is None) != (first.groups is None):
+            raise UsageError("some shards have groups and others do not")
 
 
 def _offsets(sizes: Sequence[int]) -> list[int]:
@@ -147,6 +150,11 @@ def _columns(
         position=position[rising],
         **{name: joined(name, rising) for name in ("matched", "ignored", "object")},
     )
+
+
+def _groups(parts: Sequence[Matches]) -> NDArray[Any] | None:
+    columns = [part.groups for part in parts if part.groups is not None]
+    return np.concatenate(columns) if columns else None
 
 
 def _unknownness(parts: Sequence[Matches], order: NDArray[np.int32]) -> NDArray[np.float64] | None:

@@ -35,8 +35,9 @@ class Value:
         undefined: Share of the resamples that have no value.
         rests_on: Counts that it was made from, by name.
         left_out: What took no part in it, in words; empty if everything did.
-        step: By how much one object, detection or sample more would have changed a count or a
-            share, which says what a value of 0 could have missed; 0 where there is no such step.
+        step: By how much one object, detection or sample more (in groups: as many as a group has
+            images) would have changed a count or a share, which says what a value of 0 could have
+            missed; 0 where there is no such step.
 
     >>> Value.ratio(1, 4), Value.ratio(0, 0, why="no unknown object").reason
     (Value(0.25), 'no unknown object')

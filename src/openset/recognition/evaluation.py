@@ -19,6 +19,7 @@ from openset.evaluation.provenance import Provenance, digest
 from openset.evaluation.result import Evaluation
 from openset.evaluation.steps import measure
 from openset.findings import UsageError
+from openset.options import check_options
 from openset.plugins import lookup
 from openset.recognition.check import check
 from openset.recognition.metrics import Metric, compute, table
@@ -55,6 +56,11 @@ class Recognition(Evaluation):
         """How many things resamples are drawn from: known and unknown samples."""
         counts = self.provenance.counts
         return int(counts["known_samples"] + counts["unknown_samples"])
+
+    @property
+    def drawn(self) -> str:
+        """What these things are called."""
+        return "samples"
 
     def headline(self) -> str:
         """One line: what was evaluated."""
@@ -93,6 +99,7 @@ def evaluate_recognition(
     >>> evaluate_recognition(made, intervals=False).value("openauc")
     Value(0.6667)
     """
+    check_options("an evaluation", {"seed": seed, "resamples": resamples}, evaluate_recognition)
     if resamples < 1 or seed < 0:
         raise UsageError(f"resamples={resamples} must be at least 1 and seed={seed} not negative")
     name = "" if isinstance(scores, Scores) else Path(scores).name

@@ -1,4 +1,4 @@
-"""Draws: which half of the images, or samples, is taken, twice each, so that there are as many.
+"""Draws: which half of the images, groups or samples is taken, twice each.
 
 Half-samples, not draws with replacement: the mean over half of the images differs from that over
 all as the mean over all differs from the truth, for any statistic that is nearly a mean, and the
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 RESAMPLES = 1000
 
 
-def draw(n_images: int, seed: int, resamples: int = RESAMPLES) -> NDArray[np.uint8]:
-    """How often each image is taken: one row per image, one column per resample.
+def draw(n: int, seed: int, resamples: int = RESAMPLES) -> NDArray[np.uint8]:
+    """How often each of `n` things is taken: one row per thing, one column per resample.
 
-    Half of the images twice, the others not at all; of an odd number, one once. Every second
-    resample is the other half of the one before, so that sums over images have no bias at all.
+    Half of them twice, the others not at all; of an odd number, one once. Every second
+    resample is the other half of the one before, so that sums over things have no bias at all.
 
     >>> draw(4, seed=0, resamples=4).sum(axis=0).tolist()
     [4, 4, 4, 4]
@@ -26,8 +26,8 @@ def draw(n_images: int, seed: int, resamples: int = RESAMPLES) -> NDArray[np.uin
     [2, 2, 2, 2, 2]
     """
     generator = np.random.default_rng(seed)
-    weights = np.empty((n_images, resamples), np.uint8)
-    half = np.repeat(np.array([2, 1, 0], np.uint8), [n_images // 2, n_images % 2, n_images // 2])
+    weights = np.empty((n, resamples), np.uint8)
+    half = np.repeat(np.array([2, 1, 0], np.uint8), [n // 2, n % 2, n // 2])
     for column in range(0, resamples, 2):
         weights[:, column] = generator.permutation(half)
         weights[:, column + 1 : column + 2] = 2 - weights[:, column : column + 1]

@@ -1,7 +1,8 @@
-"""Images: every metric of matched detections in every resample of the images.
+"""Images: every metric of matched detections in every resample of the images, or of their groups.
 
 The paired image bootstrap: every metric is recomputed from the matches with the images'
-multiplicities as weights. Nothing is matched or sorted again.
+multiplicities as weights. Nothing is matched or sorted again. Images of one group (frames of a
+video) are drawn together or not at all: they are not independent.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from openset.matching import Matches
 from openset.metrics import Metric
 from openset.resampling.draws import RESAMPLES, draw
-from openset.tables.columns import ranks
 
 
 def replicates(
@@ -27,9 +27,9 @@ def replicates(
     Draws belong to image ids, not to places in the file, so that results on one ground truth are
     paired in whatever order its images are listed.
     """
-    weights, place = draw(matches.n_images, seed, resamples), ranks(matches.image_ids)
-    if (np.diff(place) < 0).any():  # else they are in order, and need no copy
-        weights = weights[place]
+    weights, unit = draw(matches.n_units, seed, resamples), matches.units
+    if (np.diff(unit) != 1).any():  # else every image is a unit, in order, and needs no copy
+        weights = weights[unit]
     drawn = matches.resampled(weights)
     found = {}
     for metric in metrics:

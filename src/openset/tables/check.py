@@ -18,6 +18,7 @@ import numpy as np
 from openset.findings import Finding, Level
 from openset.tables._check_boxes import detected_boxes, truth_boxes
 from openset.tables._check_case import Case
+from openset.tables._check_groups import group_sizes, truth_groups
 from openset.tables._check_join import detected_images, no_match, truth_records
 from openset.tables._check_labels import detected_labels, truth_labels
 from openset.tables._check_scores import duplicates, scores
@@ -26,7 +27,7 @@ from openset.tables.detections import Detections
 from openset.tables.join import Joined, join
 from openset.tables.vocabulary import Vocabulary
 
-__all__ = ["check", "check_detections", "check_truth", "in_order", "no_match"]
+__all__ = ["check", "check_detections", "check_truth", "group_sizes", "in_order", "no_match"]
 
 _ORDER = (Level.ERROR, Level.WARNING, Level.NOTE)
 
@@ -79,6 +80,7 @@ def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
     yield from truth_boxes(truth)
     yield from truth_labels(truth, vocabulary)
     yield from truth_records(truth)
+    yield from truth_groups(truth)
 
 
 def _of_detections(case: Case) -> Iterator[Finding]:
