@@ -48,17 +48,19 @@ def methods(given: Sequence[Path]) -> dict[str, list[Path]]:
     plain = {path: name for name, path in model_names([p for p in given if not _named(p)]).items()}
     found: dict[str, list[Path]] = {}
     for path in given:
-        if path in plain:
-            name, files = plain[path], [path]
-            if name in found:
-                raise UsageError(f"two models are called {name!r}; name one of them: NAME={path}")
-        else:
-            name, _, text = str(path).partition("=")
-            files = [Path(part) for part in text.split(",") if part]
-            if not name or not files:
-                raise UsageError(f"a method is NAME=FILE,FILE..., not {str(path)!r}")
+        name, files = (plain[path], [path]) if path in plain else _parted(path)
+        if path not in plain and name in plain.values():
+            raise UsageError(f"two models are called {name!r}; choose another name")
         found.setdefault(name, []).extend(files)
     return found
+
+
+def _parted(path: Path) -> tuple[str, list[Path]]:
+    name, _, text = str(path).partition("=")
+    files = [Path(part) for part in text.split(",") if part]
+    if not name or not files:
+        raise UsageError(f"a method is NAME=FILE,FILE..., not {str(path)!r}")
+    return name, files
 
 
 def _named(path: Path) -> bool:

@@ -23,6 +23,14 @@ from openset.evaluation.reading import Input, Reading
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings, takes_settings
 from openset.evaluation.steps import Examined, Ground, Matched, evaluation_of, examine, settle
+from openset.evaluation.trainings import (
+    Trainings,
+    apart,
+    findings_of,
+    grouped,
+    methods_of,
+    named_together,
+)
 from openset.findings import Finding, InputError, UsageError, raise_all
 from openset.matching import Protocol
 from openset.tables import Annotations, Detections, Vocabulary
@@ -30,7 +38,6 @@ from openset.tables.join import Leaked
 
 if TYPE_CHECKING:
     from openset.evaluation.scoreboard import Scoreboard
-    from openset.evaluation.trainings import Trainings
 
 Step = Callable[[str], None]
 
@@ -85,22 +92,12 @@ class Run:
         >>> evaluate_all(TRUTH, given, metrics=["udr"], intervals=False).methods
         {'a': ('a.1', 'a.2'), 'b': ('b',)}
         """
-        owner = {name: method for method, names in self.trainings.items() for name in names}
-        found: dict[str, tuple[str, ...]] = {}
-        for name in self.evaluations:
-            method = owner.get(name, name)
-            found[method] = (*found.get(method, ()), name)
-        return found
+        return named_together(self.evaluations, self.trainings)
 
     @property
     def results(self) -> dict[str, Trainings]:
         """The numbers of every method, those of several trainings as one."""
-        from openset.evaluation.trainings import Trainings
-
-        return {
-            method: Trainings(tuple(self.evaluations[name] for name in names))
-            for method, names in self.methods.items()
-        }
+        return grouped(self.evaluations, self.trainings)
 
     def board(self, *, headline: bool = False) -> Scoreboard:
         """Methods against metrics, the others compared with the first."""
@@ -170,8 +167,9 @@ def evaluate_all(
     asked = Settings.of(settings, options)
     if not detections:
         raise UsageError("give the detections of at least one detector")
-    given, trainings = _apart(detections)
     step("reading")
+    listed = {name: one if _are_several(one) else [one] for name, one in detections.items()}
+    given, trainings = apart(listed)
     run, matched = examine_all(Reading(truth, given), asked, step)
     evaluations = {}
     for name, one in matched.items():
@@ -179,24 +177,6 @@ def evaluate_all(
         evaluations[name] = evaluation_of(one, asked)
     made = replace(run, evaluations=evaluations, command=command, trainings=trainings)
     return settle_trainings(made, force=asked.force)
-
-
-def _apart(
-    detections: Mapping[str, Input | Sequence[Input]],
-) -> tuple[dict[str, Input], dict[str, tuple[str, ...]]]:
-    """Every detector by a name of its own, and which are trainings of one method."""
-    given: dict[str, Input] = {}
-    trainings: dict[str, tuple[str, ...]] = {}
-    for name, one in detections.items():
-        several = list(one) if _are_several(one) else [one]
-        names = [f"{name}.{at}" for at in range(1, len(several) + 1)]
-        if len(several) > 1:
-            trainings[name] = tuple(names)
-        for own, each in zip(names if len(several) > 1 else [name], several, strict=True):
-            if own in given:
-                raise UsageError(f"two detectors are called {own!r}")
-            given[own] = each
-    return given, trainings
 
 
 def _are_several(given: Input | Sequence[Input]) -> bool:
@@ -213,8 +193,6 @@ def settle_trainings(run: Run, *, force: bool) -> Run:
     """
     if not run.trainings:
         return run
-    from openset.evaluation.trainings import findings_of, methods_of
-
     found = findings_of(methods_of(run.results, force=force))
     said = {name: (*run.findings.get(name, ()), *more) for name, more in found.items()}
     return replace(run, findings={**run.findings, **said})

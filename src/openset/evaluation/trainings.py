@@ -12,11 +12,10 @@ the spread too small. Not a comparison of methods: see `openset.evaluation.compa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ from openset.metrics import Metric, Value
 from openset.resampling.intervals import deviation
 from openset.resampling.trainings import Spread, spread
 
+T = TypeVar("T")
 NOT_COMPUTED = Value.missing("not computed")
 
 
@@ -159,10 +159,10 @@ class Trainings:
             said = f"no value in {len(lacking)} of {len(each)} trainings: {lacking[0]}"
             return Value.missing(said, params=each[0].params)
         mean = Value(
-            fmean(value.value for value in each),
+            float(np.mean([value.value for value in each])),
             count=each[0].count,
             params=each[0].params,
-            step=fmean(value.step for value in each),
+            step=float(np.mean([value.step for value in each])),
             left_out=next((value.left_out for value in each if value.left_out), ""),
         )
         metric, drawn = self.metrics.get(name), self.replicates.get(name)
@@ -171,6 +171,52 @@ class Trainings:
 
 Given = Evaluation | Sequence[Evaluation] | Trainings
 """What stands for a method: a result, results of several trainings, or these as one."""
+
+
+def apart(methods: Mapping[str, Sequence[T]]) -> tuple[dict[str, T], dict[str, tuple[str, ...]]]:
+    """Every training by a name of its own, and the names of those of one method.
+
+    >>> apart({"a": [1, 2], "b": [3]})
+    ({'a.1': 1, 'a.2': 2, 'b': 3}, {'a': ('a.1', 'a.2')})
+    """
+    found: dict[str, T] = {}
+    trainings: dict[str, tuple[str, ...]] = {}
+    for name, several in methods.items():
+        names = [name]
+        if len(several) > 1:
+            names = [f"{name}.{at}" for at in range(1, len(several) + 1)]
+            trainings[name] = tuple(names)
+        for own, one in zip(names, several, strict=True):
+            if own in found:
+                raise UsageError(f"two trainings are called {own!r}")
+            found[own] = one
+    return found, trainings
+
+
+def named_together(
+    names: Iterable[str], trainings: Mapping[str, Sequence[str]]
+) -> dict[str, tuple[str, ...]]:
+    """The names of the trainings of every method, by its name; what stands alone has its own.
+
+    >>> named_together(["a.1", "a.2", "b"], {"a": ("a.1", "a.2")})
+    {'a': ('a.1', 'a.2'), 'b': ('b',)}
+    """
+    owner = {name: method for method, several in trainings.items() for name in several}
+    found: dict[str, tuple[str, ...]] = {}
+    for name in names:
+        method = owner.get(name, name)
+        found[method] = (*found.get(method, ()), name)
+    return found
+
+
+def grouped(
+    results: Mapping[str, Evaluation], trainings: Mapping[str, Sequence[str]]
+) -> dict[str, Trainings]:
+    """Every method by its name, from results by the names of trainings."""
+    return {
+        method: Trainings(tuple(results[name] for name in names))
+        for method, names in named_together(results, trainings).items()
+    }
 
 
 def methods_of(results: Mapping[str, Given], *, force: bool = False) -> dict[str, Trainings]:
@@ -248,7 +294,7 @@ def _repeated(results: Sequence[Evaluation]) -> Iterator[Finding]:
         yield Finding(
             "OS417",
             Level.ERROR,
-            f"{len(again)} of {len(results)} trainings are one of the others again",
+            f"{len(again)} of {len(results)} trainings repeat another",
             len(again),
             again[0],
         )

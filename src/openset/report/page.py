@@ -18,9 +18,9 @@ from openset.diagnosis.absorption import absorption
 from openset.diagnosis.breakdown import groupings
 from openset.diagnosis.deployed import LONGEST_NAME, Deployed, first_trainings
 from openset.diagnosis.verdict import verdict
-from openset.evaluation.result import Evaluation
 from openset.evaluation.run import Run
 from openset.evaluation.scoreboard import Scoreboard
+from openset.evaluation.trainings import Given
 from openset.files import replacing
 from openset.findings import Finding
 from openset.report import scripts
@@ -79,7 +79,7 @@ def write(
     images: Path | None = None,
     crops: int = LIMIT,
     audits: Sequence[StoredAudit] = (),
-    recognition: Mapping[str, Evaluation] | None = None,
+    recognition: Mapping[str, Given] | None = None,
 ) -> Path:
     """Write the report of a run.
 
@@ -106,7 +106,7 @@ def render(
     images: Path | None = None,
     crops: int = LIMIT,
     audits: Sequence[StoredAudit] = (),
-    recognition: Mapping[str, Evaluation] | None = None,
+    recognition: Mapping[str, Given] | None = None,
 ) -> str:
     """The report of a run, as text."""
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -121,7 +121,7 @@ def render(
 def _beside(
     context: dict[str, Any],
     audits: Sequence[StoredAudit],
-    recognition: Mapping[str, Evaluation] | None,
+    recognition: Mapping[str, Given] | None,
 ) -> dict[str, Any]:
     """What changes with an audit of the benchmark, and with results of classifiers."""
     shown = recognised(recognition) if recognition else None
