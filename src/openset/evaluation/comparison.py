@@ -26,15 +26,7 @@ from numpy.typing import NDArray
 from openset.evaluation.trainings import Given, Trainings, unlike
 from openset.findings import UsageError
 from openset.metrics import Metric, table
-from openset.resampling.intervals import (
-    ALPHA,
-    Ends,
-    between_trainings,
-    deviation,
-    equal,
-    p_value,
-    percentiles,
-)
+from openset.resampling.intervals import ALPHA, deviation, equal, judged
 from openset.resampling.trainings import Spread, spread, together
 
 Numbers = NDArray[np.float64] | float
@@ -158,10 +150,10 @@ def _difference(first: Trainings, second: Trainings, name: str, paired: bool) ->
         return found
     drawn, remark = _drawn(first, second, name)
     value = float(_apart(a, b, max(abs(a), abs(b))))
-    judged = _judged(drawn, value, by_training)
-    if judged is None:
+    said = judged(drawn, value, by_training)
+    if said is None:
         return found
-    ends, p = judged
+    ends, p = said
     if min(first.size, second.size) < LEAST:
         p, remark = None, FEW
     elif p is None:
@@ -180,16 +172,6 @@ def _spreads(first: Trainings, second: Trainings, name: str, paired: bool) -> li
     else:
         found = [first.spread(name), second.spread(name)]
     return [one for one in found if one is not None]
-
-
-def _judged(
-    drawn: NDArray[np.float64], value: float, by_training: list[Spread]
-) -> tuple[Ends, float | None] | None:
-    """Interval and p of a difference: of its resamples alone, or of trainings, too."""
-    if by_training:
-        return between_trainings(drawn, value, by_training)
-    ends = percentiles(drawn)
-    return None if ends is None else (ends, p_value(drawn))
 
 
 def _drawn(first: Trainings, second: Trainings, name: str) -> tuple[NDArray[np.float64], str]:

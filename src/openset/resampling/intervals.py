@@ -5,7 +5,7 @@ A value is put where it would be without its bias, and as far to both sides as r
 of two models are plain percentiles (`percentiles`), and p is of the same resamples (`p_value`): it
 is below 0.05 exactly where the interval leaves out 0. Where a method was trained several times, the
 spread of its trainings counts too (`openset.resampling.trainings`), and both are of Student's law
-(`between_trainings`).
+(`judged`).
 
 Which was found by measuring: see ``experiments/coverage.py`` and ``docs/results/coverage.md``.
 """
@@ -165,25 +165,27 @@ def p_value(differences: Numbers) -> float | None:
     return 2 * NormalDist().cdf(-_Z * float(middle / (middle - end)))
 
 
-def between_trainings(
-    differences: Numbers, value: float, trainings: Sequence[Spread]
+def judged(
+    differences: Numbers, value: float, trainings: Sequence[Spread] = ()
 ) -> tuple[Ends, float | None] | None:
-    """Interval and p of a difference between methods that were trained several times.
+    """Interval and p of a difference, of which p is below 0.05 where the interval leaves out 0.
 
-    Both are of Student's law around the difference, whose deviation holds images and trainings.
+    Those of the resamples alone (`percentiles`, `p_value`); with trainings those of Student's law
+    around the difference, whose deviation holds images and trainings.
 
     Args:
-        differences: The mean difference in every resample.
-        value: The mean difference itself.
+        differences: The difference in every resample, of the means where there are trainings.
+        value: The difference itself.
         trainings: The spread of each method's trainings, or that of paired differences.
 
-    >>> ends, p = between_trainings(np.linspace(-1, 3, 999), 1.0, [Spread(1.0, 2)])
+    >>> ends, p = judged(np.linspace(-1, 3, 999), 1.0, [Spread(1.0, 2)])
     >>> round(ends[0], 2), round(ends[1], 2), round(p, 3)
     (-2.37, 4.37, 0.526)
     """
     kept = _existing(differences)
-    if kept is None:
-        return None
+    if not trainings or kept is None:
+        ends = percentiles(differences)
+        return None if ends is None else (ends, p_value(differences))
     both = together(_deviation(kept, value), *trainings)
     reach = both.reach(TAIL)
     varies = value == 0 or not equal(kept, kept[0], abs(value)).all()
