@@ -203,8 +203,11 @@ def _drawn(dones: Sequence[Done]) -> NDArray[np.float64]:
 
 
 def _spreads(pairs: Sequence[tuple[list[Done], list[Done]]]) -> list[Spread]:
-    """The spreads of the trainings of both methods in every trial, as parts of the mean."""
-    found = [spread(_values(dones)) for pair in pairs for dones in pair]
+    """The spread of trainings in every trial, as part of the mean.
+
+    Paired by seed: it decides the initial weights and the order of samples of all methods.
+    """
+    found = [spread(np.subtract(_values(a), _values(b)).tolist()) for a, b in pairs]
     known = (one for one in found if one is not None)
     return [Spread(one.deviation / len(pairs), one.freedom) for one in known]
 
@@ -229,17 +232,19 @@ paper's: they have other data.
 """
 
 
-HOLDS = {
-    False: "the trained classifiers being what they are",
-    True: "and holds the spread of\ntrainings within a trial ([how](../evaluation.md#several-trainings))",
-}
+ALONE = "the trained classifiers being what they are"
+SEVERAL = """and holds the spread of
+trainings in a trial, paired by seed ([how](../evaluation.md#several-trainings))"""
 
 
 def page(table: Table, note: str, seeds: int) -> str:
     """The page, in Markdown."""
     trainings = "one training a trial" if seeds == 1 else f"{seeds} trainings a trial, by seed"
     return PAGE.format(
-        table=table.markdown(), note=note, trainings=trainings, holds=HOLDS[seeds > 1]
+        table=table.markdown(),
+        note=note,
+        trainings=trainings,
+        holds=SEVERAL if seeds > 1 else ALONE,
     )
 
 
