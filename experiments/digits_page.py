@@ -1,7 +1,7 @@
 """Write the results page of the digits world: every scorer on every detector of the example.
 
 One command, from the repository's root, with the extras ``torch`` and ``transformers``; it trains
-what `make_digits` has not trained yet:
+what `make_digits` has not trained yet, every detector with three seeds:
 
     python experiments/digits_page.py --work runs/digits --page docs/results/digits.md
 
@@ -13,9 +13,10 @@ made with the first seed's in view. Nothing on the page is typed.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from make_digits import RECIPES, detected, trained
@@ -32,7 +33,8 @@ from openset.metrics import table as metrics
 from openset.metrics.load import best_threshold
 from openset.render import Table
 from openset.resampling.draws import draw
-from openset.resampling.intervals import interval, percentiles
+from openset.resampling.intervals import ALPHA, holm, interval, judged
+from openset.resampling.trainings import spread
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.training import Recipe
 from openset.version import __version__
@@ -47,11 +49,12 @@ Weights = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Row:
-    """A scorer on a detector.
+    """A scorer on a detector, which was trained once or several times.
 
     Attributes:
         scorer: Its name.
-        auroc: Known against unknown boxes; first of the data, then of each resample.
+        auroc: Known against unknown boxes, a row per training; first of the data, then of each
+            resample.
         fpr: Share of unknown boxes that pass for known when 95 % of known boxes do.
         values: Metrics of the test images after the threshold, as shown.
         ledger: What was fitted on what.
@@ -66,15 +69,36 @@ class Row:
     whole: float | None = None
 
     @property
+    def mean(self) -> float:
+        """AUROC of the data, over trainings."""
+        return float(self.auroc[:, 0].mean())
+
+    @property
     def ends(self) -> tuple[float, float]:
         """The 95 % interval of the AUROC."""
-        return interval(self.auroc[1:], self.auroc[0]) or (0.0, 1.0)
+        drawn = self.auroc[:, 1:].mean(axis=0)
+        return interval(drawn, self.mean, training=spread(self.auroc[:, 0])) or (0.0, 1.0)
 
-    def gain(self, baseline: Row) -> tuple[float, float, float]:
-        """Difference of the AUROC from a baseline, and its paired 95 % interval."""
-        difference = self.auroc - baseline.auroc
-        low, high = percentiles(difference[1:]) or (-1.0, 1.0)
-        return float(difference[0]), low, high
+    def gain(self, baseline: Row) -> Gain:
+        """Difference of the AUROC from a baseline on the same detectors and images."""
+        each = self.auroc - baseline.auroc
+        by_training = spread(each[:, 0])
+        value, drawn = float(each[:, 0].mean()), each[:, 1:].mean(axis=0)
+        ends, p = judged(drawn, value, [by_training] if by_training else []) or ((-1.0, 1.0), None)
+        return Gain(value, ends, p)
+
+
+class Gain(NamedTuple):
+    """A difference, its interval, and p of none."""
+
+    value: float
+    ends: tuple[float, float]
+    p: float | None
+
+    @property
+    def star(self) -> bool:
+        """Whether it is more than chance."""
+        return self.p is not None and self.p < ALPHA
 
 
 def main() -> None:
@@ -84,6 +108,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, required=True)
     parser.add_argument("--images", type=int, default=4000)
     parser.add_argument("--steps", type=int, help="fewer steps, to try the script out")
+    parser.add_argument("--seeds", type=int, default=3, help="trainings of each detector")
     given = parser.parse_args()
     made = DigitsWorld(images=given.images)
     world = made.write(given.work / "world")
@@ -95,42 +120,87 @@ def main() -> None:
     tables: dict[str, list[Row]] = {}
     for name in RECIPES:
         recipe = Recipe.of(name) if given.steps is None else Recipe.of(name).shortened(given.steps)
-        model = trained(recipe, world, given.work / name)
-        found = {split: detected(model, worlds[split], split) for split in SPLITS}
+        found = []
+        for seed in range(given.seeds):
+            folder = given.work / (
+                f"{name}-{seed}" if seed else name
+            )  # `make_digits` has the first
+            model = trained(replace(recipe, seed=seed), world, folder)
+            found.append({split: detected(model, worlds[split], split) for split in SPLITS})
         title = find(recipe.detector).title
         tables[title] = rows_of(truths, found)
         sections.append(section(title, recipe, tables[title], closed_set(truths, found)))
         print(f"{recipe.detector}: done")
     with replacing(given.page, folder=False) as part:
-        text = "\n\n".join([opening(made, tested), overview(tables), *sections])
+        text = "\n\n".join([opening(made, tested, given.seeds), overview(tables), *sections])
         part.write_text(text + "\n", "utf-8")
 
 
-def rows_of(truths: Mapping[str, Annotations], found: Mapping[str, Detections]) -> list[Row]:
-    """Every scorer that the evidence allows, best first."""
-    fit, held_out = (right_detections(truths[split], found[split]) for split in ("train", "val"))
-    truth, test = truths["test"], found["test"]
-    known, unknown, image, images = groups(truth, test)
-    used = test.score >= operating_score(truths["val"], found["val"])
-    weights = np.concatenate([np.ones((images, 1)), draw(images, 0)], axis=1)
-    rows = []
-    suited = {n: o for n, o in scorers.suited(test).items() if n not in PASSES}
-    for name, options in suited.items():
+Found = Mapping[str, Detections]
+"""The detections of one training, by split."""
+
+
+class Once(NamedTuple):
+    """A scorer on one training: AUROC and its resamples, without a minimum score, FPR95, boxes."""
+
+    auroc: Weights
+    whole: float
+    fpr: float
+    named: Detections
+
+
+def rows_of(truths: Mapping[str, Annotations], found: Sequence[Found]) -> list[Row]:
+    """Every scorer that the evidence allows, best first; `found` is of each training."""
+    bench = [Bench(truths, one) for one in found]
+    suited = scorers.suited(found[0]["test"])
+    rows = [
+        row_of(name, [one.measured(name, options) for one in bench], truths["test"])
+        for name, options in suited.items()
+        if name not in PASSES
+    ]
+    return sorted(rows, key=lambda row: -row.mean)
+
+
+def row_of(name: str, each: Sequence[Once], truth: Annotations) -> Row:
+    """The row of a scorer, from all trainings."""
+    given = {name: [one.named for one in each]}
+    run = evaluate_all(truth, given, metrics=COLUMNS, intervals=False)
+    values = run.results[name].values
+    return Row(
+        name,
+        np.stack([one.auroc for one in each]),
+        float(np.mean([one.fpr for one in each])),
+        {key: number(value.value, metrics()[key]) for key, value in values.items()},
+        scorers.ledger.summary(each[0].named),
+        float(np.mean([one.whole for one in each])),
+    )
+
+
+class Bench:
+    """One training of a detector, on which scorers are fitted and measured."""
+
+    def __init__(self, truths: Mapping[str, Annotations], found: Found) -> None:
+        self.fit, self.held_out = (
+            right_detections(truths[split], found[split]) for split in ("train", "val")
+        )
+        self.test = found["test"]
+        self.known, self.unknown, self.image, images = groups(truths["test"], self.test)
+        self.used = self.test.score >= operating_score(truths["val"], found["val"])
+        self.weights = np.concatenate([np.ones((images, 1)), draw(images, 0)], axis=1)
+
+    def measured(self, name: str, options: Mapping[str, Any]) -> Once:
+        """A scorer, fitted on train and with a threshold from val."""
         record = scorers.find(name)
-        fitted = record.fit(None if record.fits_on == "nothing" else fit, **options)
-        scored = fitted.scored(test)
-        named = scorers.calibrate(fitted.scored(held_out)).relabel(scored)
+        fitted = record.fit(None if record.fits_on == "nothing" else self.fit, **options)
+        scored = fitted.scored(self.test)
         assert scored.unknownness is not None
-        values = evaluate_all(truth, {name: named}, metrics=COLUMNS, intervals=False)
-        shown = {
-            key: number(value.value, metrics()[key])
-            for key, value in values.evaluations[name].values.items()
-        }
-        auroc, fpr = separation(scored.unknownness, known & used, unknown & used, image, weights)
-        whole, _ = separation(scored.unknownness, known, unknown, image, weights[:, :1])
-        line = scorers.ledger.summary(named)
-        rows.append(Row(name, auroc, fpr, shown, line, float(whole[0])))
-    return sorted(rows, key=lambda row: -row.auroc[0])
+        known, unknown = self.known & self.used, self.unknown & self.used
+        auroc, fpr = separation(scored.unknownness, known, unknown, self.image, self.weights)
+        whole, _ = separation(
+            scored.unknownness, self.known, self.unknown, self.image, self.weights[:, :1]
+        )
+        named = scorers.calibrate(fitted.scored(self.held_out)).relabel(scored)
+        return Once(auroc, float(whole[0]), fpr, named)
 
 
 def operating_score(truth: Annotations, found: Detections) -> float:
@@ -178,21 +248,20 @@ def separation(
     return auroc, float(theirs[accepted, 0] / theirs[-1, 0])
 
 
-def closed_set(
-    truths: Mapping[str, Annotations], found: Mapping[str, Detections]
-) -> dict[str, str]:
+def closed_set(truths: Mapping[str, Annotations], found: Sequence[Found]) -> dict[str, str]:
     """AP of the known classes as the detector was trained, with nothing called unknown."""
     shown = {}
     for split in ("val", "test"):
-        run = evaluate_all(truths[split], {split: found[split]}, metrics=["ap_known"])
-        value = run.evaluations[split].value("ap_known")
+        given = {split: [one[split] for one in found]}
+        run = evaluate_all(truths[split], given, metrics=["ap_known"], intervals=False)
+        value = run.results[split].values["ap_known"]
         shown[split] = number(value.value, metrics()["ap_known"])
     return shown
 
 
 def overview(tables: Mapping[str, list[Row]]) -> str:
     """AUROC of every scorer on every detector, by the mean gain over MSP where it has evidence."""
-    held = {title: {row.scorer: row.auroc[0] for row in rows} for title, rows in tables.items()}
+    held = {title: {row.scorer: row.mean for row in rows} for title, rows in tables.items()}
     gains: dict[str, list[float]] = {}
     for values in held.values():
         for name, value in values.items():
@@ -220,16 +289,16 @@ def section(title: str, recipe: Recipe, rows: list[Row], closed: Mapping[str, st
 
 def table_of(rows: list[Row]) -> str:
     """All scorers of a detector."""
-    baseline = baseline_of(rows)
+    baseline, gains = baseline_of(rows), gains_of(rows)
     whole = ("AUROC, all scores",) if baseline.whole is not None else ()
     titles = [metrics()[name].title for name in COLUMNS[:-1]]
     ours = ("AUROC", "95 %", "against MSP", "95 %", *whole, "FPR95")
     cells = tuple(
         (
             row.scorer,
-            f"{row.auroc[0]:.3f}",
+            f"{row.mean:.3f}",
             "{:.3f} to {:.3f}".format(*row.ends),
-            *gain_cells(row, baseline),
+            *gain_cells(gains.get(row.scorer)),
             *(f"{row.whole:.3f}" for _ in whole),
             f"{row.fpr:.3f}",
             *(row.values[name] for name in COLUMNS),
@@ -252,21 +321,28 @@ def ledger_lines(rows: list[Row]) -> str:
     return "\n".join(["Ledger:", "", *(f"- {listed(n)}: {text}" for text, n in alike.items())])
 
 
-def gain_cells(row: Row, baseline: Row) -> tuple[str, str]:
-    """Difference from the baseline; a star where its interval leaves out 0."""
-    if row is baseline:
+def gains_of(rows: list[Row]) -> dict[str, Gain]:
+    """Differences from the baseline, with p corrected for all that a table compares (Holm)."""
+    baseline = baseline_of(rows)
+    gains = {row.scorer: row.gain(baseline) for row in rows if row is not baseline}
+    corrected = holm([gain.p for gain in gains.values()])
+    return {
+        name: gain._replace(p=p) for (name, gain), p in zip(gains.items(), corrected, strict=True)
+    }
+
+
+def gain_cells(gain: Gain | None) -> tuple[str, str]:
+    """Difference from the baseline, with a star where it is more than chance."""
+    if gain is None:
         return "–", "–"
-    gain, low, high = row.gain(baseline)
-    star = "" if low <= 0 <= high else " *"
-    return f"{gain:+.3f}{star}", f"{low:+.3f} to {high:+.3f}"
+    return f"{gain.value:+.3f}{' *' * gain.star}", "{:+.3f} to {:+.3f}".format(*gain.ends)
 
 
 def sentences(rows: list[Row]) -> str:
     """What is significant, and what is not better than chance."""
-    baseline = baseline_of(rows)
-    gains = {row.scorer: row.gain(baseline) for row in rows if row is not baseline}
-    better = [name for name, (_, low, _) in gains.items() if low > 0]
-    worse = [name for name, (_, _, high) in gains.items() if high < 0]
+    gains = {name: gain.value for name, gain in gains_of(rows).items() if gain.star}
+    better = [name for name, value in gains.items() if value > 0]
+    worse = [name for name, value in gains.items() if value < 0]
     chance = [row.scorer for row in rows if row.ends[0] <= 0.5]
     return " ".join(
         (
@@ -277,12 +353,26 @@ def sentences(rows: list[Row]) -> str:
     )
 
 
+def what_intervals_hold(trainings: int) -> str:
+    """What the intervals of a page hold, by the number of trainings."""
+    if trainings == 1:
+        return (
+            "There is one training per detector: intervals hold the choice of test images, not "
+            "what\nanother seed of the training would change."
+        )
+    return (
+        f"Every detector was trained with {trainings} seeds. Numbers are means over them, and "
+        "intervals hold\nboth the choice of test images and "
+        "[training](../evaluation.md#several-trainings)."
+    )
+
+
 def listed(names: list[str]) -> str:
     """Names, or none."""
     return ", ".join(names) or "none"
 
 
-def opening(world: DigitsWorld, tested: DigitsWorld) -> str:
+def opening(world: DigitsWorld, tested: DigitsWorld, seeds: int) -> str:
     """What was done, and how to read it."""
     counts = " and ".join(f"{world.count(split):,} {split}" for split in ("train", "val"))
     return f"""# Results: the digits world
@@ -292,14 +382,14 @@ def opening(world: DigitsWorld, tested: DigitsWorld) -> str:
 Made by `python experiments/digits_page.py --work runs/digits --page docs/results/digits.md`, with
 openset {__version__} and [the digits world](../worlds.md): {counts} images of seed
 {world.seed}, and {tested.count("test"):,} test images of seed {TEST_SEED}, with which no choice
-was made. There is one training per detector: what another seed of it would change is not in the
-intervals. The world is synthetic and easy: what ranks first here may not
+was made. The world is synthetic and easy: what ranks first here may not
 [on photographs](real-images.md).
+{what_intervals_hold(seeds)}
 
 - **AUROC**: boxes on unknown objects against boxes on known objects of their class (overlap 0.5),
   with a score of at least t*, that of the best F1 on val; 0.5 is chance. Intervals are
-  from 1,000 half-samples of the test images; differences from MSP are paired percentiles,
-  * marks those whose interval leaves out 0. Nothing is corrected for the number of comparisons.
+  from 1,000 half-samples of the test images; differences from MSP are paired by image and by
+  training, * marks those with p < 0.05, corrected for all comparisons of the table (Holm).
   *All scores* has no minimum score: there a low score alone already tells background from objects.
 - **FPR95**: share of those unknown boxes accepted when 95 % of those known boxes are.
 - Scorers were fitted on the train detections that found their object; what exceeds the 95 %

@@ -9,6 +9,9 @@ and torchvision beside this package:
     python experiments/real_images.py limits --work runs/photos --backbone resnet50 --out results
     python experiments/real_images_page.py --work runs/photos --results results --page PAGE.md
 
+Train and score with ``--seed 1`` and ``--seed 2`` as well: the page takes all that it finds for
+trainings of one detector, and its intervals then hold the chance of training, too.
+
 Pictures are those of COCO val2017 at any size, split by a hash of their ids. The detector never
 sees a class of COCO before, nor a box of an unknown class: it starts from random weights
 (``resnet50``, the size of the papers), or from weights of ImageNet (``efficientnet-lite0``, a file
@@ -79,15 +82,21 @@ def main() -> None:
     second.set_defaults(step=teach)
     third = steps.add_parser("score")
     third.add_argument("--out", type=Path, required=True)
-    third.set_defaults(step=lambda given: score(given.work, given.backbone, given.out))
+    third.set_defaults(step=lambda given: score(given.work, name_of(given), given.out))
     fourth = steps.add_parser("limits")
     fourth.add_argument("--out", type=Path, required=True)
-    fourth.set_defaults(step=lambda given: limits(given.work, given.backbone, given.out))
+    fourth.set_defaults(step=lambda given: limits(given.work, name_of(given), given.out))
     for step in (first, second, third, fourth):
         step.add_argument("--work", type=Path, required=True)
         step.add_argument("--backbone", default="resnet50")
+        step.add_argument("--seed", type=int, default=0, help="of the training")
     given = parser.parse_args()
     given.step(given)
+
+
+def name_of(given: argparse.Namespace) -> str:
+    """What a training is called: its backbone, and its seed if it is not the first."""
+    return f"{given.backbone}-{given.seed}" if given.seed else str(given.backbone)
 
 
 def prepare(pictures: Path, truth: Path, work: Path) -> None:
@@ -182,12 +191,17 @@ def teach(given: argparse.Namespace) -> None:
     options = {"backbone": given.backbone, **sides}
     gently = 0.5 if given.pretrained else 1.0  # what was learned before is changed less
     recipe = replace(
-        RECIPE, name=given.backbone, batch=given.batch, options=options, backbone_lr=gently
+        RECIPE,
+        name=given.backbone,
+        batch=given.batch,
+        options=options,
+        backbone_lr=gently,
+        seed=given.seed,
     )
     steps = given.steps or affordable(recipe, data, given.minutes)
     recipe = recipe.shortened(steps)
     clock = Clock(recipe.batch)
-    folder = given.work / given.backbone
+    folder = given.work / name_of(given)
     done = train(
         recipe,
         data,
@@ -249,18 +263,18 @@ def write_json(path: Path, about: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(about, indent=2) + "\n", "utf-8")
 
 
-def limits(work: Path, backbone: str, out: Path) -> None:
+def limits(work: Path, name: str, out: Path) -> None:
     """Add what a step costs, how busy it keeps the card, and what a matrix product reaches."""
-    recipe = Recipe.of(json.loads((work / backbone / "run.json").read_text("utf-8"))["recipe"])
-    about = json.loads((out / f"{backbone}.json").read_text("utf-8"))
+    recipe = Recipe.of(json.loads((work / name / "run.json").read_text("utf-8"))["recipe"])
+    about = json.loads((out / f"{name}.json").read_text("utf-8"))
     found = cost(recipe, TrainingData.of(work / "train.json"))
-    write_json(out / f"{backbone}.json", about | found)
+    write_json(out / f"{name}.json", about | found)
     print(json.dumps(about | found))
 
 
-def score(work: Path, backbone: str, out: Path) -> None:
+def score(work: Path, name: str, out: Path) -> None:
     """Run on all splits, fit scorers on train, score val and test, and keep what is small."""
-    model = load(str(work / backbone / "model.pt"))
+    model = load(str(work / name / "model.pt"))
     data = {split: TrainingData.of(work / f"{split}.json", empty=True) for split in SPLITS}
     start = time.perf_counter()
     found = {split: detected(model, data[split], split) for split in SPLITS}
@@ -272,11 +286,11 @@ def score(work: Path, backbone: str, out: Path) -> None:
     for split in ("val", "test"):
         some = found[split]
         kept = {"right": right(some, data[split])} if split == "val" else {}
-        write_small(out / f"{backbone}-{split}.npz", some, fitted, kept)
-    about = json.loads((work / backbone / "about.json").read_text("utf-8"))
+        write_small(out / f"{name}-{split}.npz", some, fitted, kept)
+    about = json.loads((work / name / "about.json").read_text("utf-8"))
     about |= {"run_seconds": seconds, "run_images": sum(map(len, data.values()))}
     about |= {"fitted_on": len(fit), "refused": refused, "labels": list(model.labels)}
-    write_json(out / f"{backbone}.json", about)
+    write_json(out / f"{name}.json", about)
 
 
 def detected(model: Model, data: TrainingData, split: str) -> Detections:

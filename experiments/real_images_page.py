@@ -11,12 +11,22 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from digits_page import COLUMNS, Row, groups, ledger_lines, sentences, separation, table_of
+from digits_page import (
+    COLUMNS,
+    Row,
+    groups,
+    ledger_lines,
+    sentences,
+    separation,
+    table_of,
+    what_intervals_hold,
+)
 from numpy.typing import NDArray
 
 from openset import scorers
@@ -41,7 +51,7 @@ CLOSED = ("ap_known", "recall_known", "detections_per_image")
 
 @dataclass(frozen=True)
 class Brought:
-    """What came back of one detector.
+    """What came back of one training of a detector.
 
     Attributes:
         about: Speed and counts.
@@ -54,11 +64,11 @@ class Brought:
     test: dict[str, Detections]
 
     @classmethod
-    def of(cls, folder: Path, backbone: str) -> Brought:
-        """Read the small files of a detector."""
-        about = json.loads((folder / f"{backbone}.json").read_text("utf-8"))
+    def of(cls, folder: Path, name: str) -> Brought:
+        """Read the small files of a training."""
+        about = json.loads((folder / f"{name}.json").read_text("utf-8"))
         val, test = (
-            scored(folder / f"{backbone}-{split}.npz", tuple(about["labels"]))
+            scored(folder / f"{name}-{split}.npz", tuple(about["labels"]))
             for split in ("val", "test")
         )
         return cls(about, val, test)
@@ -87,45 +97,63 @@ def main() -> None:
     parser.add_argument("--page", type=Path, required=True)
     given = parser.parse_args()
     truth = read_annotations(given.work / "test.json")
-    there = sorted(path.stem for path in given.results.glob("*.json"))[::-1]  # ResNet first
-    brought = {name: Brought.of(given.results, name) for name in there}
-    parts = [opening(truth, given.work), speed(brought)]
-    parts += [section(name, one, truth) for name, one in brought.items()]
+    brought: dict[str, list[Brought]] = {}
+    for name in sorted(path.stem for path in given.results.glob("*.json")):
+        one = Brought.of(given.results, name)
+        brought.setdefault(one.about["backbone"], []).append(one)
+    brought = {name: brought[name] for name in sorted(brought, reverse=True)}  # ResNet first
+    parts = [opening(truth, given.work, brought), speed(brought)]
+    parts += [section(name, several, truth) for name, several in brought.items()]
     with replacing(given.page, folder=False) as part:
         part.write_text("\n\n".join([*parts, remarks()]) + "\n", "utf-8")
 
 
-def rows_of(one: Brought, truth: Annotations) -> list[Row]:
-    """Every scorer, best first."""
-    found = next(iter(one.test.values()))
-    known, unknown, image, images = groups(truth, found)
-    if not (known.any() and unknown.any()):
+def rows_of(several: Sequence[Brought], truth: Annotations) -> list[Row]:
+    """Every scorer that all trainings could fit, best first."""
+    names = [name for name in several[0].test if all(name in one.test for one in several)]
+    boxes = [groups(truth, next(iter(one.test.values()))) for one in several]
+    if not all(known.any() and unknown.any() for known, unknown, *_ in boxes):
         raise SystemExit("no detection is on a known object, or none on an unknown one")
+    images = boxes[0][-1]
     weights = np.concatenate([np.ones((images, 1)), draw(images, 0)], axis=1)
     rows = []
-    for name, test in one.test.items():
-        assert test.unknownness is not None
-        named = scorers.calibrate(one.val[name]).relabel(test)
+    for name in names:
+        named = [scorers.calibrate(one.val[name]).relabel(one.test[name]) for one in several]
+        curves = [
+            separation(unknownness(one.test[name]), *box[:-1], weights)
+            for one, box in zip(several, boxes, strict=True)
+        ]
+        auroc, fpr = np.stack([curve[0] for curve in curves]), np.mean([c[1] for c in curves])
         values = measured(truth, named, COLUMNS)
-        curve = separation(test.unknownness, known, unknown, image, weights)
-        rows.append(Row(name, *curve, values, scorers.ledger.summary(named)))
-    return sorted(rows, key=lambda row: -row.auroc[0])
+        rows.append(Row(name, auroc, float(fpr), values, scorers.ledger.summary(named[0])))
+    return sorted(rows, key=lambda row: -row.mean)
 
 
-def measured(truth: Annotations, found: Detections, names: tuple[str, ...]) -> dict[str, str]:
-    """Metrics as shown."""
-    run = evaluate_all(truth, {"it": found}, metrics=names, intervals=False)
-    one = run.evaluations["it"]
+def unknownness(found: Detections) -> NDArray[np.float64]:
+    """That of every box."""
+    assert found.unknownness is not None
+    return found.unknownness
+
+
+def measured(
+    truth: Annotations, found: Sequence[Detections], names: tuple[str, ...]
+) -> dict[str, str]:
+    """Metrics as shown: means over trainings, nothing where one has none."""
+    run = evaluate_all(truth, {"it": list(found)}, metrics=names, intervals=False)
     at = {"wilderness_impact": {"recall": RECALL}}
-    values = {name: one.value(name, **at.get(name, {})).value for name in names}
-    return {name: number(value, metrics()[name]) for name, value in values.items()}
+    shown = {}
+    for name in names:
+        each = [one.value(name, **at.get(name, {})).value for one in run.evaluations.values()]
+        mean = None if None in each else float(np.mean(each))
+        shown[name] = number(mean, metrics()[name])
+    return shown
 
 
-def section(backbone: str, one: Brought, truth: Annotations) -> str:
+def section(backbone: str, several: Sequence[Brought], truth: Annotations) -> str:
     """A detector: how it was trained, its table, and what the table says."""
-    rows, about = rows_of(one, truth), one.about
+    rows, about = rows_of(several, truth), several[0].about
     title = f"## {TITLES.get(backbone, backbone)}"
-    parts = (title, trained(about), closed_set(one, truth), table_of(rows))
+    parts = (title, trained(about), closed_set(several, truth), table_of(rows))
     return "\n\n".join([*parts, sentences(rows), refused(about), ledger_lines(rows)])
 
 
@@ -141,19 +169,20 @@ def trained(about: dict[str, Any]) -> str:
     )
 
 
-def closed_set(one: Brought, truth: Annotations) -> str:
+def closed_set(several: Sequence[Brought], truth: Annotations) -> str:
     """The detector as it is, with nothing called unknown."""
-    found = next(iter(one.test.values()))
-    plain = replace(found, unknownness=None)
+    found = [next(iter(one.test.values())) for one in several]
+    plain = [replace(one, unknownness=None) for one in found]
     shown = measured(truth, plain, CLOSED)
-    at_half = evaluate_all(truth, {"it": plain}, protocol="owod", metrics=["ap_known"])
-    value = number(at_half.evaluations["it"].value("ap_known").value, metrics()["ap_known"])
+    options: dict[str, Any] = {"protocol": "owod", "metrics": ["ap_known"], "intervals": False}
+    at_half = evaluate_all(truth, {"it": plain}, **options).results["it"].values["ap_known"]
+    value = number(at_half.value, metrics()["ap_known"])
     listed = ", ".join(f"{metrics()[name].title} {text}" for name, text in shown.items())
-    known, unknown, *_ = groups(truth, found)
+    known, unknown, *_ = groups(truth, found[0])
     return (
         f"Before any threshold: {listed}; AP known at an overlap of 0.5 (protocol `owod`) {value}. "
         f"{int(known.sum()):,} detections are on a known object of their class and "
-        f"{int(unknown.sum()):,} on an unknown object, of {len(found):,}."
+        f"{int(unknown.sum()):,} on an unknown object, of {len(found[0]):,}."
     )
 
 
@@ -163,12 +192,12 @@ def refused(about: dict[str, Any]) -> str:
     return f"Could not be fitted: {listed or 'none'}."
 
 
-def speed(brought: dict[str, Brought]) -> str:
-    """Throughput, and how far it is from what the card does at best."""
+def speed(brought: Mapping[str, Sequence[Brought]]) -> str:
+    """Throughput of the first training, and how far it is from what the card does at best."""
     work = ("images/s", "GFLOP/image", "TFLOP/s", "of the limit")
     header = ("detector", *work, "card busy", "kernels/image", "running, images/s")
-    rows = tuple((name, *speed_cells(one.about)) for name, one in brought.items())
-    about = next(iter(brought.values())).about
+    rows = tuple((name, *speed_cells(several[0].about)) for name, several in brought.items())
+    about = next(iter(brought.values()))[0].about
     limit = about["matrix_flops"] / 1e12
     return f"""## Speed
 
@@ -202,8 +231,9 @@ def counts(truth: Annotations) -> tuple[int, int, int]:
     return int(known.sum()), int((~known).sum()), len(truth.images) - closed
 
 
-def opening(truth: Annotations, work: Path) -> str:
+def opening(truth: Annotations, work: Path, brought: Mapping[str, Sequence[Brought]]) -> str:
     """What was done, and how to read it."""
+    trainings = min(map(len, brought.values()))
     known, unknown, wild = counts(truth)
     sizes = {
         split: len(read_annotations(work / f"{split}.json").images) for split in ("train", "val")
@@ -216,12 +246,14 @@ Faster R-CNN, taught the 20 classes of VOC on photographs of COCO val2017 (longe
 and tested on others with all 80 classes annotated: 60 classes are unknown to it. Made with openset
 {__version__} by the commands in `experiments/real_images.py`: {sizes["train"]:,} train and
 {sizes["val"]:,} val pictures, and {len(truth.images):,} test pictures with {known:,} known and
-{unknown:,} unknown objects, {wild:,} of them without a known object (wild). One training per
-detector, minutes long; no recipe was chosen by these numbers.
+{unknown:,} unknown objects, {wild:,} of them without a known object (wild). Trainings are minutes
+long, and no recipe was chosen by these numbers.
+{what_intervals_hold(trainings)}
 
 - **AUROC**: boxes on unknown objects against boxes on known objects of their class (overlap 0.5),
-  all scores; 0.5 is chance. Intervals are percentiles of 1,000 resamples of the test pictures;
-  differences from MSP are paired, * marks those whose interval leaves out 0.
+  all scores; 0.5 is chance. Intervals are from 1,000 half-samples of the test pictures;
+  differences from MSP are paired by picture and by training, * marks those with p < 0.05,
+  corrected for all comparisons of the table (Holm).
 - **FPR95**: share of those unknown boxes accepted when 95 % of those known boxes are.
 - Scorers were fitted on train detections, and thresholds set at the 95 % quantile of val
   detections, that overlap an object of their class by at least 0.5. Unknown recall, WI, A-OSE and

@@ -219,6 +219,17 @@ _ENTRIES = (
     Code("OS416", "every image is a group", "Resamples of groups are those of images.",
          "a column or pattern that tells every image from every other",
          "name a column that frames of one sequence share, or leave out groups="),
+    Code("OS417", "a training given twice", "The same detections are not two trainings: the spread "
+         "of trainings would come out too small.",
+         "a file was named twice or copied, or both trainings had the same seed",
+         "give each training once, and train with different seeds"),
+    Code("OS418", "not trainings of one method", "Trainings are averaged only if they differ in "
+         "nothing but chance: test images, vocabulary, protocol and resamples are the same.",
+         "results of different test sets, settings or seeds of the resamples were put together",
+         "evaluate all trainings in one command, or with the same options"),
+    Code("OS419", "one training beside several", "What another training would change is not known, "
+         "and in no interval of that method.", "it was trained once",
+         "train it again with other seeds, or read its stars as being about this training"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

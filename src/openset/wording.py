@@ -81,10 +81,10 @@ def percent(ratio: float) -> str:
 def spaced(count: float) -> str:
     """A count with a space between thousands, as terminals and files have it.
 
-    >>> spaced(41812)
-    '41 812'
+    >>> spaced(41812), spaced(-0.3)
+    ('41 812', '0')
     """
-    return f"{count:,.0f}".replace(",", " ")
+    return f"{count:z,.0f}".replace(",", " ")
 
 
 def grouped(count: int) -> str:

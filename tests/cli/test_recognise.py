@@ -58,7 +58,7 @@ def test_two_models_and_files(recognise, tmp_path):
     assert names == ["a.result.json", "b.result.json", "recognition.json"]
     kept = load(tmp_path / "kept")
     assert list(kept) == ["a", "b"]
-    assert all(isinstance(one, Recognition) and one.replicates for one in kept.values())
+    assert all(isinstance(one.results[0], Recognition) and one.replicates for one in kept.values())
     index = json.loads((tmp_path / "kept" / "recognition.json").read_text())
     assert index["command"].startswith("openset recognise a.npz b.npz")
     assert (tmp_path / "oscr.svg").read_text().startswith("<svg")
@@ -79,6 +79,25 @@ def test_what_is_kept_is_compared_shown_and_replaced(openset, recognise, tmp_pat
     assert list(load(tmp_path / "kept")) == ["a"]
     names = sorted(path.name for path in (tmp_path / "kept").iterdir())
     assert names == ["a.result.json", "recognition.json"]
+
+
+def test_trainings_of_a_method_are_one_column(openset, recognise, tmp_path):
+    one = made(1)
+    for at, shift in enumerate((0.3, 0.5)):
+        save(f"b{at}.npz", replace(one, unknown_openness=one.unknown_openness + shift))
+    code, out, err = recognise("a.npz", "b=b0.npz,b1.npz", "-o", "kept", "--metrics", "auc")
+    assert code == 0
+    assert "± training ?" in out and re.search(r"± images \d+\.\d ± training \d", out)
+    assert "OS419  a: one training only" in err
+    kept = load(tmp_path / "kept")
+    assert {name: len(method) for name, method in kept.items()} == {"a": 1, "b": 2}
+    assert openset("report", "kept").code == 0
+    assert "± training" in (tmp_path / "kept" / "report.html").read_text()
+    twice = recognise("b=b0.npz,b0.npz")
+    assert twice.code == 2 and "OS417" in twice.err
+    index = tmp_path / "kept" / "recognition.json"
+    index.write_text(json.dumps(json.loads(index.read_text()) | {"trainings": 1}))
+    assert openset("report", "kept").code == 2
 
 
 def test_nothing_else_gives_way(openset, recognise, tmp_path):

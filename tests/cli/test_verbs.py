@@ -7,7 +7,7 @@ import json
 import pytest
 
 from openset.cli._app import verbs
-from scenes.cli import write_pictures
+from scenes.cli import write_pictures, write_trainings
 
 
 @pytest.fixture
@@ -111,6 +111,75 @@ def test_the_same_name_twice_takes_the_folder(scene, openset):
     done = openset("evaluate", "gt.json", "one/dt.json", "two/dt.json", "--no-intervals", "-q")
     assert "one/dt" in done.out and "two/dt" in done.out
     assert openset("evaluate", "gt.json", "one/dt.json", "one/dt.json").code == 2
+
+
+@pytest.fixture
+def trained(scene):
+    write_trainings(scene)
+    return [f"{name}=" + ",".join(f"{name}{seed}.json" for seed in range(3)) for name in "ab"]
+
+
+def test_evaluate_methods_of_several_trainings(trained, openset, snapshot, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
+    some = ("--metrics", "udr,a_ose,unknown_recall", *K)
+    snapshot("evaluate/trainings", openset("evaluate", "gt.json", *trained, "base.json", *some))
+
+
+def test_several_trainings_for_programs(trained, openset):
+    done = openset("evaluate", "gt.json", *trained, "--metrics", "udr", "--json", "-q", *K)
+    document = done.json
+    assert list(document["models"]) == ["a.1", "a.2", "a.3", "b.1", "b.2", "b.3"]
+    held = document["methods"]["a"]
+    udr = held["values"]["udr"]
+    each = [document["models"][f"a.{at}"]["values"]["udr"]["value"] for at in (1, 2, 3)]
+    assert held["runs"] == 3 and udr["runs"] == each
+    assert udr["value"] == pytest.approx(sum(each) / 3)
+    assert udr["sd_images"] > 0 and udr["sd_training"] > 0
+    difference = document["differences"]["b"]["udr"]
+    assert difference["runs"] == [3, 3] and difference["sd_training"] > 0
+    single = openset("evaluate", "gt.json", "a0.json", "--metrics", "udr", "--json", "-q", *K)
+    assert single.json["methods"]["a0"]["values"]["udr"]["sd_training"] is None
+
+
+def test_a_name_that_comes_again_adds_a_training(trained, openset):
+    plain = openset("evaluate", "gt.json", *trained, "--no-intervals", "-q", *K)
+    files = [f"{name}={name}{seed}.json" for name in "ab" for seed in range(3)]
+    assert openset("evaluate", "gt.json", *files, "--no-intervals", "-q", *K).out == plain.out
+
+
+def test_a_file_may_have_a_name_with_a_sign_of_equality(scene, openset):
+    (scene / "lr=0.1.json").write_text((scene / "base.json").read_text())
+    done = openset("evaluate", "gt.json", "lr=0.1.json", "--no-intervals", "-q", *K)
+    assert done.code == 0 and "lr=0.1" in done.out
+
+
+def test_compare_methods_of_several_trainings(trained, openset, snapshot, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "140")
+    assert openset("evaluate", "gt.json", *trained, "-o", "run", "-q", *K).code == 0
+    a, b = (",".join(f"run/{name}.{at}.result.json" for at in (1, 2, 3)) for name in "ab")
+    gate = ("--fail-on-regression", "udr", "--metrics", "udr,a_ose")
+    snapshot("compare/trainings", openset("compare", f"a={a}", f"b={b}", *gate))
+    paired = openset("compare", f"a={a}", f"b={b}", "--paired", "--json")
+    assert paired.json["methods"]["b"]["runs"] == 3
+    snapshot("compare/one-training", openset("compare", f"a={a}", "run/b.1.result.json", *gate))
+    few = openset("compare", f"a={a}", "run/b.1.result.json", "--paired")
+    assert few.code == 2 and "3 and 1 trainings cannot be paired" in few.err
+
+
+METHODS = {
+    "a-training-twice": ["evaluate", "gt.json", "a=a0.json,a1.json,a0.json", *K],
+    "no-file-of-a-method": ["evaluate", "gt.json", "a=", *K],
+    "two-models-of-a-name": ["evaluate", "gt.json", "base=a0.json", "base.json", *K],
+    "a-name-after-its-model": ["evaluate", "gt.json", "base.json", "base=a0.json", *K],
+    "one-method-to-compare": ["compare", "a=a0.json", "a=a1.json"],
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_mistakes_about_trainings(name, trained, openset, snapshot):
+    done = openset(*METHODS[name])
+    assert done.code == 2
+    snapshot(f"trainings/{name}", done)
 
 
 COMPARE = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import digits_page as page
 import numpy as np
 import pytest
@@ -40,9 +42,10 @@ def test_fpr95_accepts_at_least_95_percent_of_the_known(boxes):
     assert fpr == min(accepted for right, accepted in shares.values() if right >= 0.95)
 
 
-def row(name, auroc, ledger=""):
-    drawn = np.random.default_rng(2).normal(size=100) * 0.01
-    return page.Row(name, np.append(auroc, auroc + drawn), 0.5, {}, ledger)
+def row(name, *auroc, ledger=""):
+    """A scorer whose trainings have these AUROCs."""
+    drawn = np.random.default_rng(list(name.encode())).normal(size=100) * 0.01
+    return page.Row(name, np.array([[x, *(x + drawn)] for x in auroc]), 0.5, {}, ledger)
 
 
 def test_what_is_significant_and_what_is_chance_is_said():
@@ -54,9 +57,34 @@ def test_what_is_significant_and_what_is_chance_is_said():
     assert "better than chance: lard." in words
 
 
+def test_trainings_widen_intervals_and_are_paired():
+    seeds = (0.70, 0.80, 0.90)
+    baseline = row("msp", *seeds)
+    constant = replace(baseline, scorer="knn", auroc=baseline.auroc + 0.05)
+    erratic = row("vim", 0.90, 0.80, 0.85)
+    assert constant.mean == pytest.approx(0.85)
+    single = row("knn", 0.85)
+    assert constant.ends[0] < single.ends[0] < single.ends[1] < constant.ends[1]
+    assert constant.gain(baseline).p is None  # neither images nor trainings differ in it
+    assert erratic.gain(baseline).value == pytest.approx(0.05)
+    assert erratic.gain(baseline).ends[0] < 0
+    assert "better than MSP: none" in page.sentences([erratic, baseline])
+    assert "with 3 seeds" in page.what_intervals_hold(3)
+    assert "one training" in page.what_intervals_hold(1)
+
+
+def test_stars_are_corrected_for_the_table():
+    rng, base = np.random.default_rng(4), row("msp", 0.8)
+    noise = np.append(0.0, rng.normal(size=100))
+    shaky = replace(base, scorer="knn", auroc=base.auroc + 0.021 + 0.01 * noise)
+    assert page.gains_of([base, shaky])["knn"].star
+    many = [replace(shaky, scorer=f"knn{at}") for at in range(20)]
+    assert not any(gain.star for gain in page.gains_of([base, *many]).values())
+
+
 def test_ledgers_that_are_alike_share_a_line():
-    rows = [row(name, 0.8, f"{name} fitted on train") for name in ("knn", "vim")]
-    rows.append(row("msp", 0.8, "nothing was fitted"))
+    rows = [row(name, 0.8, ledger=f"{name} fitted on train") for name in ("knn", "vim")]
+    rows.append(row("msp", 0.8, ledger="nothing was fitted"))
     assert page.ledger_lines(rows).splitlines()[2:] == [
         "- knn, vim: fitted on train",
         "- msp: nothing was fitted",

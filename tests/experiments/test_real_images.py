@@ -76,9 +76,11 @@ def test_from_pictures_to_the_page(work, tmp_path, monkeypatch):
     monkeypatch.setattr(real_images, "RECIPE", quick)
     results, page = tmp_path / "results", tmp_path / "page.md"
     asked = ["--backbone", "small", "--work", str(work)]
-    sized = ["--size", "64", "--batch", "4", "--steps", "60"]
-    given = [["train", *asked, *sized]]
-    given += [[step, *asked, "--out", str(results)] for step in ("score", "limits")]
+    sized = ["--size", "64", "--batch", "4"]
+    steps = {0: "60", 1: "40"}
+    given = [["train", *asked, *sized, "--steps", n, "--seed", str(s)] for s, n in steps.items()]
+    given += [["score", *asked, "--out", str(results), "--seed", str(seed)] for seed in (0, 1)]
+    given += [["limits", *asked, "--out", str(results)]]
     for arguments in given:
         monkeypatch.setattr(sys, "argv", ["real_images.py", *arguments])
         real_images.main()
@@ -90,7 +92,8 @@ def test_from_pictures_to_the_page(work, tmp_path, monkeypatch):
     command = [sys.executable, str(ROOT / "experiments/real_images_page.py"), "--page", str(page)]
     subprocess.run([*command, "--work", str(work), "--results", str(results)], check=True)
     text = page.read_text("utf-8")
-    assert "| msp |" in text
+    assert "trained with 2 seeds" in text
+    assert text.count("| msp |") == 1  # one table for both trainings
     assert "| knn |" in text
     assert "nan" not in text.lower().split()
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 pytest.importorskip("torch", reason="the torch extra is not installed")
 PATH = Path(__file__).parents[2] / "experiments" / "recognition_digits.py"
@@ -20,12 +21,13 @@ def test_the_difference_is_paired_by_trial(example):
     hard = rng.normal(0.8, 0.1, 5)  # trials differ far more than methods
     noise = rng.normal(0, 0.1, (5, 200))
 
-    def done(shift):
+    def done(*shifts):
         made = []
         for trial in range(5):
-            value = dict.fromkeys(example["METRICS"], hard[trial] + shift)
-            drawn = dict.fromkeys(example["METRICS"], hard[trial] + noise[trial] + shift)
-            made.append(example["Done"](value, drawn, 1.0))
+            metrics, base = example["METRICS"], hard[trial]
+            values = [dict.fromkeys(metrics, base + shift) for shift in shifts]
+            drawn = [dict.fromkeys(metrics, base + noise[trial] + shift) for shift in shifts]
+            made.append([example["Done"](*pair, 1.0) for pair in zip(values, drawn, strict=True)])
         return made
 
     table = example["results"]({"ce_plus": done(0.0), "openauc": done(0.01)})
@@ -34,7 +36,15 @@ def test_the_difference_is_paired_by_trial(example):
     assert baseline[4:] == ("", "", "")
     assert row[4:] == ("+1.00", "[+1.00, +1.00]", "[+1.00, +1.00]")
     assert row[1].startswith(f"{100 * (hard.mean() + 0.01):.2f} ± ")
-    assert "| OpenAUC |" in example["page"](table, "in no time")
+    text = example["page"](table, "in no time", 1)
+    assert "| OpenAUC |" in text
+    assert "one training a trial" in text
+    # By seed the methods differ by 0.03 and -0.01: an error of 0.02, a fifth of it by trial.
+    apart = example["results"]({"ce_plus": done(-0.02, 0.02), "openauc": done(0.01, 0.01)})
+    reach = stats.t.ppf(0.975, 5) * 100 * 0.02 / 5**0.5
+    assert apart.rows[1][4:6] == ("+1.00", f"[{1 - reach:+.2f}, {1 + reach:+.2f}]")
+    assert apart.header[5] == "95 % samples, training"
+    assert "2 trainings a trial" in example["page"](apart, "in no time", 2)
 
 
 def test_options_are_changed_by_name(example):

@@ -108,7 +108,7 @@ def test_a_page_of_its_own(browser, results, tmp_path):
 
 
 def test_from_the_command_line(openset, results, tmp_path):
-    save(results, tmp_path / "kept")
+    save({name: [one] for name, one in results.items()}, tmp_path / "kept")
     code, out, _ = openset("report", "kept")
     assert (code, "report kept/report.html" in out) == (0, True)
     run(intervals=False, images=8).save(tmp_path / "run")
@@ -118,7 +118,7 @@ def test_from_the_command_line(openset, results, tmp_path):
 
 
 def test_mistakes_on_the_command_line(openset, results, tmp_path):
-    save(results, tmp_path / "kept")
+    save({name: [one] for name, one in results.items()}, tmp_path / "kept")
     code, out, err = openset("report", "kept", "--figures", "svg")
     assert (code, out, "need a run" in err) == (2, "", True)
     (tmp_path / "kept" / "recognition.json").write_text("{}")

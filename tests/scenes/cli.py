@@ -49,6 +49,17 @@ def write_scene(folder: Path) -> None:
     (folder / "known.txt").write_text("dog\ncat\n")
 
 
+def write_trainings(folder: Path) -> None:
+    """The scene, and three trainings of methods ``a`` and ``b``, which finds fewer objects."""
+    write_scene(folder)
+    found = json.loads((folder / "base.json").read_text())
+    rng = np.random.default_rng(1)
+    for name, lost in (("a", 0.1), ("b", 0.4)):
+        for seed in range(3):
+            kept = [record for record in found if rng.random() > lost]
+            (folder / f"{name}{seed}.json").write_text(json.dumps(kept))
+
+
 def _said(rng: np.random.Generator, label: int, box: list[float]) -> dict[str, Any]:
     """A detection of an object: half of the zebras are called unknown, the others dog or cat."""
     called = label if label != 3 else int(rng.choice([9, 9, 1, 2]))

@@ -36,6 +36,38 @@ def model_names(paths: Sequence[Path]) -> dict[str, Path]:
     return named
 
 
+def methods(given: Sequence[Path]) -> dict[str, list[Path]]:
+    """The files of every method: ``name=a,b,c`` is several trainings of one, a file is a method.
+
+    A name that is given again adds to its files, so that ``a={s0,s1}.json`` may be typed.
+
+    >>> found = methods([Path("a=s0.json,s1.json"), Path("b.json")])
+    >>> {name: [path.name for path in paths] for name, paths in found.items()}
+    {'a': ['s0.json', 's1.json'], 'b': ['b.json']}
+    """
+    plain = {path: name for name, path in model_names([p for p in given if not _named(p)]).items()}
+    found: dict[str, list[Path]] = {}
+    for path in given:
+        name, files = (plain[path], [path]) if path in plain else _parted(path)
+        if path not in plain and name in plain.values():
+            raise UsageError(f"two models are called {name!r}; choose another name")
+        found.setdefault(name, []).extend(files)
+    return found
+
+
+def _parted(path: Path) -> tuple[str, list[Path]]:
+    name, _, text = str(path).partition("=")
+    files = [Path(part) for part in text.split(",") if part]
+    if not name or not files:
+        raise UsageError(f"a method is NAME=FILE,FILE..., not {str(path)!r}")
+    return name, files
+
+
+def _named(path: Path) -> bool:
+    """Whether a name stands before the files; a file may have such a name itself."""
+    return "=" in str(path) and not path.exists()
+
+
 def read_result(path: Path) -> Evaluation:
     """A result of detectors or of classifiers, whichever the file says it is."""
     import json

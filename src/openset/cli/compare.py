@@ -1,4 +1,4 @@
-"""compare: do two results differ by more than the choice of test images explains?
+"""compare: do two methods differ by more than the choice of test images, and training, explain?
 
 The table is corrected for all that it shows, gates for their own number: they are chosen before.
 """
@@ -18,6 +18,7 @@ from openset.render import Table
 if TYPE_CHECKING:
     from openset.evaluation.comparison import Comparison, Difference
     from openset.evaluation.scoreboard import Cell, Scoreboard
+    from openset.evaluation.trainings import Trainings
 
 app = verb("compare", panel="Measure")
 
@@ -30,6 +31,7 @@ def compare(
     *,
     metrics: list[str] | None = None,
     fail_on_regression: list[str] | None = None,
+    paired: Flag = False,
     force: Flag = False,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
@@ -37,20 +39,23 @@ def compare(
 
     Args:
         first: The reference, a *.result.json of `openset evaluate -o` or `openset recognise -o`.
-        second: What is compared with it.
+            NAME=FILE,FILE... is one method, trained several times.
+        second: What is compared with it, likewise.
         metrics: Show only these, a,b,c; "all" shows every one.
         fail_on_regression: Exit with 1 if one of these metrics, a,b,c, is worse in the second by
             more than chance: p < 0.05, corrected for the number of these metrics (Holm). Without
             resamples: if it is worse at all. Results of different seeds are compared unpaired.
+        paired: The trainings of both belong together, place by place: same seeds.
         force: Compare in spite of different ground truth, vocabulary, protocol or groups.
         output: How to speak.
     """
-    from openset.cli._inputs import listed, model_names, read_result
+    from openset.cli._inputs import listed
     from openset.evaluation.comparison import compare as compare_results
     from openset.evaluation.scoreboard import Scoreboard
 
-    one, other = model_names([first, second])
-    found = compare_results(read_result(first), read_result(second), force=force)
+    sides = _sides(first, second, force, output)
+    one, other = sides
+    found = compare_results(*sides.values(), force=force, paired=paired)
     gates = listed(fail_on_regression)
     for name in gates:
         _refuse_undirected(name, found)
@@ -62,6 +67,22 @@ def compare(
     board = Scoreboard.between(found, (one, other), shown)
     text = "\n".join([_fitted(board.differences()), *_gates(guarded, worse)])
     return Answer(text, lambda: _document(found, board, gates, worse), 1 if worse else 0)
+
+
+def _sides(first: Path, second: Path, force: bool, output: Output) -> dict[str, Trainings]:
+    """The two methods by their names; says what is to be known about their trainings."""
+    from openset.cli._inputs import methods, read_result
+    from openset.evaluation.trainings import findings_of, methods_of
+
+    asked = methods([first, second])
+    if len(asked) != 2:
+        raise UsageError(f"both methods are called {next(iter(asked))!r}: give two to compare")
+    results = {name: [read_result(path) for path in paths] for name, paths in asked.items()}
+    sides = methods_of(results, force=force)
+    for name, findings in findings_of(sides).items():
+        for finding in findings:
+            output.report(finding, name)
+    return sides
 
 
 def _fitted(table: Table) -> str:
@@ -129,8 +150,10 @@ def _document(
     from openset.evaluation.scoreboard import Cell
     from openset.metrics import Value
 
+    sides = zip(board.models, found.methods, strict=True)
     every = {name: board.cell(name, 1) or Cell(Value(), d) for name, d in found.differences.items()}
     return {
+        "methods": {name: method.document() for name, method in sides},
         "differences": {name: cell.document() for name, cell in every.items()},
         "gates": {name: name not in worse for name in gates},
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -38,6 +39,7 @@ def evaluate(
     boxes: str = "xywh",
     leaked: Literal["unknown", "drop"] = "unknown",
     seed: int = 0,
+    paired: Flag = False,
     no_intervals: Flag = False,
     force: Flag = False,
     output: Output = Output(),  # noqa: B008 - frozen
@@ -47,6 +49,7 @@ def evaluate(
     Args:
         gt: Ground truth, in any format that `openset list formats` names.
         dt: Detections, a file or folder per model; the others are compared with the first.
+            NAME=FILE,FILE... is one method, trained several times.
         known: Labels the detector was taught: voc20, coco80, owod-t1 ..., a file, or a,b,c.
             Without it the ground truth must say so.
         protocol: Rules of matching and counting; see `openset list protocols`.
@@ -62,6 +65,7 @@ def evaluate(
         boxes: How boxes of detections are written: xywh, xyxy, cxcywh, or one of them with -norm.
         leaked: Detections of classes that are unknown here count as unknown, or are dropped.
         seed: Seed of the resamples.
+        paired: The trainings of all methods belong together, place by place: same seeds.
         no_intervals: Leave out the 95 % intervals, which take most of the time.
         force: Go on in spite of errors in the inputs.
         output: How to speak.
@@ -87,21 +91,22 @@ def evaluate(
         groups=group_by,
     )
     command = shlex.join(["openset", *sys.argv[1:]])
-    with output.progress(1 + 2 * len(files)) as step:
+    with output.progress(1 + 2 * sum(map(len, files.values()))) as step:
         run = evaluate_all(gt, files, settings=settings, command=command, step=step)
+        run = replace(run, paired=paired)
         kept = None if out is None else run.save(out)
     _tell(run, gt, output, perf_counter() - started)
     return Answer("" if output.json else _text(run, asked, kept), lambda: document(run, kept))
 
 
-def _models(dt: list[Path], out: Path | None) -> dict[str, Path]:
+def _models(dt: list[Path], out: Path | None) -> dict[str, list[Path]]:
     """The detections by the names of their models; refuses early what could not be written."""
-    from openset.cli._inputs import model_names
+    from openset.cli._inputs import methods
     from openset.evaluation.run import check_folder
 
     if out is not None:
         check_folder(out)
-    return model_names(dt)
+    return methods(dt)
 
 
 def _tell(run: Run, gt: Path, output: Output, seconds: float) -> None:
@@ -148,6 +153,7 @@ def document(run: Run, out: Path | None) -> dict[str, Any]:
 
     return {
         "models": {name: json.loads(one.to_json()) for name, one in run.evaluations.items()},
+        "methods": {name: one.document() for name, one in run.results.items()},
         "differences": _differences(run),
         "object_evidence": {name: asdict(one) for name, one in evidence_of(run)},
         "truth_findings": [asdict(finding) for finding in run.truth_findings],

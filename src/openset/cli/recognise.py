@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +15,8 @@ from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
 
 if TYPE_CHECKING:
+    from openset.evaluation.scoreboard import Scoreboard
+    from openset.evaluation.trainings import Trainings
     from openset.recognition import Recognition
 
 app = verb("recognise", panel="Measure")
@@ -39,6 +41,7 @@ def recognise(
 
     Args:
         scores: A file per classifier, .npz or CSV; the others are compared with the first.
+            NAME=FILE,FILE... is one method, trained several times.
         openness: What makes it if a file has logits: max_logit, msp or energy.
         threshold: Openness above which samples are rejected; by default the best for each metric.
         metrics: Only these, a,b,c; "all" shows every one.
@@ -49,57 +52,70 @@ def recognise(
         force: Compare classifiers in spite of different samples or classes.
         output: How to speak.
     """
-    from openset.cli._inputs import listed, model_names
+    from openset.cli._inputs import listed, methods
+    from openset.evaluation.scoreboard import Scoreboard
+    from openset.evaluation.trainings import findings_of, methods_of
     from openset.recognition import evaluate_recognition, read_scores
     from openset.recognition.folder import FOLDER
 
     if out is not None:
         FOLDER.refuse_other(out)
-    asked = listed(metrics)
+    asked, files = listed(metrics), methods(scores)
     chosen = None if not asked or asked == ["all"] else asked
-    found = {}
-    with output.progress(len(scores)) as step:
-        for name, path in model_names(scores).items():
+    found: dict[str, list[Recognition]] = {name: [] for name in files}
+    with output.progress(sum(map(len, files.values()))) as step:
+        for name, path in ((name, path) for name, paths in files.items() for path in paths):
             step(name)
             read = replace(read_scores(path, openness=openness), threshold=threshold)
-            found[name] = evaluate_recognition(
-                read, metrics=chosen, intervals=not no_intervals, seed=seed
+            found[name].append(
+                evaluate_recognition(read, metrics=chosen, intervals=not no_intervals, seed=seed)
             )
-    for name, result in found.items():
-        for finding in result.findings:
+    together = methods_of(found, force=force)
+    said = findings_of(together)
+    for name, results in found.items():
+        for finding in (*(f for one in results for f in one.findings), *said.get(name, ())):
             output.report(finding, name)
-    text = _text(found, bool(asked), force)  # which refuses what must not be compared
+    # Which refuses what must not be compared, before anything is written.
+    board = Scoreboard.of(together, headline=not asked, force=force)
     written = _write(found, out, plot)
-    text = "\n".join([text, *(f"wrote {path}" for path in written)])
-    return Answer(text, lambda: _document(found, written))
+    text = "\n".join([_text(found, board), *(f"wrote {path}" for path in written)])
+    return Answer(text, lambda: _document(together, written))
 
 
-def _write(found: Mapping[str, Recognition], out: Path | None, plot: Path | None) -> list[Path]:
+def _write(
+    found: Mapping[str, Sequence[Recognition]], out: Path | None, plot: Path | None
+) -> list[Path]:
     written = []
     if out is not None:
         from openset.recognition.folder import save
 
         written.append(save(found, out, command=shlex.join(["openset", *sys.argv[1:]])))
     if plot is not None:
+        from openset.evaluation.trainings import apart
         from openset.recognition.plot import write_oscr_plot
 
-        models = {name: result.scores for name, result in found.items() if result.scores}
+        flat, _ = apart(found)
+        models = {name: result.scores for name, result in flat.items() if result.scores}
         written.append(write_oscr_plot(models, plot))
     return written
 
 
-def _text(found: Mapping[str, Recognition], every: bool, force: bool) -> str:
+def _text(found: Mapping[str, Sequence[Recognition]], board: Scoreboard) -> str:
     """What each was evaluated on, and the table of all."""
     from openset.cli._console import width
-    from openset.evaluation.scoreboard import Scoreboard
 
-    heads = [f"{name}: {result.headline()}" for name, result in found.items()]
-    board = Scoreboard.of(found, headline=not every, force=force)
+    heads = [f"{name}: {results[0].headline()}" for name, results in found.items()]
     return "\n".join([*heads, "", board.text(width(), decimals=1)])
 
 
-def _document(found: Mapping[str, Recognition], written: list[Path]) -> dict[str, Any]:
+def _document(together: Mapping[str, Trainings], written: list[Path]) -> dict[str, Any]:
     import json
 
-    models = {name: json.loads(result.to_json()) for name, result in found.items()}
-    return {"models": models, "written": [str(path) for path in written]}
+    from openset.evaluation.trainings import apart
+
+    flat, _ = apart({name: one.results for name, one in together.items()})
+    return {
+        "models": {name: json.loads(result.to_json()) for name, result in flat.items()},
+        "methods": {name: one.document() for name, one in together.items()},
+        "written": [str(path) for path in written],
+    }

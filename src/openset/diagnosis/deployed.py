@@ -146,6 +146,12 @@ def deployed(run: Run) -> tuple[Deployed, ...]:
     )
 
 
+def first_trainings(run: Run) -> tuple[Deployed, ...]:
+    """One detector for each method: its first training, where there are several."""
+    firsts = [names[0] for names in run.methods.values()]
+    return deployed(replace(run, evaluations={name: run.evaluations[name] for name in firsts}))
+
+
 def _matches(name: str, evaluation: Evaluation) -> Matches:
     if evaluation.matches is None:
         raise UsageError(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from openset.diagnosis.absorption import Absorption, absorption
-from openset.diagnosis.deployed import LONGEST_NAME, Deployed, deployed
+from openset.diagnosis.deployed import LONGEST_NAME, Deployed, first_trainings
 from openset.diagnosis.evidence import Spread, evidence_of
 from openset.diagnosis.flow import Flow
 from openset.evaluation.run import Run
@@ -42,14 +42,14 @@ def verdict(
     said: list[Sentence] = []
     for model, table_ in zip(models, absorptions, strict=True):
         said += [*_unknowns(model, table_), *(_wilderness(model) if len(models) < 3 else ())]
-    for at, model in enumerate(models[1:], start=1):
-        said += _difference(models[0], model, board, at)
+    for at in range(1, len(models)):
+        said += _difference(board, at)
     return (*said, *_leaks(models), *_worst(findings))
 
 
 def in_short(run: Run) -> list[str]:
     """What unknown objects become under the first detector, and how the second differs from it."""
-    models = deployed(run)[:2]
+    models = first_trainings(run)[:2]
     said = verdict(models, [absorption(model) for model in models], run.board(headline=True), ())
     by_section = {sentence.section: sentence.text for sentence in reversed(said)}
     last = "comparison" if len(models) > 1 else "flow"
@@ -148,10 +148,8 @@ def _at_parity(model: Deployed) -> str:
     return f"; if every second image were wild it would be {percent(flow.known_precision)}"
 
 
-def _difference(
-    first: Deployed, second: Deployed, board: Scoreboard, at: int
-) -> Iterator[Sentence]:
-    """In what a detector differs from the first: where the scoreboard has a star."""
+def _difference(board: Scoreboard, at: int) -> Iterator[Sentence]:
+    """In what a method differs from the first: where the scoreboard has a star."""
     if not any(line.cells[at].p is not None for line in board.lines):
         return  # without p-values nothing can be said
     better: list[str] = []
@@ -165,16 +163,13 @@ def _difference(
         metric = table()[name]
         text = f"{metric.title} by {100 * size:.1f} points"
         (better if difference.better else worse).append(text)
+    first, second = (isolated(short(board.models[i], LONGEST_NAME)) for i in (0, at))
     if better or worse:
         parts = [f"better in {listed(better)}"] if better else []
         parts += [f"worse in {listed(worse)}"] if worse else []
-        text = (
-            f"{isolated(second.title)} is {', but '.join(parts)} than {isolated(first.title)} "
-            f"({board.star_means})."
-        )
+        text = f"{second} is {', but '.join(parts)} than {first} ({board.star_means})."
     else:
-        text = f"{isolated(second.title)} and {isolated(first.title)} do not differ beyond what "
-        text += "the choice of images explains."
+        text = f"{second} and {first} do not differ beyond what {board.chance_explains}."
     yield Sentence(text, "comparison")
 
 

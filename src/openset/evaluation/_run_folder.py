@@ -50,6 +50,8 @@ def _write(run: Run, folder: Path) -> None:
         "seed": run.seed,
         "leaked": run.leaked,
         "truth_findings": [asdict(finding) for finding in run.truth_findings],
+        "trainings": run.trainings,
+        "paired": run.paired,
     }
     stems = _FOLDER.write(folder, run.evaluations, about)
     write(run.truth, folder / TRUTH)
@@ -65,7 +67,7 @@ def _vocabulary_fields(vocabulary: Vocabulary) -> dict[str, Any]:
 
 def load(folder: Path) -> Run:
     """Read a run and match it again."""
-    from openset.evaluation.run import Run
+    from openset.evaluation.run import Run, settle_trainings
 
     index = _FOLDER.read(folder)
     try:
@@ -82,6 +84,8 @@ def load(folder: Path) -> Run:
             for name, result in _FOLDER.results(folder, Evaluation).items()
         }
         command, seed = str(index["command"]), int(index["seed"])
+        trainings = {name: tuple(map(str, runs)) for name, runs in index["trainings"].items()}
+        paired = bool(index["paired"])
         of_truth = tuple(map(Finding.of, index.get("truth_findings", ())))
     except InputError:
         raise
@@ -92,9 +96,10 @@ def load(folder: Path) -> Run:
         name: tuple(finding for finding in one.findings if finding not in of_truth)
         for name, one in evaluations.items()
     }
-    return Run(
+    run = Run(
         truth, tables, evaluations, vocabulary, protocol, seed, leaked, command, of_truth, findings
     )
+    return settle_trainings(replace(run, trainings=trainings, paired=paired), force=True)
 
 
 def _tuples(value: Any) -> Any:

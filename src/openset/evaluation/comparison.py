@@ -1,9 +1,14 @@
-"""compare: do two detectors differ, beyond what the choice of test images explains?
+"""compare: do two methods differ, beyond what the choice of test images and training explain?
 
-Both results must come from the same ground truth and vocabulary, and from the same groups of images
-if they were resampled by group. From resamples of one seed, every
-resample took the same images for both, and the differences are paired. From different seeds they
-are not: the interval is then that of detectors tested on different images, and wider.
+Both must come from the same ground truth and vocabulary, and from the same groups of images if they
+were resampled by group. From resamples of one seed, every resample took the same images for both,
+and the differences are paired. From different seeds they are not: the interval is then that of
+detectors tested on different images, and wider.
+
+A method is one result, or several of trainings that differ by their seed. Of several the means are
+compared, and interval and p hold the spread of the trainings, too. Trainings of two methods are
+paired only if that is said: seed 1 of one and of another have nothing in common, unless they share
+what the seed decides (initial weights, order of images, or the detector that scorers look at).
 
 Interval and p-value of a difference come from the same resamples, and p is below 0.05 exactly where
 the interval leaves out 0. Not corrected for how many differences are looked at: a table does that
@@ -12,23 +17,25 @@ the interval leaves out 0. Not corrected for how many differences are looked at:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import isclose
 
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.evaluation.result import Evaluation
+from openset.evaluation.trainings import Given, Trainings, unlike
 from openset.findings import UsageError
 from openset.metrics import Metric, table
-from openset.resampling.intervals import ALPHA, equal, p_value, percentiles
+from openset.resampling.intervals import ALPHA, deviation, equal, judged
+from openset.resampling.trainings import Spread, spread, together
 
 Numbers = NDArray[np.float64] | float
 LEAST = 20  # images, or groups: with fewer, resamples are too few in kind for a p-value
 NO_RESAMPLES = "no interval: a result has no resamples, no value, or hardly any resample has one"
 CONSTANT = "no p-value where no resample differs from another"
 UNPAIRED = "not paired, since resamples are of other images, groups or seeds: intervals are wider"
+ONE_TRAINING = "of a method with one training, what another would change is in no interval"
 
 
 def few(drawn: str) -> str:
@@ -48,6 +55,9 @@ class Difference:
         p: Two-sided p-value of no difference, for this difference alone.
         better: Whether the second is better (True), worse (False), or neither can be said (None).
         remark: Why there is no interval or no p-value, or what is special about them.
+        runs: How many trainings both have.
+        sd_images: One deviation of the difference by the choice of test images.
+        sd_training: One deviation by training, as far as there are several; else None.
     """
 
     first: float | None
@@ -57,6 +67,9 @@ class Difference:
     p: float | None = None
     better: bool | None = None
     remark: str = NO_RESAMPLES
+    runs: tuple[int, int] = (1, 1)
+    sd_images: float | None = None
+    sd_training: float | None = None
 
     @property
     def significant(self) -> bool:
@@ -70,9 +83,16 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two results side by side, with intervals of their differences."""
+    """Two methods side by side, with intervals of their differences.
+
+    Attributes:
+        differences: Metric name → how it differs.
+        methods: The two.
+        metrics: What is known about every metric, by name.
+    """
 
     differences: Mapping[str, Difference]
+    methods: tuple[Trainings, Trainings] = field(repr=False)
     metrics: Mapping[str, Metric] = field(default_factory=table, repr=False)
 
     def __getitem__(self, name: str) -> Difference:
@@ -84,66 +104,83 @@ class Comparison:
         return Scoreboard.between(self, ("first", "second")).differences().text()
 
 
-def compare(first: Evaluation, second: Evaluation, *, force: bool = False) -> Comparison:
-    """Compare two results on one benchmark, metric by metric.
+def compare(
+    first: Given, second: Given, *, force: bool = False, paired: bool = False
+) -> Comparison:
+    """Compare two methods on one benchmark, metric by metric.
 
     Args:
-        first: The reference.
-        second: What is compared with it.
+        first: The reference: a result, or those of several trainings.
+        second: What is compared with it, likewise.
         force: Compare in spite of different ground truth, vocabulary, protocol or groups.
+        paired: Whether the trainings of both belong together, each to that in its place.
     """
+    a, b = Trainings.of(first, force=force), Trainings.of(second, force=force)
     if not force:
-        _refuse_unlike(first, second)
-    names = [name for name in first.values if name in second.values]
-    differences = {name: _difference(first, second, name) for name in names}
-    return Comparison(differences, first.metrics)
+        _refuse_unlike(a, b)
+    if paired and len(a) != len(b):
+        raise UsageError(f"{len(a)} and {len(b)} trainings cannot be paired")
+    names = [name for name in a.values if name in b.values]
+    differences = {name: _difference(a, b, name, paired) for name in names}
+    return Comparison(differences, (a, b), a.metrics)
 
 
-def against_first(results: Sequence[Evaluation], *, force: bool = False) -> list[Comparison | None]:
-    """Every result against the first; None for the first itself."""
-    first, *others = results
-    return [None, *(compare(first, other, force=force) for other in others)]
+def against_first(
+    methods: Iterable[Trainings], *, force: bool = False, paired: bool = False
+) -> list[Comparison | None]:
+    """Every method against the first; None for the first itself."""
+    first, *others = methods
+    return [None, *(compare(first, other, force=force, paired=paired) for other in others)]
 
 
-def _refuse_unlike(first: Evaluation, second: Evaluation) -> None:
-    a, b = first.provenance, second.provenance
-    pairs = {
-        # First, since a protocol also decides which synonyms join and which objects are ignored.
-        "protocols": ((a.protocol, a.deviations), (b.protocol, b.deviations)),
-        "vocabularies": (a.vocabulary_hash, b.vocabulary_hash),
-        "ground truths": (a.truth_hash, b.truth_hash),
-        "groups": (a.groups_hash or "none", b.groups_hash or "none"),
-    }
-    for what, (x, y) in pairs.items():
-        if x != y:
-            raise UsageError(
-                f"the results have different {what} ({x} and {y}); force=True compares"
-            )
+def _refuse_unlike(first: Trainings, second: Trainings) -> None:
+    found = unlike(first.provenance, second.provenance)
+    if found is not None:
+        what, x, y = found
+        raise UsageError(f"the results have different {what} ({x} and {y}); force=True compares")
 
 
-def _difference(first: Evaluation, second: Evaluation, name: str) -> Difference:
+def _difference(first: Trainings, second: Trainings, name: str, paired: bool) -> Difference:
     a, b = first.values[name].value, second.values[name].value
+    found = Difference(a, b, None, runs=(len(first), len(second)))
     if a is None or b is None:
-        return Difference(a, b, None)
+        return found
     metric = first.metrics.get(name)
     sign = {"higher": 1, "lower": -1}.get(str(metric.better) if metric else "", 0)
     better = None if not sign or isclose(a, b) else (b - a) * sign > 0
-    found = Difference(a, b, b - a, better=better)
+    by_training = _spreads(first, second, name, paired)
+    known = together(0.0, *by_training).deviation if by_training else None
+    found = replace(found, difference=b - a, better=better, sd_training=known)
     if name not in first.replicates or name not in second.replicates:
         return found
     drawn, remark = _drawn(first, second, name)
-    ends, p = percentiles(drawn), p_value(drawn)
-    if ends is None:
+    value = float(_apart(a, b, max(abs(a), abs(b))))
+    said = judged(drawn, value, by_training)
+    if said is None:
         return found
+    ends, p = said
     smaller = min(first, second, key=lambda result: result.size)
     if smaller.size < LEAST:
         p, remark = None, few(smaller.drawn)
     elif p is None:
         remark = CONSTANT
-    return replace(found, interval=ends, p=p, remark=remark)
+    elif 1 in found.runs and found.runs != (1, 1):
+        remark = "; ".join(filter(None, (remark, ONE_TRAINING)))
+    by_images = deviation(drawn, value)
+    return replace(found, interval=ends, p=p, remark=remark, sd_images=by_images)
 
 
-def _drawn(first: Evaluation, second: Evaluation, name: str) -> tuple[NDArray[np.float64], str]:
+def _spreads(first: Trainings, second: Trainings, name: str, paired: bool) -> list[Spread]:
+    """The spreads of trainings that a difference has: none of single ones."""
+    if paired:
+        each = zip(first.runs(name), second.runs(name), strict=True)
+        found = [spread([b - a for a, b in each if a is not None and b is not None])]
+    else:
+        found = [first.spread(name), second.spread(name)]
+    return [one for one in found if one is not None]
+
+
+def _drawn(first: Trainings, second: Trainings, name: str) -> tuple[NDArray[np.float64], str]:
     """The difference in every resample, and a remark if it is not paired."""
     a, b = first.replicates[name], second.replicates[name]
     one, other = first.provenance, second.provenance

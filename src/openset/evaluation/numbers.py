@@ -51,6 +51,19 @@ def signed(value: float | None, metric: Metric | None) -> str:
     return f"+{text}" if value is not None and value > 0 else text
 
 
+def deviation(value: float | None, metric: Metric | None, *, decimals: int = 2) -> str:
+    """A deviation of a metric, without a unit; less than ten of a count has two digits.
+
+    >>> deviation(None, None), deviation(0.0123, None)
+    ('?', '0.0123')
+    """
+    if value is None:
+        return "?"
+    if metric is not None and metric.unit == "count" and value < 10:
+        return f"{value:.2g}"
+    return number(value, metric, decimals=decimals, unit=False)
+
+
 def p_text(p: float | None) -> str:
     """A p-value, to three decimals; nothing if there is none.
 

@@ -4,12 +4,15 @@ What a table of models and a report are made from. All detectors see the same gr
 rules and resamples, so that their differences are paired. A run lies in a folder (`save`, `load`)
 with everything a report needs, so that it can be made later and elsewhere.
 
+A method that was trained several times is several detectors here, which the scoreboard takes for
+one (`openset.evaluation.trainings`).
+
 Not a comparison (see `openset.evaluation.comparison`), and not an experiment tracker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +24,14 @@ from openset.evaluation.reading import Input, Reading
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings, takes_settings
 from openset.evaluation.steps import Examined, Ground, Matched, evaluation_of, examine, settle
+from openset.evaluation.trainings import (
+    Trainings,
+    apart,
+    findings_of,
+    grouped,
+    methods_of,
+    named_together,
+)
 from openset.findings import Finding, InputError, UsageError, raise_all
 from openset.matching import Protocol
 from openset.tables import Annotations, Detections, Vocabulary
@@ -46,7 +57,10 @@ class Run:
         leaked: What became of detections labelled with a class that is unknown here.
         command: The command line that made the run, if one did.
         truth_findings: What was found about the ground truth alone.
-        findings: What was found about each detector's file, by its name.
+        findings: What was found about each detector's file, or method, by its name.
+        trainings: Names of the detectors that are trainings of one method, by its name; those that
+            stand alone are not named.
+        paired: Whether trainings of different methods belong together, place by place.
     """
 
     truth: Annotations
@@ -59,17 +73,39 @@ class Run:
     command: str = ""
     truth_findings: tuple[Finding, ...] = ()
     findings: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
+    trainings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    paired: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the detectors; the first is what the others are compared with."""
         return tuple(self.evaluations)
 
+    @property
+    def methods(self) -> dict[str, tuple[str, ...]]:
+        """Names of the detectors of every method, by its name; one that stands alone has its own.
+
+        >>> from openset.examples import DETECTIONS, TRUTH
+        >>> from openset.formats import read
+        >>> one = read(DETECTIONS)
+        >>> two = one.select(one.score > 0.2)
+        >>> given = {"a": [one, two], "b": one}
+        >>> evaluate_all(TRUTH, given, metrics=["udr"], intervals=False).methods
+        {'a': ('a.1', 'a.2'), 'b': ('b',)}
+        """
+        return named_together(self.evaluations, self.trainings)
+
+    @property
+    def results(self) -> dict[str, Trainings]:
+        """The numbers of every method, those of several trainings as one."""
+        return grouped(self.evaluations, self.trainings)
+
     def board(self, *, headline: bool = False) -> Scoreboard:
-        """Detectors against metrics, the others compared with the first."""
+        """Methods against metrics, the others compared with the first."""
         from openset.evaluation.scoreboard import Scoreboard
 
-        return Scoreboard.of(self.evaluations, headline=headline)
+        # What speaks against its trainings was settled when the run was made.
+        return Scoreboard.of(self.results, headline=headline, force=True, paired=self.paired)
 
     def save(self, folder: str | Path) -> Path:
         """Write everything a report needs; the folder appears whole or not at all.
@@ -103,7 +139,7 @@ def _nothing(step: str) -> None:
 @takes_settings
 def evaluate_all(
     truth: Input,
-    detections: Mapping[str, Input],
+    detections: Mapping[str, Input | Sequence[Input]],
     *,
     command: str = "",
     step: Step = _nothing,
@@ -114,7 +150,8 @@ def evaluate_all(
 
     Args:
         truth: Ground truth, as in `openset.evaluate`.
-        detections: Detections by the name of their detector; the first is the reference.
+        detections: Detections by the name of their detector; the first is the reference. A list of
+            them is of several trainings of one method, which are called ``name.1`` and so on.
         command: The command line, to be kept with the run.
         step: Called with a few words before each step, of which there are one and two per detector.
         settings: Options made before, which those given by name change.
@@ -132,12 +169,34 @@ def evaluate_all(
     if not detections:
         raise UsageError("give the detections of at least one detector")
     step("reading")
-    run, matched = examine_all(Reading(truth, detections), asked, step)
+    listed = {name: one if _are_several(one) else [one] for name, one in detections.items()}
+    given, trainings = apart(listed)
+    run, matched = examine_all(Reading(truth, given), asked, step)
     evaluations = {}
     for name, one in matched.items():
         step(f"measuring {name}")
         evaluations[name] = evaluation_of(one, asked)
-    return replace(run, evaluations=evaluations, command=command)
+    made = replace(run, evaluations=evaluations, command=command, trainings=trainings)
+    return settle_trainings(made, force=asked.force)
+
+
+def _are_several(given: Input | Sequence[Input]) -> bool:
+    """Whether it is a list of inputs; a list of records is one."""
+    listed = isinstance(given, (list, tuple)) and bool(given)
+    return listed and not any(isinstance(one, Mapping) for one in given)
+
+
+def settle_trainings(run: Run, *, force: bool) -> Run:
+    """A run with what is found about its methods, beside what is about its detectors.
+
+    Raises:
+        InputError: When some are not trainings of one method, unless forced.
+    """
+    if not run.trainings:
+        return run
+    found = findings_of(methods_of(run.results, force=force))
+    said = {name: (*run.findings.get(name, ()), *more) for name, more in found.items()}
+    return replace(run, findings={**run.findings, **said})
 
 
 def examine_all(

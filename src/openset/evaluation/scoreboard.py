@@ -5,6 +5,10 @@ are compared with. A star marks a difference that the choice of test images does
 p-value, corrected for all comparisons of the table (Holm), is below 0.05. A dash is a value that
 does not exist. Footnotes say why, and which values are biased or often undefined.
 
+A model may be a method that was trained several times (`openset.evaluation.trainings`): its value
+is the mean, its interval and its stars hold the chance of training, too, and beside it stands how
+much either chance does.
+
 It is a value: the terminal (`text`), Markdown and LaTeX (`table`), CSV (`csv`), the comparison of
 two (`differences`) and the page (`openset.report`) are renderings of it. Not a ranking: nothing is
 added up over metrics.
@@ -13,13 +17,21 @@ added up over metrics.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from openset.evaluation.comparison import Comparison, Difference, against_first
-from openset.evaluation.numbers import ARROWS, DIRECTIONS, interval, number, p_text, signed
-from openset.evaluation.result import Evaluation
+from openset.evaluation.numbers import (
+    ARROWS,
+    DIRECTIONS,
+    deviation,
+    interval,
+    number,
+    p_text,
+    signed,
+)
+from openset.evaluation.trainings import NOT_COMPUTED, Chance, Given, Trainings, methods_of
 from openset.json_text import compact, plain
 from openset.metrics import Metric, Value
 from openset.render import Table
@@ -29,6 +41,10 @@ from openset.wording import percent
 HEAD = "↑ ↓ better"
 COLUMNS = ("metric", "value", "low", "high", "count", "params", "reason")
 FLAGGED = 0.05  # share of resamples without a value that is pointed out
+TWO_CHANCES = (
+    "± is one deviation of the mean over trainings, by the choice of test images and by training; "
+    "intervals and p hold both, and a question mark is a method with one training"
+)
 NOTABLE = 0.25  # of half the interval: a bias that is pointed out
 
 
@@ -41,12 +57,14 @@ class Cell:
         difference: How it differs from the first model's; None for the first itself.
         best: Whether no other model has a better value, and some have a worse one.
         p: That of the difference, corrected for all comparisons of the table.
+        chance: What chance does to the value, by where it comes from.
     """
 
     value: Value
     difference: Difference | None = None
     best: bool = False
     p: float | None = None
+    chance: Chance = field(default_factory=Chance)
 
     @property
     def star(self) -> bool:
@@ -137,6 +155,14 @@ class Line:
         """An interval of this line."""
         return interval(ends, self.metric, decimals=decimals)
 
+    def deviations(self, chance: Chance | Difference, decimals: int) -> str:
+        """How much either chance does; a question mark where one training does not tell."""
+        if chance.sd_images is None and chance.sd_training is None:
+            return ""
+        sizes = (chance.sd_images, chance.sd_training)
+        images, training = (deviation(size, self.metric, decimals=decimals) for size in sizes)
+        return f"± images {images} ± training {training}"
+
 
 @dataclass(frozen=True)
 class Scoreboard:
@@ -154,19 +180,27 @@ class Scoreboard:
 
     @classmethod
     def of(
-        cls, results: Mapping[str, Evaluation], *, headline: bool = False, force: bool = False
+        cls,
+        results: Mapping[str, Given],
+        *,
+        headline: bool = False,
+        force: bool = False,
+        paired: bool = False,
     ) -> Scoreboard:
         """The scoreboard of some results.
 
         Args:
-            results: Results by the name to show; the others are compared with the first.
+            results: Results by the name to show, or those of several trainings of a method; the
+                others are compared with the first.
             headline: Only the metrics that are shown first.
             force: Compare in spite of different ground truth, vocabulary or protocol.
+            paired: Whether the trainings of all methods belong together, place by place.
         """
-        first = next(iter(results.values()))
-        against = against_first(list(results.values()), force=force)
+        methods = list(methods_of(results, force=force).values())
+        against = against_first(methods, force=force, paired=paired)
+        first = methods[0]
         lines = [
-            Line(name, first.metrics.get(name), tuple(_cells(name, first, results, against)))
+            Line(name, first.metrics.get(name), tuple(_cells(name, methods, against)))
             for name in first.values
         ]
         chosen = [line for line in lines if line.headline or not headline]
@@ -176,14 +210,19 @@ class Scoreboard:
     def between(
         cls, found: Comparison, models: tuple[str, str], names: Sequence[str] | None = None
     ) -> Scoreboard:
-        """The scoreboard of a comparison, of all its metrics or of some; values lack intervals."""
+        """The scoreboard of a comparison, of all its metrics or of some."""
         chosen = found.differences if names is None else names
-        lines = []
-        for name in chosen:
-            d = found[name]
-            cells = (Cell(Value(d.first)), Cell(Value(d.second), d))
-            lines.append(Line(name, found.metrics.get(name), cells))
+        against = [None, found]
+        lines = [
+            Line(name, found.metrics.get(name), tuple(_cells(name, found.methods, against)))
+            for name in chosen
+        ]
         return cls(models, *_corrected(lines))
+
+    @cached_property
+    def trained_again(self) -> bool:
+        """Whether a method was trained several times."""
+        return any(len(cell.chance.runs) > 1 for line in self.lines for cell in line.cells)
 
     def headline_first(self) -> list[Line]:
         """All lines, those that are shown first before the others."""
@@ -213,6 +252,18 @@ class Scoreboard:
         return replace(self, models=(self.models[0], self.models[model]), lines=tuple(lines))
 
     @property
+    def two_chances(self) -> str:
+        """What the deviations beside a mean over trainings are; nothing without trainings."""
+        return TWO_CHANCES * self.trained_again
+
+    @property
+    def chance_explains(self) -> str:
+        """What a difference without a star is explained by."""
+        if self.trained_again:
+            return "the choice of images and training explain"
+        return "the choice of images explains"
+
+    @property
     def star_means(self) -> str:
         """What a star says."""
         corrected = f", corrected for the {self.comparisons} comparisons of this table (Holm)"
@@ -228,6 +279,7 @@ class Scoreboard:
         rare = [f"{title} {percent(share)}" for title, share in some if 0 < share <= FLAGGED]
         if rare:
             said.append(f"resamples without a value: {', '.join(rare)}")
+        said += filter(None, [self.two_chances])
         return (*said, *self._of_differences(range(1, len(self.models)), with_interval=True))
 
     def _of_differences(self, models: Iterable[int], *, with_interval: bool) -> tuple[str, ...]:
@@ -257,9 +309,15 @@ class Scoreboard:
         return " ".join(filter(None, parts))
 
     def mark(self, line: Line, cell: Cell, decimals: int) -> str:
-        """The interval of a cell, and the numbers of its footnotes."""
+        """The interval of a cell, what either chance does, and the numbers of its footnotes."""
         notes = (f"{number})" for number in self.marks(line, cell))
-        return " ".join(filter(None, (line.interval(cell.value.interval, decimals), *notes)))
+        ends = line.interval(cell.value.interval, decimals)
+        return " ".join(filter(None, (ends, self.deviations(line, cell, decimals), *notes)))
+
+    def deviations(self, line: Line, cell: Cell, decimals: int) -> str:
+        """What either chance does to a cell, where a method was trained several times."""
+        shown = self.trained_again and cell.value.value is not None
+        return line.deviations(cell.chance, decimals) if shown else ""
 
     def differences(self, model: int = 1, *, decimals: int = 2) -> Table:
         """One model beside the first: both values, the difference with interval and p, in words."""
@@ -270,9 +328,13 @@ class Scoreboard:
             assert d is not None
             numbers = (line.number(x, decimals) for x in (d.first, d.second, d.difference))
             ends = line.interval(d.interval, decimals)
+            if self.trained_again:
+                ends = f"{ends} {line.deviations(d, decimals)}".strip()
             rows.append((line.label, *numbers, ends, p_text(cell.p), cell.verdict))
         header = (HEAD, self.models[0], self.models[model], "difference", "95 % interval", "p", "")
         notes = self._of_differences([model], with_interval=False)
+        if self.two_chances:
+            notes = (self.two_chances, *notes)
         if self.comparisons > 1:
             how = f"p is corrected for the {self.comparisons} comparisons of this table (Holm)"
             notes = (f"{how}; each interval is of its difference alone", *notes)
@@ -295,17 +357,15 @@ class Scoreboard:
 
 
 def _cells(
-    name: str,
-    first: Evaluation,
-    results: Mapping[str, Evaluation],
-    against: Sequence[Comparison | None],
+    name: str, methods: Sequence[Trainings], against: Sequence[Comparison | None]
 ) -> Iterator[Cell]:
-    values = [one.values.get(name, Value.missing("not computed")) for one in results.values()]
-    metric = first.metrics.get(name)
+    values = [one.values.get(name, NOT_COMPUTED) for one in methods]
+    metric = methods[0].metrics.get(name)
     best = _best(values, metric.better if metric else None)
-    for value, other in zip(values, against, strict=True):
+    for method, value, other in zip(methods, values, against, strict=True):
         difference = other.differences.get(name) if other else None
-        yield Cell(value, difference, best is not None and value.value == best)
+        leads = best is not None and value.value == best
+        yield Cell(value, difference, leads, chance=method.chance(name))
 
 
 def _corrected(lines: Sequence[Line]) -> tuple[tuple[Line, ...], int]:

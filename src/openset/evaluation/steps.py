@@ -23,6 +23,7 @@ from openset.matching import Matches, match
 from openset.metrics import Metric, Value
 from openset.resampling.images import replicates
 from openset.resampling.intervals import at_the_edge, bias, interval, undefined
+from openset.resampling.trainings import Spread
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.boxes import in_pixels
 from openset.tables.check import check_detections, check_truth, in_order, no_match
@@ -193,17 +194,24 @@ def measure(
     """
     drawn = draw()
     found = {
-        metric.name: _spread(value, metric, drawn[metric.name]) if metric.name in drawn else value
+        metric.name: with_interval(value, metric, drawn[metric.name])
+        if metric.name in drawn
+        else value
         for metric, value in values.items()
     }
     return make(found, origin, tuple(findings), drawn)
 
 
-def _spread(value: Value, metric: Metric, drawn: NDArray[np.float64]) -> Value:
-    """A value with what its resamples say about it."""
-    if value.value is None:
+def with_interval(
+    value: Value,
+    metric: Metric,
+    drawn: NDArray[np.float64] | None,
+    training: Spread | None = None,
+) -> Value:
+    """A value with what its resamples say about it, and the spread of its trainings."""
+    if value.value is None or drawn is None:
         return value
     ends = at_the_edge(value.value, value.step, metric.range)
-    ends = ends or interval(drawn, value.value, metric.scale, metric.range)
+    ends = ends or interval(drawn, value.value, metric.scale, metric.range, training)
     off, lacking = bias(drawn, value.value), undefined(drawn)
     return replace(value, interval=ends, bias=off, undefined=lacking)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from openset.evaluation.result import Evaluation
+from openset.evaluation.trainings import Given
 from openset.files import replacing
 from openset.report import scripts
 from openset.report.page import RECOGNITION
@@ -22,7 +22,7 @@ from openset.wording import listed
 SOURCES = ("core.js", "charts.js", "alone.js")
 
 
-def write_alone(results: Mapping[str, Evaluation], path: Path) -> Path:
+def write_alone(results: Mapping[str, Given], path: Path) -> Path:
     """Write a page about classifiers.
 
     Args:
@@ -38,7 +38,7 @@ def write_alone(results: Mapping[str, Evaluation], path: Path) -> Path:
     return Path(path)
 
 
-def render_alone(results: Mapping[str, Evaluation]) -> str:
+def render_alone(results: Mapping[str, Given]) -> str:
     """A page about classifiers, as text."""
     shown = recognised(results)
     who, verb = listed(shown.names), "does" if len(shown.names) == 1 else "do"

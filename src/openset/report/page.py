@@ -16,11 +16,11 @@ from typing import Any
 
 from openset.diagnosis.absorption import absorption
 from openset.diagnosis.breakdown import groupings
-from openset.diagnosis.deployed import Deployed, deployed
+from openset.diagnosis.deployed import LONGEST_NAME, Deployed, first_trainings
 from openset.diagnosis.verdict import verdict
-from openset.evaluation.result import Evaluation
 from openset.evaluation.run import Run
 from openset.evaluation.scoreboard import Scoreboard
+from openset.evaluation.trainings import Given
 from openset.files import replacing
 from openset.findings import Finding
 from openset.report import scripts
@@ -41,7 +41,7 @@ from openset.report.payload import (
 from openset.report.recognition import recognised
 from openset.report.shell import fill
 from openset.version import __version__
-from openset.wording import grouped, listed, short
+from openset.wording import distinct, grouped, listed, short
 
 LIKELY = 0.8  # least chance of a background box to be an object, for "likely"
 MOST_SUSPECTS = 1000
@@ -79,7 +79,7 @@ def write(
     images: Path | None = None,
     crops: int = LIMIT,
     audits: Sequence[StoredAudit] = (),
-    recognition: Mapping[str, Evaluation] | None = None,
+    recognition: Mapping[str, Given] | None = None,
 ) -> Path:
     """Write the report of a run.
 
@@ -106,13 +106,13 @@ def render(
     images: Path | None = None,
     crops: int = LIMIT,
     audits: Sequence[StoredAudit] = (),
-    recognition: Mapping[str, Evaluation] | None = None,
+    recognition: Mapping[str, Given] | None = None,
 ) -> str:
     """The report of a run, as text."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         library = pool.submit(scripts.library)  # takes a second and knows nothing of the run
         pixels = None if images is None else Pixels(Path(images))
-        context = _context(run, deployed(run), pixels, crops)
+        context = _context(run, first_trainings(run), pixels, crops)
         inline = [library.result(), scripts.own()]
     context |= _beside(context, audits, recognition)
     return fill("page.html.j2", context, context.pop("payload"), inline)
@@ -121,7 +121,7 @@ def render(
 def _beside(
     context: dict[str, Any],
     audits: Sequence[StoredAudit],
-    recognition: Mapping[str, Evaluation] | None,
+    recognition: Mapping[str, Given] | None,
 ) -> dict[str, Any]:
     """What changes with an audit of the benchmark, and with results of classifiers."""
     shown = recognised(recognition) if recognition else None
@@ -149,9 +149,11 @@ def _context(
     gallery = gallery_payload(run, models, choose(models, crops), pixels)
     glossary = _glossary(run, models, found)
     origin = models[0].evaluation.provenance
-    board = Scoreboard.of({model.title: model.evaluation for model in models}, force=True)
+    methods = distinct(run.results, LONGEST_NAME)
+    results = dict(zip(methods, run.results.values(), strict=True))
+    board = Scoreboard.of(results, force=True, paired=run.paired)
     return {
-        "title": _title(names, taught=any(finding.code == "OS305" for _, finding in found)),
+        "title": _title(methods, taught=any(finding.code == "OS305" for _, finding in found)),
         "version": __version__,
         "sections": [s for s in SECTIONS if s.key != "comparison" or len(models) > 1],
         "headline": _headline(models[0]),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from openset.diagnosis.breakdown import breakdown
-from openset.diagnosis.deployed import deployed
+from openset.diagnosis.deployed import first_trainings
 from openset.evaluation.run import Run
 from openset.plugins import lookup
 from openset.report.charts import curve_figures
@@ -27,7 +27,7 @@ def figures(run: Run, folder: Path, formats: Sequence[str] = ("pdf", "svg", "png
     """
     for name in formats:
         lookup(FORMATS, name, "format of figures")
-    models = deployed(run)
+    models = first_trainings(run)
     shown = [*curve_figures(models), *slice_figures(breakdown(models))]
     return [
         write_chart(figure.spec, Path(folder) / f"{figure.name}.{name}")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from openset.evaluation.result import Evaluation
 from openset.evaluation.scoreboard import Scoreboard
+from openset.evaluation.trainings import Given, methods_of
 from openset.report.charts import Figure, share_curves
 from openset.wording import distinct
 
@@ -36,21 +37,22 @@ class Recognised:
     resamples: int
 
 
-def recognised(results: Mapping[str, Evaluation]) -> Recognised:
+def recognised(results: Mapping[str, Given]) -> Recognised:
     """The section on some classifiers.
 
     Args:
-        results: Their results, by name; the others are compared with the first.
+        results: Their results, by name; the others are compared with the first. Of several
+            trainings, the curve is that of the first.
     """
     names = distinct(results, LONGEST_NAME)
-    by_name = dict(zip(names, results.values(), strict=True))
-    first = by_name[names[0]]
+    methods = methods_of(dict(zip(names, results.values(), strict=True)), force=True)
+    firsts = {name: one.results[0] for name, one in methods.items()}
     return Recognised(
         names=tuple(names),
-        headlines=tuple(one.headline() for one in by_name.values()),
-        board=Scoreboard.of(by_name, force=True),
-        figure=_oscr(by_name),
-        resamples=first.provenance.resamples,
+        headlines=tuple(one.headline() for one in firsts.values()),
+        board=Scoreboard.of(methods, force=True),
+        figure=_oscr(firsts),
+        resamples=methods[names[0]].provenance.resamples,
     )
 
 

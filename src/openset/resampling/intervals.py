@@ -3,7 +3,9 @@
 A value is put where it would be without its bias, and as far to both sides as resamples spread
 (`interval`); counts and their ratios, which are skewed, by factors instead (`Scale`). Differences
 of two models are plain percentiles (`percentiles`), and p is of the same resamples (`p_value`): it
-is below 0.05 exactly where the interval leaves out 0.
+is below 0.05 exactly where the interval leaves out 0. Where a method was trained several times, the
+spread of its trainings counts too (`openset.resampling.trainings`), and both are of Student's law
+(`judged`).
 
 Which was found by measuring: see ``experiments/coverage.py`` and ``docs/results/coverage.md``.
 """
@@ -16,6 +18,8 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from openset.resampling.trainings import Spread, together
 
 Numbers = NDArray[np.float64]
 Ends = tuple[float, float]
@@ -37,6 +41,7 @@ def interval(
     value: float,
     scale: Scale = "plain",
     within: Edges = (None, None),
+    training: Spread | None = None,
 ) -> Ends | None:
     """The 95 % interval of a value, from its resamples; None if fewer than half of them have one.
 
@@ -49,6 +54,7 @@ def interval(
         value: The value on the data itself.
         scale: ``log`` for counts and their ratios.
         within: Least and largest possible value.
+        training: The spread of trainings, if the value is a mean over several.
 
     >>> low, high = interval(np.arange(1001.0), 500)
     >>> round(low), round(high)
@@ -58,12 +64,23 @@ def interval(
     if kept is None:
         return None
     kept = np.where(equal(kept, value, abs(value)), value, kept)
-    off = float(kept.mean()) - value
-    sides = np.array([-1, 1]) * _Z * float(np.hypot(kept.std(), _UNSURE * off))
+    off, images = float(kept.mean()) - value, _deviation(kept, value)
+    reach = together(images, training).reach(TAIL) if training else _Z * images
+    sides = np.array([-1, 1]) * reach
     skewed = scale == "log" and value > 0
     ends = value * np.exp(sides / value) if skewed else value - off + sides
     low, high = np.clip(ends, *within)
     return float(low), float(high)
+
+
+def deviation(numbers: Numbers, value: float) -> float | None:
+    """How far a value lies from the truth by the choice of images: one deviation, with the bias."""
+    kept = _existing(numbers)
+    return None if kept is None else _deviation(kept, value)
+
+
+def _deviation(kept: Numbers, value: float) -> float:
+    return float(np.hypot(kept.std(), _UNSURE * (float(kept.mean()) - value)))
 
 
 def bias(numbers: Numbers, value: float) -> float:
@@ -146,6 +163,33 @@ def p_value(differences: Numbers) -> float | None:
     from statistics import NormalDist  # its own imports would show in every start-up
 
     return 2 * NormalDist().cdf(-_Z * float(middle / (middle - end)))
+
+
+def judged(
+    differences: Numbers, value: float, trainings: Sequence[Spread] = ()
+) -> tuple[Ends, float | None] | None:
+    """Interval and p of a difference, of which p is below 0.05 where the interval leaves out 0.
+
+    Those of the resamples alone (`percentiles`, `p_value`); with trainings those of Student's law
+    around the difference, whose deviation holds images and trainings.
+
+    Args:
+        differences: The difference in every resample, of the means where there are trainings.
+        value: The difference itself.
+        trainings: The spread of each method's trainings, or that of paired differences.
+
+    >>> ends, p = judged(np.linspace(-1, 3, 999), 1.0, [Spread(1.0, 2)])
+    >>> round(ends[0], 2), round(ends[1], 2), round(p, 3)
+    (-2.37, 4.37, 0.526)
+    """
+    kept = _existing(differences)
+    if not trainings or kept is None:
+        ends = percentiles(differences)
+        return None if ends is None else (ends, p_value(differences))
+    both = together(_deviation(kept, value), *trainings)
+    reach = both.reach(TAIL)
+    varies = value == 0 or not equal(kept, kept[0], abs(value)).all()
+    return (value - reach, value + reach), both.p_value(value) if varies else None
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -72,7 +72,7 @@ function sortRows(given, column, falling) {
 /** The visible part of the table as texts: header first. */
 function rows() {
   const visible = [...$("#board").tBodies[0].rows].filter((row) => !row.hidden);
-  const header = ["metric", ...MODELS.map((model) => model.name)];
+  const header = ["metric", ...$$("#board [data-name]").map((button) => button.dataset.name)];
   return [
     header,
     ...visible.map((row) => [
