@@ -153,8 +153,4 @@ def document(run: Run, out: Path | None) -> dict[str, Any]:
 def _differences(run: Run) -> dict[str, Any]:
     """Every model against the first one."""
     board = run.board()
-    return {
-        name: {line.name: line.cells[at].document() for line in board.lines}
-        for at, name in enumerate(board.models)
-        if at
-    }
+    return {name: board.document(at) for at, name in enumerate(board.models) if at}

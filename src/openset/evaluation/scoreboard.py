@@ -2,8 +2,10 @@
 
 The one table of results. A line is a metric, a column a model; the first model is what the others
 are compared with. A star marks a difference that the choice of test images does not explain: its
-p-value, corrected for all comparisons of the table (Holm), is below 0.05. A dash is a value that
-does not exist. Footnotes say why, and which values are biased or often undefined.
+p-value, corrected for all comparisons of its family (Holm), is below 0.05. The headline metrics of
+all models are one family and the other metrics another, whatever of them is shown, so that a number
+has its star everywhere or nowhere. A dash is a value that does not exist. Footnotes say why, what
+was left out, and which values are biased or often undefined.
 
 It is a value: the terminal (`text`), Markdown and LaTeX (`table`), CSV (`csv`), the comparison of
 two (`differences`) and the page (`openset.report`) are renderings of it. Not a ranking: nothing is
@@ -27,6 +29,7 @@ from openset.resampling.intervals import ALPHA, holm
 from openset.wording import percent
 
 HEAD = "↑ ↓ better"
+HEADLINES, OTHERS = "headline metrics", "other metrics"  # the families of comparisons
 COLUMNS = ("metric", "value", "low", "high", "count", "params", "reason")
 FLAGGED = 0.05  # share of resamples without a value that is pointed out
 NOTABLE = 0.25  # of half the interval: a bias that is pointed out
@@ -40,7 +43,7 @@ class Cell:
         value: The value with its interval, or why there is none.
         difference: How it differs from the first model's; None for the first itself.
         best: Whether no other model has a better value, and some have a worse one.
-        p: That of the difference, corrected for all comparisons of the table.
+        p: That of the difference, corrected for all comparisons of its family.
     """
 
     value: Value
@@ -54,7 +57,7 @@ class Cell:
         return self.p is not None and self.p < ALPHA
 
     def document(self) -> dict[str, Any]:
-        """The difference for programs: with p as it is, and corrected for the table."""
+        """The difference for programs: with p as it is, and corrected for its family."""
         assert self.difference is not None, "the first model differs from none"
         return {
             **asdict(self.difference),
@@ -111,6 +114,11 @@ class Line:
         """Whether it is one of the metrics that are shown first."""
         return bool(self.metric and self.metric.headline)
 
+    @property
+    def family(self) -> str:
+        """Together with which its p-values are corrected."""
+        return HEADLINES if self.headline else OTHERS
+
     def remarks(self, cell: Cell) -> tuple[str, ...]:
         """What a footnote says of a cell: why it has no value, or what its resamples show."""
         if cell.value.value is None:
@@ -145,12 +153,12 @@ class Scoreboard:
     Attributes:
         models: Names of the models; the others are compared with the first.
         lines: The metrics, in the order of the results.
-        comparisons: How many differences p-values are corrected for.
+        families: How many comparisons the p-values of each family are corrected for.
     """
 
     models: tuple[str, ...]
     lines: tuple[Line, ...]
-    comparisons: int
+    families: Mapping[str, int]
 
     @classmethod
     def of(
@@ -169,21 +177,27 @@ class Scoreboard:
             Line(name, first.metrics.get(name), tuple(_cells(name, first, results, against)))
             for name in first.values
         ]
-        chosen = [line for line in lines if line.headline or not headline]
-        return cls(tuple(results), *_corrected(chosen))
+        board = cls(tuple(results), *_corrected(lines))
+        return board.only([line.name for line in lines if line.headline or not headline])
 
     @classmethod
-    def between(
-        cls, found: Comparison, models: tuple[str, str], names: Sequence[str] | None = None
-    ) -> Scoreboard:
-        """The scoreboard of a comparison, of all its metrics or of some; values lack intervals."""
-        chosen = found.differences if names is None else names
+    def between(cls, found: Comparison, models: tuple[str, str]) -> Scoreboard:
+        """The scoreboard of a comparison; values lack intervals."""
         lines = []
-        for name in chosen:
-            d = found[name]
+        for name, d in found.differences.items():
             cells = (Cell(Value(d.first)), Cell(Value(d.second), d))
             lines.append(Line(name, found.metrics.get(name), cells))
         return cls(models, *_corrected(lines))
+
+    def only(self, names: Sequence[str]) -> Scoreboard:
+        """Some of the lines, in the order of the names; p-values stay as they are."""
+        lines = {line.name: line for line in self.lines}
+        return replace(self, lines=tuple(lines[name] for name in names))
+
+    def gates(self, names: Sequence[str]) -> Scoreboard:
+        """Some of the lines as a family of their own: they were chosen before anything was seen."""
+        lines, families = _corrected(self.only(names).lines, family="gates")
+        return replace(self, lines=lines, families=families)
 
     def headline_first(self) -> list[Line]:
         """All lines, those that are shown first before the others."""
@@ -212,11 +226,26 @@ class Scoreboard:
         ]
         return replace(self, models=(self.models[0], self.models[model]), lines=tuple(lines))
 
+    def document(self, model: int) -> dict[str, Any]:
+        """Every difference of a model for programs, and how many its p is corrected for."""
+        return {
+            line.name: line.cells[model].document() | {"corrected_for": self.families[line.family]}
+            for line in self.lines
+        }
+
     @property
     def star_means(self) -> str:
         """What a star says."""
-        corrected = f", corrected for the {self.comparisons} comparisons of this table (Holm)"
-        return "p < 0.05 of no difference" + corrected * (self.comparisons > 1)
+        corrected = f", {self.correction}" if self.correction else ""
+        return "p < 0.05 of no difference" + corrected
+
+    @property
+    def correction(self) -> str:
+        """What the p-values that are shown are corrected for; nothing if for themselves alone."""
+        shown = dict.fromkeys(line.family for line in self.lines)
+        sizes = {name: n for name, n in self.families.items() if name in shown and n > 1}
+        said = [f"the {n} comparisons of {name}" for name, n in sizes.items()]
+        return f"corrected for {' and, apart, for '.join(said)} (Holm)" if said else ""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -273,8 +302,8 @@ class Scoreboard:
             rows.append((line.label, *numbers, ends, p_text(cell.p), cell.verdict))
         header = (HEAD, self.models[0], self.models[model], "difference", "95 % interval", "p", "")
         notes = self._of_differences([model], with_interval=False)
-        if self.comparisons > 1:
-            how = f"p is corrected for the {self.comparisons} comparisons of this table (Holm)"
+        if self.correction:
+            how = f"p is {self.correction}"
             notes = (f"{how}; each interval is of its difference alone", *notes)
         return Table(header, tuple(rows), notes)
 
@@ -308,16 +337,23 @@ def _cells(
         yield Cell(value, difference, best is not None and value.value == best)
 
 
-def _corrected(lines: Sequence[Line]) -> tuple[tuple[Line, ...], int]:
-    """Lines whose p-values are corrected for all that the lines compare, and how many these are."""
-    cells = [cell for line in lines for cell in line.cells]
-    raw = [cell.difference.p if cell.difference else None for cell in cells]
-    p = iter(holm(raw))
-    found = (
-        replace(line, cells=tuple(replace(cell, p=next(p)) for cell in line.cells))
-        for line in lines
-    )
-    return tuple(found), len(raw) - raw.count(None)
+def _corrected(
+    lines: Sequence[Line], family: str | None = None
+) -> tuple[tuple[Line, ...], dict[str, int]]:
+    """Lines whose p-values are corrected for their families, and how much each compares.
+
+    The one place where that is decided: each line belongs to its own family, or all to one.
+    """
+    found, sizes = {line.name: line for line in lines}, {}
+    for name in dict.fromkeys(family or line.family for line in lines):
+        members = [line for line in lines if family or line.family == name]
+        raw = [cell.difference.p if cell.difference else None for x in members for cell in x.cells]
+        p = iter(holm(raw))
+        for line in members:
+            cells = tuple(replace(cell, p=next(p)) for cell in line.cells)
+            found[line.name] = replace(line, cells=cells)
+        sizes[name] = len(raw) - raw.count(None)
+    return tuple(found.values()), sizes
 
 
 def _biased(value: Value) -> bool:
