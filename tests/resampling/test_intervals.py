@@ -342,8 +342,8 @@ def test_a_single_resample_is_enough_for_every_metric():
     found = matches(scene(1, images=12), "default")
     one, many = (replicates(found, table().values(), 0, resamples=n) for n in (1, 5))
     assert one.keys() == many.keys()
-    for name, numbers in one.items():
-        assert numbers == pytest.approx(many[name][:1], nan_ok=True), name
+    for name, drawn in one.items():
+        assert drawn.value == pytest.approx(many[name].value[:1], nan_ok=True), name
 
 
 def test_metrics_that_cannot_be_resampled_are_left_out():
@@ -358,8 +358,8 @@ def test_draws_belong_to_image_ids():
     chosen = [table()[name] for name in ("detections_per_image", "a_ose", "ap_known")]
     each = [replicates(matches(shown.part(o), "default"), chosen, 0, 50) for o in orders]
     for metric in chosen:
-        for numbers in each:
-            assert numbers[metric.name] == pytest.approx(each[0][metric.name])
+        for drawn in each:
+            assert drawn[metric.name].value == pytest.approx(each[0][metric.name].value)
     # In sorted order, the first id has the first draws.
     sizes = np.array([sum(d["image_id"] == i for d in shown.found) for i in orders[0]])
-    assert each[0]["detections_per_image"] == pytest.approx(sizes @ draw(12, 0, 50) / 12)
+    assert each[0]["detections_per_image"].value == pytest.approx(sizes @ draw(12, 0, 50) / 12)

@@ -123,7 +123,8 @@ class Line:
         """What a footnote says of a cell: why it has no value, or what its resamples show."""
         if cell.value.value is None:
             return (cell.value.reason,)
-        said = [f"{self.title} {cell.value.left_out}"] if cell.value.left_out else []
+        said = [cell.value.left_out] if cell.value.left_out else []
+        said += self.basis(cell)
         if cell.value.undefined > FLAGGED:
             worst = max(c.value.undefined for c in self.cells)
             said.append(f"{self.title} has no value in up to {percent(worst)} of the resamples")
@@ -136,6 +137,14 @@ class Line:
                 "the interval allows for it"
             )
         return tuple(said)
+
+    def basis(self, cell: Cell) -> tuple[str, ...]:
+        """On what the difference of a cell rests, if not on all that its values rest on."""
+        d = cell.difference
+        if d is None or d.common is None:
+            return ()
+        one, other = (number(value, self.metric) for value in d.common)
+        return (f"the difference in {self.title} is {d.basis}; there they are {one} and {other}",)
 
     def number(self, value: float | None, decimals: int) -> str:
         """A number of this line, whose label says the unit."""
@@ -302,6 +311,7 @@ class Scoreboard:
             rows.append((line.label, *numbers, ends, p_text(cell.p), cell.verdict))
         header = (HEAD, self.models[0], self.models[model], "difference", "95 % interval", "p", "")
         notes = self._of_differences([model], with_interval=False)
+        notes += tuple(text for line in self.lines for text in line.basis(line.cells[model]))
         if self.correction:
             how = f"p is {self.correction}"
             notes = (f"{how}; each interval is of its difference alone", *notes)

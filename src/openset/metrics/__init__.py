@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from openset.metrics._by_class import ByClass, on_both
 from openset.metrics._spec import Metric, Value, metric
 from openset.plugins import records
 
-__all__ = ["Metric", "Value", "metric", "table"]
+__all__ = ["ByClass", "Metric", "Value", "metric", "on_both", "table"]
 
 
 def table() -> Mapping[str, Metric]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.matching import Matches
+from openset.metrics._by_class import ByClass, nanmean
 from openset.metrics._spec import Value
 
 
@@ -37,6 +39,11 @@ def settle(
     return values
 
 
+def settled_by_detections(matches: Matches) -> bool:
+    """Whether `settle` lets detections decide which classes have a number."""
+    return matches.protocol.empty_class in ("nan", "detected") and matches.protocol.drop_nan
+
+
 def without_unknown(matches: Matches) -> Value:
     """What a number about unknown objects is when there are none: no number, or FMIYC's 0."""
     if matches.protocol.empty_class == "zero":
@@ -58,13 +65,30 @@ def share_of_unknown(matches: Matches, part: Any, total: Any, **more: Any) -> Va
 
 
 def class_mean(
-    values: NDArray[np.float64], matches: Matches, classes: Sequence[int], what: str
+    values: NDArray[np.float64],
+    matches: Matches,
+    classes: Sequence[int],
+    what: str,
+    *,
+    by_detections: bool = False,
 ) -> Value:
-    """Mean over some classes, with NaN dropped or propagated as the protocol says."""
+    """Mean over some classes, with NaN dropped or propagated as the protocol says.
+
+    Args:
+        values: Per class [K + 1], and per resample if there are weights.
+        matches: For names and the protocol.
+        classes: Which of them.
+        what: What they are called.
+        by_detections: Whether detections decide which classes have a number; those of two detectors
+            may then differ, and the classes are kept in every resample.
+    """
     chosen = values[list(classes)]
     names = (*matches.vocabulary.known, "unknown")
+    by_class = partial(ByClass.of, "mean", [names[c] for c in classes], chosen)
     if chosen.ndim > 1:
-        return Value(_mean_of_columns(chosen, drop=matches.protocol.drop_nan))
+        spreads = len(classes) and not matches.protocol.drop_nan
+        means = chosen.mean(axis=0) if spreads else nanmean(chosen)
+        return Value(means, by_class=by_class().present() if by_detections else None)
     parts = {names[c]: _none_if_nan(v) for c, v in zip(classes, chosen.tolist(), strict=True)}
     kept = chosen[~np.isnan(chosen)]
     if not len(classes):
@@ -75,15 +99,7 @@ def class_mean(
         first = next(name for name, value in parts.items() if value is None)
         why = f"{first!r} has detections but no object, and {matches.protocol.name} lets NaN spread"
         return Value.missing(why, parts=parts)
-    return Value(float(np.mean(kept)), count=len(kept), parts=parts)
-
-
-def _mean_of_columns(values: NDArray[np.float64], *, drop: bool) -> NDArray[np.float64]:
-    if not drop and len(values):
-        return np.asarray(values.mean(axis=0))
-    present = ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(present, values, 0.0).sum(axis=0) / present.sum(axis=0))
+    return Value(float(np.mean(kept)), count=len(kept), parts=parts, by_class=by_class().present())
 
 
 def _none_if_nan(value: float) -> float | None:

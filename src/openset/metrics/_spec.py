@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from openset.matching import Matches
+from openset.metrics._by_class import ByClass
 from openset.plugins import tag
 
 
@@ -36,6 +37,7 @@ class Value:
         left_out: What took no part in it, in words; empty if everything did.
         step: By how much one object, detection or sample more would have changed a count or a
             share, which says what a value of 0 could have missed; 0 where there is no such step.
+        by_class: What it was made from, class by class, where it rests on the classes that have it.
 
     >>> Value.ratio(1, 4), Value.ratio(0, 0, why="no unknown object").reason
     (Value(0.25), 'no unknown object')
@@ -52,6 +54,7 @@ class Value:
     step: float = 0.0
     rests_on: Mapping[str, int] = field(default_factory=dict)
     left_out: str = ""
+    by_class: ByClass | None = field(default=None, compare=False)
 
     @classmethod
     def ratio(cls, numerator: Any, denominator: Any, *, why: str = "", **more: Any) -> Value:

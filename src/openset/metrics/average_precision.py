@@ -21,7 +21,13 @@ from openset.findings import UsageError
 from openset.matching import Matches
 from openset.matching.curves import Curve, curve, envelope, hits_needed, resampled_precision
 from openset.matching.matches import DETECTION_LIMITS, SIZE_RANGES
-from openset.metrics._classes import class_mean, settle, where_unknown, without_unknown
+from openset.metrics._classes import (
+    class_mean,
+    settle,
+    settled_by_detections,
+    where_unknown,
+    without_unknown,
+)
 from openset.metrics._spec import Value, metric
 from openset.plugins import lookup
 
@@ -134,7 +140,9 @@ def precision_known(matches: Matches) -> Value:
     values = np.nan_to_num(_over(hits, matches.count_by_class(~outcome.ignored)))
     if matches.protocol.empty_class == "skip":
         values[matches.detected_by_class == 0] = np.nan
-    return class_mean(values, matches, range(matches.n_known), "known classes")
+    by_detections = matches.protocol.empty_class == "skip"
+    known = range(matches.n_known)
+    return class_mean(values, matches, known, "known classes", by_detections=by_detections)
 
 
 @metric("recall_known", title="recall known", paper="Han et al., CVPR 2022")
@@ -142,7 +150,14 @@ def recall_known(matches: Matches) -> Value:
     """Mean over known classes of the recall of all their detections (R@K of opendet2)."""
     hits = matches.hits_by_class
     values = settle(_over(hits, matches.positives), matches)
-    return class_mean(values, matches, range(matches.n_known), "known classes")
+    return _settled_mean(values, matches, range(matches.n_known), "known classes")
+
+
+def _settled_mean(
+    values: NDArray[np.float64], matches: Matches, classes: Sequence[int], what: str
+) -> Value:
+    by_detections = settled_by_detections(matches)
+    return class_mean(values, matches, classes, what, by_detections=by_detections)
 
 
 def _over(hits: NDArray[np.int64], total: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -164,7 +179,7 @@ def _mean_ap(
     shown: dict[str, Any] = {"iou": list(matches.protocol.iou) if iou is None else iou}
     if size != "all":
         shown["size"] = size
-    return class_mean(values, matches, classes, what).with_params(interpolation=used, **shown)
+    return _settled_mean(values, matches, classes, what).with_params(interpolation=used, **shown)
 
 
 def per_class(

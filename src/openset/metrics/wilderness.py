@@ -21,6 +21,7 @@ Not comparable across benchmarks with another wilderness ratio, nor between vari
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 
 from openset.matching import Matches
 from openset.matching.counting import wild_wanted
+from openset.metrics._by_class import ByClass, divided, nanmean
 from openset.metrics._points import level_name, published_by, weights_of
 from openset.metrics._spec import Value, metric
 from openset.metrics._wilderness import (
@@ -37,11 +39,10 @@ from openset.metrics._wilderness import (
     Kept,
     at_thresholds,
     curve_levels,
-    divided,
+    elephant,
     first_wild,
     kept_at,
-    nanmean,
-    resampled_average,
+    pooled_average,
 )
 from openset.metrics.average_precision import ap_known
 from openset.plugins import lookup
@@ -83,7 +84,7 @@ def wilderness_impact(
     """
     level = matches.protocol.recall if recall is None else recall
     name = variant or matches.protocol.wilderness
-    compute = lookup(VARIANTS, name, "variant of Wilderness Impact")
+    lookup(dict.fromkeys(VARIANTS), name, "variant of Wilderness Impact")
     plain = matches.weights is None
     shown: dict[str, Any] = {"recall": level, "variant": name, "iou": matches.protocol.iou[0]}
     shown |= published_by(matches)
@@ -99,15 +100,28 @@ def wilderness_impact(
             return Value.missing(why, params=shown)
         if wanted < wild:
             matches = _with_first_wild(matches, wanted)
-    kept = kept_at(matches, level) if name in AT_THRESHOLDS else None
-    numbers = compute(matches, level) if kept is None else AT_THRESHOLDS[name](kept)
+    if name in WITHOUT_SPLIT:
+        numbers, by_class, kept = WITHOUT_SPLIT[name](matches, level), None, None
+    else:
+        by_class, kept = _reading(matches, name, level)
+        numbers, by_class = by_class.number(), by_class.present()
     if not plain:
         both = (matches.count_images(x) > 0 for x in (matches.wild, ~matches.wild))
         drawn = np.logical_and(*both) | (name in WITHOUT_SPLIT)
-        return Value(np.where(drawn, numbers, np.nan))
+        if by_class is not None:
+            by_class = replace(by_class, terms=np.where(drawn, by_class.terms, np.nan))
+        return Value(np.where(drawn, numbers, np.nan), by_class=by_class)
     if not np.isfinite(numbers[0]):
         return Value.missing(_no_point(matches, name, level), params=shown)
-    return Value(float(numbers[0]), params=shown, **_basis(kept, level))
+    return Value(float(numbers[0]), params=shown, by_class=by_class, **_basis(kept, level))
+
+
+def _reading(matches: Matches, variant: str, recall: float) -> tuple[ByClass, Kept | None]:
+    """A reading that knows a split, by class; and what is kept where classes reach the recall."""
+    if variant == "elephant":
+        return elephant(matches, recall), None
+    kept = kept_at(matches, recall)
+    return AT_THRESHOLDS[variant](kept, matches.vocabulary.known), kept
 
 
 def _basis(kept: Kept | None, recall: float) -> dict[str, Any]:
@@ -186,16 +200,18 @@ def average_wilderness_impact(
     mean = float(np.mean(np.array(values, np.float64)))
     level, name = curve.params["recall"], curve.params["variant"]
     found = _basis(kept_at(matches, level) if name in AT_THRESHOLDS else None, level)
-    return Value(
-        mean, **found | {"count": len(values), "params": curve.params, "parts": curve.parts}
-    )
+    found |= {"count": len(values), "params": curve.params, "parts": curve.parts}
+    if name == "pooled" and not include_zero:
+        found["by_class"] = pooled_average(matches, level).present()
+    return Value(mean, **found)
 
 
 def _resampled_average(matches: Matches, recall: float | None, variant: str | None) -> Value:
     if (variant or matches.protocol.wilderness) != "pooled" or _no_split(matches):
         return Value.missing("only the pooled reading is resampled")
     level = matches.protocol.recall if recall is None else recall
-    return Value(resampled_average(matches, level))
+    average = pooled_average(matches, level)
+    return Value(average.number(), by_class=average.present())
 
 
 @metric(
@@ -223,14 +239,16 @@ def wilderness_curve(
     if missing:
         return Value.missing(missing)
     ratios, wanted = curve_levels(matches)
-    compute = lookup(VARIANTS, name, "variant of Wilderness Impact")
-    values = compute(_along(matches, wanted), level)
+    lookup(dict.fromkeys(VARIANTS), name, "variant of Wilderness Impact")
+    along, _ = _reading(_along(matches, wanted), name, level)
+    values = along.number()
     parts = _by_ratio(ratios, values)
     last = parts[f"{ratios[-1]:.1f}"]
     shown = {"recall": level, "variant": name, "ratio": float(ratios[-1])}
     if last is None:
         return Value.missing(f"no class reaches recall {level}", parts=parts, params=shown)
-    return Value(last, count=len(ratios), params=shown, parts=parts)
+    end = replace(along, terms=along.terms[..., -1:]).present()
+    return Value(last, count=len(ratios), params=shown, parts=parts, by_class=end)
 
 
 def _along(matches: Matches, wanted: NDArray[np.int64]) -> Matches:
@@ -294,7 +312,10 @@ def score_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
     shown = {"recall": level}
     if not found:
         return Value.missing(f"no known class reaches recall {level}", params=shown, parts=parts)
-    return Value(float(np.mean(found)), count=len(found), params=shown, parts=parts)
+    by_class = ByClass.of("mean", names, np.array(list(parts.values()), np.float64)).present()
+    return Value(
+        float(np.mean(found)), count=len(found), params=shown, parts=parts, by_class=by_class
+    )
 
 
 @metric(

@@ -7,19 +7,19 @@ multiplicities as weights. Nothing is matched or sorted again.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from openset.matching import Matches
-from openset.metrics import Metric
+from openset.metrics import Metric, Value
 from openset.resampling.draws import RESAMPLES, draw
 from openset.tables.columns import ranks
 
 
 def replicates(
     matches: Matches, metrics: Iterable[Metric], seed: int, resamples: int = RESAMPLES
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, Value]:
     """Every metric that can be resampled, in every resample; NaN where it does not exist.
 
     Draws belong to image ids, not to places in the file, so that results on one ground truth are
@@ -32,7 +32,8 @@ def replicates(
     found = {}
     for metric in metrics:
         if metric.resampled:
-            numbers = metric.compute(drawn).value
+            value = metric.compute(drawn)
+            numbers = value.value
             if isinstance(numbers, np.ndarray) and numbers.shape == (resamples,):
-                found[metric.name] = numbers.astype(np.float64)
+                found[metric.name] = replace(value, value=numbers.astype(np.float64))
     return found
