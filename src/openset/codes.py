@@ -201,6 +201,14 @@ _ENTRIES = (
          "the list of another split, or a protocol that counts repeated lines without any list",
          "give the list that the images were taken from (--image-list), or build the benchmark, "
          "whose files state it"),
+    Code("OS420", "a level that cannot be", "A recall, a true-positive rate or a wilderness ratio "
+         "was asked for at which no metric can stand.",
+         "a percentage, a zero, or a level given twice",
+         "give recalls and rates above 0 and up to 1, ratios above 0, each once: --recall 0.5,0.8"),
+    Code("OS421", "a level that no metric takes", "Nothing that was asked for stands at such a "
+         "level.",
+         "a metric without one, or --metrics that names none with it",
+         "ask for a metric that takes it, as its explanation says: openset explain NAME"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

@@ -19,7 +19,7 @@ from openset.evaluation.provenance import Provenance
 from openset.findings import Finding, InputError, UsageError, refuse
 from openset.json_text import plain
 from openset.matching import Matches
-from openset.metrics import ByClass, Metric, Value, table
+from openset.metrics import ByClass, Metric, Value, named, table
 from openset.plugins import lookup
 
 if TYPE_CHECKING:
@@ -56,8 +56,10 @@ class Evaluation:
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """What is known about every metric, by name."""
-        return table()
+        """What is known about every metric, by name, and of those at levels that are here."""
+        known = table()
+        levels = [name for name in self.values if "@" in name and name.split("@")[0] in known]
+        return {**known, **{name: named(known, name) for name in levels}} if levels else known
 
     @property
     def source(self) -> Any:

@@ -9,10 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from openset.metrics._by_class import ByClass, on_both
+from openset.metrics._levels import at_each, checked, levels_of, named
 from openset.metrics._spec import Metric, Value, metric
 from openset.plugins import records
 
-__all__ = ["ByClass", "Metric", "Value", "metric", "on_both", "table"]
+__all__ = [
+    "ByClass",
+    "Metric",
+    "Value",
+    "at_each",
+    "checked",
+    "levels_of",
+    "metric",
+    "named",
+    "on_both",
+    "table",
+]
 
 
 def table() -> Mapping[str, Metric]:

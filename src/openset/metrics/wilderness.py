@@ -49,6 +49,8 @@ from openset.plugins import lookup
 
 DHAMIJA = "Dhamija et al., The Overlooked Elephant of Object Detection: Open Set, WACV 2020"
 
+NO_SPLIT = "this variant knows no split into closed and wild images"
+
 
 @metric(
     "wilderness_impact",
@@ -88,6 +90,8 @@ def wilderness_impact(
     plain = matches.weights is None
     shown: dict[str, Any] = {"recall": level, "variant": name, "iou": matches.protocol.iou[0]}
     shown |= published_by(matches)
+    if name in WITHOUT_SPLIT and ratio is not None:
+        return Value.missing(NO_SPLIT, params=shown | {"ratio": ratio})
     if name not in WITHOUT_SPLIT:
         missing = _no_split(matches)
         if missing:
@@ -234,7 +238,7 @@ def wilderness_curve(
     name = variant or matches.protocol.wilderness
     level = matches.protocol.recall if recall is None else recall
     if name in WITHOUT_SPLIT:
-        return Value.missing("this variant knows no split into closed and wild images")
+        return Value.missing(NO_SPLIT)
     missing = _no_split(matches)
     if missing:
         return Value.missing(missing)
