@@ -19,7 +19,7 @@ from openset.evaluation.provenance import Provenance
 from openset.findings import Finding, InputError, UsageError, refuse
 from openset.json_text import plain
 from openset.matching import Matches
-from openset.metrics import ByClass, Metric, Value, named, table
+from openset.metrics import ByClass, Left, Metric, Value, named, table
 from openset.plugins import lookup
 
 if TYPE_CHECKING:
@@ -194,7 +194,8 @@ class Evaluation:
         for name, stored in document["values"].items():
             ends_, held = stored.pop("interval"), stored.pop("by_class", None)
             ends, by_class = tuple(ends_) if ends_ else None, held and ByClass.read(held)
-            values[name] = Value(**stored, interval=ends, by_class=by_class)
+            left = tuple(Left(**one) for one in stored.pop("left_out", ()))
+            values[name] = Value(**stored, interval=ends, by_class=by_class, left_out=left)
         findings = map(Finding.of, document["findings"])
         replicates = {
             name: np.array([np.nan if x is None else x for x in numbers])
@@ -206,6 +207,7 @@ class Evaluation:
 
 def _value_fields(value: Value, *, resamples: bool) -> dict[str, Any]:
     held = {item.name: getattr(value, item.name) for item in fields(value)}
+    held["left_out"] = [asdict(left) for left in value.left_out]
     if value.by_class is not None:
         held["by_class"] = value.by_class.document(resamples=resamples)
     return {name: plain(field) for name, field in held.items()}

@@ -23,7 +23,7 @@ from openset.evaluation.comparison import Comparison, Difference, against_first
 from openset.evaluation.numbers import ARROWS, DIRECTIONS, interval, number, p_text, signed
 from openset.evaluation.result import Evaluation
 from openset.json_text import compact, plain
-from openset.metrics import Metric, Value
+from openset.metrics import Left, Metric, Value
 from openset.render import Table
 from openset.resampling.intervals import ALPHA, holm
 from openset.wording import percent
@@ -123,7 +123,7 @@ class Line:
         """What a footnote says of a cell: why it has no value, or what its resamples show."""
         if cell.value.value is None:
             return (cell.value.reason,)
-        said = [cell.value.left_out] if cell.value.left_out else []
+        said = [str(left) for left in cell.value.left_out if left.of]
         said += self.basis(cell)
         if cell.value.undefined > FLAGGED:
             worst = max(c.value.undefined for c in self.cells)
@@ -266,7 +266,25 @@ class Scoreboard:
         rare = [f"{title} {percent(share)}" for title, share in some if 0 < share <= FLAGGED]
         if rare:
             said.append(f"resamples without a value: {', '.join(rare)}")
+        said += [self.left_out] * bool(self.left_out)
         return (*said, *self._of_differences(range(1, len(self.models)), with_interval=True))
+
+    @property
+    def left_out(self) -> str:
+        """What took no part in some numbers beside classes, which have footnotes; in one line.
+
+        Which number lacks which is in JSON.
+        """
+        found: dict[tuple[str, str], list[Left]] = {}
+        for line in self.lines:
+            for left in (left for cell in line.cells for left in cell.value.left_out):
+                found.setdefault((left.what, left.why), []).append(left)
+        said = []
+        for same in (every for every in found.values() if not every[0].of):
+            most = max(same, key=lambda left: left.number)
+            up_to = "up to " if any(left != most for left in same) else ""
+            said.append(f"{up_to}{most.amount} ({most.why})")
+        return f"left out of some numbers: {', '.join(said)}" if said else ""
 
     def _of_differences(self, models: Iterable[int], *, with_interval: bool) -> tuple[str, ...]:
         """Remarks about differences, each once; maybe only about those that have an interval."""

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 
 from openset.metrics._by_class import ByClass, on_both
 from openset.metrics._levels import at_each, checked, levels_of, named
-from openset.metrics._spec import Metric, Value, metric
+from openset.metrics._spec import Left, Metric, Value, metric
 from openset.plugins import records
 
 __all__ = [
     "ByClass",
+    "Left",
     "Metric",
     "Value",
     "at_each",

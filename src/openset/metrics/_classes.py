@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from openset.matching import Matches
 from openset.metrics._by_class import ByClass, nanmean
+from openset.metrics._left_out import Maybe, few_classes, ignored_objects, resting
 from openset.metrics._spec import Value
 
 
@@ -57,11 +58,20 @@ def where_unknown(matches: Matches, numbers: NDArray[Any], present: NDArray[Any]
     return Value(np.where(present > 0, numbers, absent))
 
 
-def share_of_unknown(matches: Matches, part: Any, total: Any, **more: Any) -> Value:
-    """A part of the unknown objects over all of them, on the data or per resample."""
+def share_of_unknown(matches: Matches, part: Any, total: Any, *left: Maybe, **more: Any) -> Value:
+    """A part of the unknown objects over all of them, on the data or per resample.
+
+    Args:
+        matches: For what is ignored, and the protocol.
+        part: How many of them.
+        total: How many there are.
+        left: What else was left out.
+        more: Further fields of the value.
+    """
     if np.ndim(total):
         return where_unknown(matches, Value.ratio(part, total).value, total)
-    return Value.ratio(part, total, **more) if total else without_unknown(matches)
+    value = Value.ratio(part, total, **more) if total else without_unknown(matches)
+    return resting(value, ignored_objects(matches, unknown=True), *left, unknown_objects=total)
 
 
 def class_mean(
@@ -70,6 +80,7 @@ def class_mean(
     classes: Sequence[int],
     what: str,
     *,
+    lacking: str = "have no object",
     by_detections: bool = False,
 ) -> Value:
     """Mean over some classes, with NaN dropped or propagated as the protocol says.
@@ -79,6 +90,7 @@ def class_mean(
         matches: For names and the protocol.
         classes: Which of them.
         what: What they are called.
+        lacking: What is the matter with classes that have no number.
         by_detections: Whether detections decide which classes have a number; those of two detectors
             may then differ, and the classes are kept in every resample.
     """
@@ -99,7 +111,9 @@ def class_mean(
         first = next(name for name, value in parts.items() if value is None)
         why = f"{first!r} has detections but no object, and {matches.protocol.name} lets NaN spread"
         return Value.missing(why, parts=parts)
-    return Value(float(np.mean(kept)), count=len(kept), parts=parts, by_class=by_class().present())
+    value = Value(float(np.mean(kept)), parts=parts, by_class=by_class().present())
+    few = few_classes(len(kept), len(classes), lacking, what)
+    return resting(value, few, classes=len(kept), all_classes=len(classes))
 
 
 def _none_if_nan(value: float) -> float | None:

@@ -23,13 +23,14 @@ from openset.tables.columns import ranks
 
 Numbers = NDArray[np.float64]
 Names = Sequence[str]
+Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-def _ratio_of_sums(matches: Matches, recall: float) -> Numbers:
+def _ratio_of_sums(matches: Matches, recall: float) -> Counts:
     return _at_nearest(matches, recall, matches.open_set_errors, ~matches.outcome().ignored)
 
 
-def _nearest_recall(matches: Matches, recall: float) -> Numbers:
+def _nearest_recall(matches: Matches, recall: float) -> Counts:
     outcome = matches.outcome()
     wrong = matches.open_set_errors & outcome.wrong
     return _at_nearest(matches, recall, wrong, ~(outcome.ignored | wrong))
@@ -37,11 +38,11 @@ def _nearest_recall(matches: Matches, recall: float) -> Numbers:
 
 def _at_nearest(
     matches: Matches, recall: float, part: NDArray[np.bool_], whole: NDArray[np.bool_]
-) -> Numbers:
-    """Ratio of two counts of detections, each known class cut at its nearest recall."""
+) -> Counts:
+    """Two counts of detections to be divided, each known class cut at its nearest recall."""
     points = nearest_to(matches, recall, matches.outcome().correct, part, whole)
     above, below = (counts[:-1].sum(axis=0) for counts in points.counts)
-    return divided(above, below)
+    return above, below
 
 
 def at_thresholds(matches: Matches, recall: float, *more: NDArray[np.bool_]) -> tuple[Numbers, ...]:
@@ -125,7 +126,7 @@ def _interpolated(matches: Matches, recall: float) -> NDArray[np.float32]:
 
 
 # The readings that need no split into closed and wild images.
-WITHOUT_SPLIT: dict[str, Callable[[Matches, float], Numbers]] = {
+WITHOUT_SPLIT: dict[str, Callable[[Matches, float], Counts]] = {
     "ratio-of-sums": _ratio_of_sums,
     "nearest-recall": _nearest_recall,
 }

@@ -28,6 +28,7 @@ from openset.metrics._classes import (
     where_unknown,
     without_unknown,
 )
+from openset.metrics._left_out import also, beyond, ignored_objects, neither
 from openset.metrics._spec import Value, metric
 from openset.plugins import lookup
 
@@ -115,7 +116,8 @@ def _mean_recall(
     limits = matches.detection_limits
     column = limits.index(min(limit, limits[-1]))
     recall = matches.precision_recall.recall[:, :, _size_index(size), column].mean(axis=0)
-    return class_mean(recall, matches, classes, what).with_params(limit=limit, size=size)
+    value = class_mean(recall, matches, classes, what).with_params(limit=limit, size=size)
+    return _on_objects(value, matches, classes, limit)
 
 
 def _resampled_recall(
@@ -140,9 +142,13 @@ def precision_known(matches: Matches) -> Value:
     values = np.nan_to_num(_over(hits, matches.count_by_class(~outcome.ignored)))
     if matches.protocol.empty_class == "skip":
         values[matches.detected_by_class == 0] = np.nan
-    by_detections = matches.protocol.empty_class == "skip"
-    known = range(matches.n_known)
-    return class_mean(values, matches, known, "known classes", by_detections=by_detections)
+    skips, known = matches.protocol.empty_class == "skip", range(matches.n_known)
+    lacking = "have no detection"
+    value = class_mean(
+        values, matches, known, "known classes", lacking=lacking, by_detections=skips
+    )
+    said = neither(matches, ~matches.labelled_unknown)
+    return also(value, said, known_detections=matches.known_end)
 
 
 @metric("recall_known", title="recall known", paper="Han et al., CVPR 2022")
@@ -157,7 +163,21 @@ def _settled_mean(
     values: NDArray[np.float64], matches: Matches, classes: Sequence[int], what: str
 ) -> Value:
     by_detections = settled_by_detections(matches)
-    return class_mean(values, matches, classes, what, by_detections=by_detections)
+    skipped = matches.protocol.empty_class == "detected"
+    lacking = "have no detection" if skipped else "have no object"
+    value = class_mean(values, matches, classes, what, lacking=lacking, by_detections=by_detections)
+    return _on_objects(value, matches, classes)
+
+
+def _on_objects(
+    value: Value, matches: Matches, classes: Sequence[int], limit: int | None = None
+) -> Value:
+    """With the objects that it rests on, and what of objects and detections was left out."""
+    if matches.weights is not None:
+        return value
+    unknown = matches.n_known in classes
+    said = ignored_objects(matches, unknown=unknown), beyond(matches, unknown=unknown, limit=limit)
+    return also(value, *said, objects=matches.positives[list(classes)].sum())
 
 
 def _over(hits: NDArray[np.int64], total: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.matching import Matches
+from openset.metrics._left_out import below, resting, silent_images
 from openset.metrics._spec import Value, metric
 from openset.ranking import (
     Ranking,
@@ -82,7 +83,9 @@ def _measure(matches: Matches, function: Callable[[Ranking], Numbers]) -> Value:
         image = matches.image[np.concatenate([closed, strange])[ranking.order]]
         return Value(_resampled(ranking, image, matches.weights, function))
     parts = {"closed": len(closed), "wild": len(strange)}
-    return Value(float(function(ranking)), count=len(ranking.order), params=shown, parts=parts)
+    value = Value(float(function(ranking)), params=shown, parts=parts)
+    said = below(matches, matches.protocol.minimum_score), silent_images(matches, keep)
+    return resting(value, *said, detections=len(ranking.order), **parts)
 
 
 def _resampled(
