@@ -230,6 +230,14 @@ _ENTRIES = (
     Code("OS419", "one training beside several", "What another training would change is not known, "
          "and in no interval of that method.", "it was trained once",
          "train it again with other seeds, or read its stars as being about this training"),
+    Code("OS420", "a level that cannot be", "A recall, a true-positive rate or a wilderness ratio "
+         "was asked for at which no metric can stand.",
+         "a percentage, a zero, or a level given twice",
+         "give recalls and rates above 0 and up to 1, ratios above 0, each once: --recall 0.5,0.8"),
+    Code("OS421", "a level that no metric takes", "Nothing that was asked for stands at such a "
+         "level.",
+         "a metric without one, or --metrics that names none with it",
+         "ask for a metric that takes it, as its explanation says: openset explain NAME"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

@@ -88,6 +88,41 @@ def test_the_unknown_label_by_id_and_by_name(stand_in, scene, openset):
     assert wrong.code == 2 and "alien" in wrong.err
 
 
+LEVELS = ["--recall", "0.3,0.5", "--ratio", "0.2", "--tpr", "0.8"]
+
+
+def test_levels(scene, openset, snapshot):
+    only = ["--metrics", "wilderness_impact,average_wilderness_impact,fpr_at_95_tpr"]
+    done = openset("evaluate", "gt.json", "base.json", "shy.json", *K, *only, *LEVELS, "-o", "run")
+    snapshot("evaluate/levels", done)
+    held = json.loads((scene / "run" / "shy.result.json").read_text())
+    names = {
+        "wilderness_impact@0.3@ratio=0.2",
+        "average_wilderness_impact@0.5",
+        "fpr_at_95_tpr@0.8",
+    }
+    assert names <= held["values"].keys() & held["replicates"].keys()
+    assert openset("report", "run").code == 0
+    page = (scene / "run" / "report.html").read_text("utf-8")
+    for name in names:
+        assert f'data-metric="{name}"' in page
+    found = openset("compare", "run/base.result.json", "run/shy.result.json")
+    assert "FPR at TPR 0.8" in found.out
+
+
+@pytest.mark.parametrize("levels", ["0", "1.5", "0.5,0.5", "half", "nan", "-1"])
+def test_what_is_no_level_is_said(levels, scene, openset):
+    done = openset("evaluate", "gt.json", "base.json", *K, f"--recall={levels}")
+    assert (done.code, done.out) == (2, "")
+    assert "error OS420" in done.err
+
+
+def test_levels_in_a_file_of_settings(scene, openset):
+    (scene / "openset.toml").write_text("[evaluate]\nrecall = [0.3, 0.5]\n")
+    done = openset("evaluate", "gt.json", "base.json", "--no-intervals", "-q", *K)
+    assert "AWI at recall 0.3" in done.out and "AWI at recall 0.5" in done.out
+
+
 def test_evaluate_json(scene, openset):
     done = openset("evaluate", "gt.json", "base.json", "shy.json", "--json", *K)
     document = done.json

@@ -191,7 +191,7 @@ def test_a_run_keeps_its_groups(tmp_path):
         assert other.matches.n_units == 30
         np.testing.assert_array_equal(one.matches.groups, other.matches.groups)
         again = replicates(other.matches, [table()["a_ose"]], seed=0)
-        np.testing.assert_array_equal(again["a_ose"], one.replicates["a_ose"])
+        np.testing.assert_array_equal(again["a_ose"].value, one.replicates["a_ose"])
     pair = [tmp_path / "run" / f"{name}.result.json" for name in run.names]
     stored = openset.compare(*map(openset.Evaluation.from_json, pair))
     assert stored["unknown_recall"] == openset.compare(*run.evaluations.values())["unknown_recall"]

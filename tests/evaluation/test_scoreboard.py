@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import openset
-from openset.evaluation.scoreboard import Scoreboard
+from openset.evaluation.scoreboard import HEADLINES, OTHERS, Scoreboard
 from openset.metrics import table
+from openset.resampling.intervals import holm
 from scenes.builders import KNOWN, scene
 
 
@@ -40,7 +41,7 @@ def test_a_cell_per_model_and_metric(results):
     assert [line.name for line in board.headline_first()][: len(headlines)] == headlines
 
 
-def test_stars_are_corrected_for_all_comparisons_of_the_table(results):
+def test_stars_are_corrected_for_all_comparisons_of_the_headline(results):
     board = Scoreboard.of(results, headline=True)
     raw = {}
     for at, name in enumerate(results):
@@ -52,10 +53,10 @@ def test_stars_are_corrected_for_all_comparisons_of_the_table(results):
             if at and found[line.name].p is not None:
                 raw[line.name, at] = found[line.name].p
                 assert cell.p >= raw[line.name, at] == cell.difference.p
-    assert board.comparisons == len(raw)
+    assert board.families[HEADLINES] == len(raw)
     least = min(raw, key=raw.get)
     assert board.cell(*least).p == pytest.approx(min(1, len(raw) * raw[least]))
-    assert f"corrected for the {len(raw)} comparisons of this table" in board.text()
+    assert f"corrected for the {len(raw)} comparisons of headline metrics (Holm)" in board.text()
     errors = next(line for line in board.lines if line.name == "a_ose")
     assert (errors.cells[1].star, errors.cells[1].verdict) == (True, "better")
     assert errors.cells[0].verdict == ""
@@ -135,13 +136,38 @@ def test_differences_are_of_one_model(results):
 
 def test_a_comparison_is_a_scoreboard_of_two(results):
     found = openset.compare(results["base"], results["shy"])
-    board = Scoreboard.between(found, ("base", "shy"), ["a_ose", "udr"])
+    board = Scoreboard.between(found, ("base", "shy"))
     whole = Scoreboard.of({name: results[name] for name in ("base", "shy")})
-    rows = {row[0]: row for row in whole.differences().rows}
-    assert [row[0] for row in board.differences().rows] == ["A-OSE ↓", "UDR, % ↑"]
-    # p is corrected for what each of the two tables compares
-    assert all(row[:5] == rows[row[0]][:5] for row in board.differences().rows)
-    assert (board.comparisons, whole.pair(1).comparisons) == (2, whole.comparisons)
+    assert board.differences() == whole.differences()
+    some = board.only(["a_ose", "udr"])
+    assert [row[0] for row in some.differences().rows] == ["A-OSE ↓", "UDR, % ↑"]
+    assert set(some.differences().rows) <= set(whole.differences().rows)
+
+
+def test_headline_and_other_metrics_are_two_families_whatever_is_shown(results):
+    whole, short = Scoreboard.of(results), Scoreboard.of(results, headline=True)
+    assert whole.families == short.families
+    assert set(whole.families) == {HEADLINES, OTHERS}
+    for family in (HEADLINES, OTHERS):
+        lines = [line for line in whole.lines if line.family == family]
+        raw = [cell.difference.p for line in lines for cell in line.cells[1:]]
+        assert [cell.p for line in lines for cell in line.cells[1:]] == holm(raw)
+        assert whole.families[family] == len(raw) - raw.count(None) > 1
+    assert {line.name: line.cells for line in short.lines} == {
+        line.name: line.cells for line in whole.lines if line.headline
+    }
+    assert "other metrics" in whole.star_means
+    assert "other metrics" not in short.star_means
+    assert whole.document(1)["a_ose"]["corrected_for"] == whole.families[HEADLINES]
+    assert whole.document(1)["aupr"]["corrected_for"] == whole.families[OTHERS]
+
+
+def test_gates_are_a_family_of_their_own(results):
+    board = Scoreboard.of({name: results[name] for name in ("base", "shy")})
+    gates = board.gates(["a_ose", "aupr"])
+    raw = [line.cells[1].difference.p for line in gates.lines]
+    assert [line.cells[1].p for line in gates.lines] == holm(raw)
+    assert gates.families == {"gates": 2}
 
 
 def test_csv_names_the_model_where_there_are_several(results):

@@ -79,8 +79,8 @@ def test_two_models_are_compared_sample_by_sample(result):
 def test_blocks_do_not_lose_resamples(monkeypatch):
     monkeypatch.setattr("openset.recognition.resample.BLOCK", 700)
     drawn = replicates(made(), [table()["auc"]], seed=0, resamples=23)
-    assert drawn["auc"].shape == (23,)
-    assert len(np.unique(drawn["auc"])) > 15
+    assert drawn["auc"].value.shape == (23,)
+    assert len(np.unique(drawn["auc"].value)) > 15
 
 
 def test_known_and_unknown_samples_are_drawn_apart():

@@ -63,6 +63,20 @@ def test_all_sections_are_there_and_named_in_the_navigation(page):
     assert {name for name in links if name not in ids} == set()
 
 
+def test_the_page_has_the_stars_of_the_terminal(page):
+    row = r'<tr data-metric="([^"]+)"(.*?)</tr>'
+    stars = {
+        name: re.findall(r'data-mark="(\*?)"', cells) for name, cells in re.findall(row, page, re.S)
+    }
+    board = run().board(headline=True)
+    assert {line.name: stars[line.name] for line in board.lines} == {
+        line.name: ["*" * cell.star for cell in line.cells] for line in board.lines
+    }
+    assert any("*" in stars[line.name] for line in board.lines)
+    assert len(stars) > len(board.lines)
+    assert f"the {board.families['headline metrics']} comparisons of headline metrics" in page
+
+
 def test_nothing_is_loaded_from_anywhere(page):
     parsed = _Tags(page)
     for tag, attributes in parsed.tags:

@@ -345,9 +345,9 @@ def test_a_single_resample_is_enough_for_every_metric():
     one, many = (replicates(found, table().values(), 0, resamples=n) for n in (1, 5))
     assert one.keys() == many.keys()
     drawn = found.resampled(draw(found.n_images, 0, 5)[ranks(found.image_ids)])
-    for name, numbers in one.items():
+    for name, only in one.items():
         hidden = table()[name].compute(drawn).bias  # which needs several resamples to be seen
-        assert numbers == pytest.approx(many[name][:1] - hidden, nan_ok=True), name
+        assert only.value == pytest.approx(many[name].value[:1] - hidden, nan_ok=True), name
 
 
 def test_a_rare_class_shows_in_the_bias_although_most_resamples_lack_it():
@@ -370,8 +370,8 @@ def test_draws_belong_to_image_ids():
     chosen = [table()[name] for name in ("detections_per_image", "a_ose", "ap_known")]
     each = [replicates(matches(shown.part(o), "default"), chosen, 0, 50) for o in orders]
     for metric in chosen:
-        for numbers in each:
-            assert numbers[metric.name] == pytest.approx(each[0][metric.name])
+        for drawn in each:
+            assert drawn[metric.name].value == pytest.approx(each[0][metric.name].value)
     # In sorted order, the first id has the first draws.
     sizes = np.array([sum(d["image_id"] == i for d in shown.found) for i in orders[0]])
-    assert each[0]["detections_per_image"] == pytest.approx(sizes @ draw(12, 0, 50) / 12)
+    assert each[0]["detections_per_image"].value == pytest.approx(sizes @ draw(12, 0, 50) / 12)

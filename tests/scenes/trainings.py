@@ -64,7 +64,7 @@ class Laboratory:
         numbers = found @ _WEIGHTS / _WEIGHTS.sum(axis=0)
         return measure(
             {METRIC: Value.ratio(int(found.sum()), len(found))},
-            partial(dict, {METRIC.name: numbers}),
+            partial(dict, {METRIC.name: Value(numbers)}),
             partial(replace, origin, **about),
             (),
             Evaluation,

@@ -1,6 +1,7 @@
 """compare: do two methods differ by more than the choice of test images, and training, explain?
 
-The table is corrected for all that it shows, gates for their own number: they are chosen before.
+The table has the stars of every other rendering; gates are corrected for their own number, since
+they are chosen before anything is seen.
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ def compare(
         _refuse_undirected(name, found)
     for name in gates:
         _refuse_missing(name, _asked(found, name))
-    guarded = Scoreboard.between(found, (one, other), gates)
+    board = Scoreboard.between(found, (one, other))
+    guarded = board.gates(gates)
     worse = [line.name for line in guarded.lines if regressed(line.cells[1])]
-    shown = _chosen(found, listed(metrics), gates)
-    board = Scoreboard.between(found, (one, other), shown)
-    text = "\n".join([_fitted(board.differences()), *_gates(guarded, worse)])
+    shown = board.only(_chosen(found, listed(metrics), gates))
+    text = "\n".join([_fitted(shown.differences()), *_gates(guarded, worse)])
     return Answer(text, lambda: _document(found, board, gates, worse), 1 if worse else 0)
 
 
@@ -138,22 +139,19 @@ def _gates(guarded: Scoreboard, worse: list[str]) -> list[str]:
         p = p_text(line.cells[1].p)
         on = f" (p {p if p.startswith('<') else '= ' + p})" if p else " (without a p-value)"
         said.append(f"{line.name}: {'regression' if line.name in worse else 'no regression'}{on}")
-    if guarded.comparisons > 1:
-        said.append(f"p is corrected for {guarded.comparisons} gates (Holm)")
+    number = sum(guarded.families.values())
+    if number > 1:
+        said.append(f"p is corrected for {number} gates (Holm)")
     return said
 
 
 def _document(
     found: Comparison, board: Scoreboard, gates: list[str], worse: list[str]
 ) -> dict[str, Any]:
-    """Every difference; p-values are corrected for those of the table."""
-    from openset.evaluation.scoreboard import Cell
-    from openset.metrics import Value
-
+    """Both methods, every difference, and what became of the gates."""
     sides = zip(board.models, found.methods, strict=True)
-    every = {name: board.cell(name, 1) or Cell(Value(), d) for name, d in found.differences.items()}
     return {
         "methods": {name: method.document() for name, method in sides},
-        "differences": {name: cell.document() for name, cell in every.items()},
+        "differences": board.document(1),
         "gates": {name: name not in worse for name in gates},
     }

@@ -30,6 +30,9 @@ def evaluate(
     known: list[str] | None = None,
     protocol: str = "default",
     metrics: list[str] | None = None,
+    recall: list[str] | None = None,
+    ratio: list[str] | None = None,
+    tpr: list[str] | None = None,
     out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
     unknown_label: str | None = None,
     unknownness: str | None = None,
@@ -54,6 +57,9 @@ def evaluate(
             Without it the ground truth must say so.
         protocol: Rules of matching and counting; see `openset list protocols`.
         metrics: Only these, a,b,c; "all" shows every one. See `openset list metrics`.
+        recall: Recalls at which to report Wilderness Impact and its kin, too: 0.1,0.3,0.5.
+        ratio: Wilderness ratios at which to report Wilderness Impact, too: 0.5,1.
+        tpr: True-positive rates at which to report false-positive rates, too: 0.8,0.9.
         out: Folder to keep the run in, for `openset report`.
         unknown_label: Label, or category id, with which the detections say "unknown".
         unknownness: Where it comes from: a scorer (it reads logits), or a column of the file.
@@ -73,12 +79,16 @@ def evaluate(
     from openset.cli._inputs import known_labels, listed
     from openset.evaluation.run import evaluate_all
     from openset.evaluation.settings import Settings
+    from openset.metrics import checked
 
     started, asked, files = perf_counter(), listed(metrics), _models(dt, out)
     settings = Settings(
         known=known_labels(known),
         protocol=protocol,
         metrics=None if not asked or asked == ["all"] else asked,
+        recall=checked("recall", listed(recall)),
+        ratio=checked("ratio", listed(ratio)),
+        tpr=checked("tpr", listed(tpr)),
         intervals=not no_intervals,
         seed=seed,
         force=force,
@@ -164,8 +174,4 @@ def document(run: Run, out: Path | None) -> dict[str, Any]:
 def _differences(run: Run) -> dict[str, Any]:
     """Every model against the first one."""
     board = run.board()
-    return {
-        name: {line.name: line.cells[at].document() for line in board.lines}
-        for at, name in enumerate(board.models)
-        if at
-    }
+    return {name: board.document(at) for at, name in enumerate(board.models) if at}

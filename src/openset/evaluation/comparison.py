@@ -13,20 +13,24 @@ what the seed decides (initial weights, order of images, or the detector that sc
 Interval and p-value of a difference come from the same resamples, and p is below 0.05 exactly where
 the interval leaves out 0. Not corrected for how many differences are looked at: a table does that
 (`openset.evaluation.scoreboard`).
+
+Where two values rest on different classes (those that reach a recall, say), the difference is taken
+on the classes of both, and says so: else it would be in part one of classes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isclose
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.evaluation.trainings import Given, Trainings, unlike
 from openset.findings import UsageError
-from openset.metrics import Metric, table
+from openset.metrics import ByClass, Metric, on_all, table
 from openset.resampling.intervals import ALPHA, deviation, equal, judged
 from openset.resampling.trainings import Spread, spread, together
 
@@ -34,6 +38,8 @@ Numbers = NDArray[np.float64] | float
 LEAST = 20  # images, or groups: with fewer, resamples are too few in kind for a p-value
 NO_RESAMPLES = "no interval: a result has no resamples, no value, or hardly any resample has one"
 CONSTANT = "no p-value where no resample differs from another"
+NO_CLASS = "no difference: the two values rest on no class in common"
+UNSPLIT = "no interval: the resamples of a result are not kept class by class"
 UNPAIRED = "not paired, since resamples are of other images, groups or seeds: intervals are wider"
 ONE_TRAINING = "of a method with one training, what another would change is in no interval"
 
@@ -50,7 +56,7 @@ class Difference:
     Attributes:
         first: Value of the first result.
         second: Value of the second result.
-        difference: Second minus first.
+        difference: Second minus first, on the classes of both.
         interval: Its 95 % interval, if both results have resamples.
         p: Two-sided p-value of no difference, for this difference alone.
         better: Whether the second is better (True), worse (False), or neither can be said (None).
@@ -58,6 +64,8 @@ class Difference:
         runs: How many trainings both have.
         sd_images: One deviation of the difference by the choice of test images.
         sd_training: One deviation by training, as far as there are several; else None.
+        common: Both values on the classes of both, where they rest on different ones.
+        basis: On what the difference rests then, in words.
     """
 
     first: float | None
@@ -70,6 +78,8 @@ class Difference:
     runs: tuple[int, int] = (1, 1)
     sd_images: float | None = None
     sd_training: float | None = None
+    common: tuple[float, float] | None = None
+    basis: str = ""
 
     @property
     def significant(self) -> bool:
@@ -140,25 +150,71 @@ def _refuse_unlike(first: Trainings, second: Trainings) -> None:
         raise UsageError(f"the results have different {what} ({x} and {y}); force=True compares")
 
 
+class _Side(NamedTuple):
+    """What is subtracted, of one method.
+
+    Attributes:
+        value: The mean over trainings.
+        runs: The value of each training.
+        drawn: The mean over trainings in every resample; None without resamples.
+    """
+
+    value: float
+    runs: tuple[float, ...]
+    drawn: NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, method: Trainings, name: str) -> Self:
+        """A metric as it is."""
+        runs = tuple(value for value in method.runs(name) if value is not None)
+        return cls(method.values[name].value, runs, method.replicates.get(name))
+
+    @classmethod
+    def over(cls, each: Sequence[ByClass]) -> Self:
+        """A metric made again from what the classes of each training contributed."""
+        runs = tuple(float(one.number()[0]) for one in each)
+        drawn = [one.numbers_drawn() for one in each]
+        kept = [numbers for numbers in drawn if numbers is not None]
+        mean = np.mean(kept, axis=0) if len(kept) == len(each) else None
+        return cls(float(np.mean(runs)), runs, mean)
+
+
+class _Sides(NamedTuple):
+    """What is subtracted.
+
+    Attributes:
+        first: Of the first method.
+        second: Of the second.
+        basis: On which classes, if not on those of the values themselves.
+        remark: Why there are no resamples, if so.
+    """
+
+    first: _Side
+    second: _Side
+    basis: str = ""
+    remark: str = NO_RESAMPLES
+
+
 def _difference(first: Trainings, second: Trainings, name: str, paired: bool) -> Difference:
     a, b = first.values[name].value, second.values[name].value
     found = Difference(a, b, None, runs=(len(first), len(second)))
     if a is None or b is None:
         return found
-    metric = first.metrics.get(name)
-    sign = {"higher": 1, "lower": -1}.get(str(metric.better) if metric else "", 0)
-    better = None if not sign or isclose(a, b) else (b - a) * sign > 0
-    by_training = _spreads(first, second, name, paired)
-    known = together(0.0, *by_training).deviation if by_training else None
-    found = replace(found, difference=b - a, better=better, sd_training=known)
-    if name not in first.replicates or name not in second.replicates:
+    same = _same_images(first, second, name)
+    sides = _sides(first, second, name, same)
+    if sides is None:
+        return replace(found, remark=NO_CLASS)
+    found = _plain(found, sides, first.metrics.get(name), paired)
+    x, y = sides.first, sides.second
+    if x.drawn is None or y.drawn is None:
         return found
-    drawn, remark = _drawn(first, second, name)
-    value = float(_apart(a, b, max(abs(a), abs(b))))
-    said = judged(drawn, value, by_training)
+    scale = max(abs(x.value), abs(y.value))
+    drawn = _apart(*_to_subtract(x.drawn, y.drawn, same), scale)
+    value = float(_apart(x.value, y.value, scale))
+    said = judged(drawn, value, _spreads(sides, paired))
     if said is None:
         return found
-    ends, p = said
+    (ends, p), remark = said, "" if same else UNPAIRED
     smaller = min(first, second, key=lambda result: result.size)
     if smaller.size < LEAST:
         p, remark = None, few(smaller.drawn)
@@ -170,27 +226,80 @@ def _difference(first: Trainings, second: Trainings, name: str, paired: bool) ->
     return replace(found, interval=ends, p=p, remark=remark, sd_images=by_images)
 
 
-def _spreads(first: Trainings, second: Trainings, name: str, paired: bool) -> list[Spread]:
+def _plain(found: Difference, sides: _Sides, metric: Metric | None, paired: bool) -> Difference:
+    """The difference without what resamples say."""
+    x, y = sides.first.value, sides.second.value
+    by_training = _spreads(sides, paired)
+    return replace(
+        found,
+        difference=y - x,
+        better=_better(metric, x, y),
+        remark=sides.remark,
+        common=(x, y) if sides.basis else None,
+        basis=sides.basis,
+        sd_training=together(0.0, *by_training).deviation if by_training else None,
+    )
+
+
+def _spreads(sides: _Sides, paired: bool) -> list[Spread]:
     """The spreads of trainings that a difference has: none of single ones."""
-    if paired:
-        each = zip(first.runs(name), second.runs(name), strict=True)
-        found = [spread([b - a for a, b in each if a is not None and b is not None])]
-    else:
-        found = [first.spread(name), second.spread(name)]
-    return [one for one in found if one is not None]
+    a, b = sides.first.runs, sides.second.runs
+    each = [[y - x for x, y in zip(a, b, strict=True)]] if paired else [a, b]
+    return [one for one in map(spread, each) if one is not None]
 
 
-def _drawn(first: Trainings, second: Trainings, name: str) -> tuple[NDArray[np.float64], str]:
-    """The difference in every resample, and a remark if it is not paired."""
-    a, b = first.replicates[name], second.replicates[name]
-    one, other = first.provenance, second.provenance
-    scale = max(abs(first.values[name].value), abs(second.values[name].value))
-    drawn = [(p.seed, p.truth_hash, p.groups_hash) for p in (one, other)]
-    if drawn[0] == drawn[1] and len(a) == len(b):
-        return _apart(a, b, scale), ""
-    shorter = min(len(a), len(b))
+def _better(metric: Metric | None, first: float, second: float) -> bool | None:
+    sign = {"higher": 1, "lower": -1}.get(str(metric.better) if metric else "", 0)
+    return None if not sign or isclose(first, second) else (second - first) * sign > 0
+
+
+def _sides(first: Trainings, second: Trainings, name: str, same_images: bool) -> _Sides | None:
+    """Both values and their resamples, on the classes of all; None if there is none."""
+    held = [[one.values[name].by_class for one in method.results] for method in (first, second)]
+    split = [[one for one in side if one is not None] for side in held]
+    every = [one for side in split for one in side]
+    if len(every) == len(first) + len(second) and len({frozenset(x.names) for x in every}) > 1:
+        return _on_common(split[0], split[1], same_images)
+    return _Sides(_Side.of(first, name), _Side.of(second, name))
+
+
+def _on_common(
+    first: Sequence[ByClass], second: Sequence[ByClass], same_images: bool
+) -> _Sides | None:
+    """Both values on the classes of all."""
+    each = [*first, *second]
+    names = [name for name in first[0].names if all(name in one.names for one in each)]
+    if not names:
+        return None
+    chosen = [one.over(names) for one in each]
+    if same_images:
+        chosen = on_all(chosen)
+    classes = f"the {len(names)} classes" if len(names) > 1 else "the one class"
+    rest = f"{len(first[0].names)} and {len(second[0].names)}"
+    basis = f"on {classes} that both rest on; the values beside it rest on {rest}"
+    a, b = _Side.over(chosen[: len(first)]), _Side.over(chosen[len(first) :])
+    kept = a.drawn is not None and b.drawn is not None
+    return _Sides(a, b, basis, NO_RESAMPLES if kept else UNSPLIT)
+
+
+def _same_images(first: Trainings, second: Trainings, name: str) -> bool:
+    """Whether every resample took the same images for both."""
+    one, other = (
+        (p.seed, p.truth_hash, p.groups_hash, len(method.replicates.get(name, ())))
+        for method, p in ((first, first.provenance), (second, second.provenance))
+    )
+    return one == other
+
+
+def _to_subtract(
+    first: NDArray[np.float64], second: NDArray[np.float64], same_images: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The resamples to subtract; if they are not of the same images, none may meet its like."""
+    if same_images:
+        return first, second
+    shorter = min(len(first), len(second))
     # Two further on, lest draws of one seed, or a draw and its other half, meet.
-    return _apart(np.roll(a[:shorter], 2), b[:shorter], scale), UNPAIRED
+    return np.roll(first[:shorter], 2), second[:shorter]
 
 
 def _apart(first: Numbers, second: Numbers, scale: float) -> NDArray[np.float64]:

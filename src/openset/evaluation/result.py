@@ -19,7 +19,7 @@ from openset.evaluation.provenance import Provenance
 from openset.findings import Finding, InputError, UsageError, refuse
 from openset.json_text import plain
 from openset.matching import Matches
-from openset.metrics import Metric, Value, table
+from openset.metrics import ByClass, Left, Metric, Value, named, table
 from openset.plugins import lookup
 
 if TYPE_CHECKING:
@@ -56,8 +56,10 @@ class Evaluation:
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """What is known about every metric, by name."""
-        return table()
+        """What is known about every metric, by name, and of those at levels that are here."""
+        known = table()
+        levels = [name for name in self.values if "@" in name and name.split("@")[0] in known]
+        return {**known, **{name: named(known, name) for name in levels}} if levels else known
 
     @property
     def source(self) -> Any:
@@ -157,7 +159,7 @@ class Evaluation:
         document = {
             "schema": self.schema,
             "provenance": plain(asdict(self.provenance)),
-            "values": {name: plain(_value_fields(value)) for name, value in self.values.items()},
+            "values": {n: _value_fields(v, resamples=replicates) for n, v in self.values.items()},
             "findings": [plain(asdict(finding)) for finding in self.findings],
         }
         if replicates:
@@ -198,8 +200,10 @@ class Evaluation:
     def _from_document(cls, document: dict[str, Any]) -> Self:
         values = {}
         for name, stored in document["values"].items():
-            ends_ = stored.pop("interval")
-            values[name] = Value(**stored, interval=tuple(ends_) if ends_ else None)
+            ends_, held = stored.pop("interval"), stored.pop("by_class", None)
+            ends, by_class = tuple(ends_) if ends_ else None, held and ByClass.read(held)
+            left = tuple(Left(**one) for one in stored.pop("left_out", ()))
+            values[name] = Value(**stored, interval=ends, by_class=by_class, left_out=left)
         findings = map(Finding.of, document["findings"])
         replicates = {
             name: np.array([np.nan if x is None else x for x in numbers])
@@ -209,5 +213,9 @@ class Evaluation:
         return cls(values, lambda: provenance, tuple(findings), replicates)
 
 
-def _value_fields(value: Value) -> dict[str, Any]:
-    return {item.name: getattr(value, item.name) for item in fields(value)}
+def _value_fields(value: Value, *, resamples: bool) -> dict[str, Any]:
+    held = {item.name: getattr(value, item.name) for item in fields(value)}
+    held["left_out"] = [asdict(left) for left in value.left_out]
+    if value.by_class is not None:
+        held["by_class"] = value.by_class.document(resamples=resamples)
+    return {name: plain(field) for name, field in held.items()}

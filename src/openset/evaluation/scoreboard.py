@@ -2,8 +2,10 @@
 
 The one table of results. A line is a metric, a column a model; the first model is what the others
 are compared with. A star marks a difference that the choice of test images does not explain: its
-p-value, corrected for all comparisons of the table (Holm), is below 0.05. A dash is a value that
-does not exist. Footnotes say why, and which values are biased or often undefined.
+p-value, corrected for all comparisons of its family (Holm), is below 0.05. The headline metrics of
+all models are one family and the other metrics another, whatever of them is shown, so that a number
+has its star everywhere or nowhere. A dash is a value that does not exist. Footnotes say why, what
+was left out, and which values are biased or often undefined.
 
 A model may be a method that was trained several times (`openset.evaluation.trainings`): its value
 is the mean, its interval and its stars hold the chance of training, too, and beside it stands how
@@ -33,12 +35,13 @@ from openset.evaluation.numbers import (
 )
 from openset.evaluation.trainings import NOT_COMPUTED, Chance, Given, Trainings, methods_of
 from openset.json_text import compact, plain
-from openset.metrics import Metric, Value
+from openset.metrics import Left, Metric, Value
 from openset.render import Table
 from openset.resampling.intervals import ALPHA, holm
 from openset.wording import percent
 
 HEAD = "↑ ↓ better"
+HEADLINES, OTHERS = "headline metrics", "other metrics"  # the families of comparisons
 COLUMNS = ("metric", "value", "low", "high", "count", "params", "reason")
 FLAGGED = 0.05  # share of resamples without a value that is pointed out
 TWO_CHANCES = (
@@ -56,7 +59,7 @@ class Cell:
         value: The value with its interval, or why there is none.
         difference: How it differs from the first model's; None for the first itself.
         best: Whether no other model has a better value, and some have a worse one.
-        p: That of the difference, corrected for all comparisons of the table.
+        p: That of the difference, corrected for all comparisons of its family.
         chance: What chance does to the value, by where it comes from.
     """
 
@@ -72,7 +75,7 @@ class Cell:
         return self.p is not None and self.p < ALPHA
 
     def document(self) -> dict[str, Any]:
-        """The difference for programs: with p as it is, and corrected for the table."""
+        """The difference for programs: with p as it is, and corrected for its family."""
         assert self.difference is not None, "the first model differs from none"
         return {
             **asdict(self.difference),
@@ -129,11 +132,17 @@ class Line:
         """Whether it is one of the metrics that are shown first."""
         return bool(self.metric and self.metric.headline)
 
+    @property
+    def family(self) -> str:
+        """Together with which its p-values are corrected."""
+        return HEADLINES if self.headline else OTHERS
+
     def remarks(self, cell: Cell) -> tuple[str, ...]:
         """What a footnote says of a cell: why it has no value, or what its resamples show."""
         if cell.value.value is None:
             return (cell.value.reason,)
-        said = [f"{self.title} {cell.value.left_out}"] if cell.value.left_out else []
+        said = [str(left) for left in cell.value.left_out if left.of]
+        said += self.basis(cell)
         if cell.value.undefined > FLAGGED:
             worst = max(c.value.undefined for c in self.cells)
             said.append(f"{self.title} has no value in up to {percent(worst)} of the resamples")
@@ -146,6 +155,14 @@ class Line:
                 "the interval allows for it"
             )
         return tuple(said)
+
+    def basis(self, cell: Cell) -> tuple[str, ...]:
+        """On what the difference of a cell rests, if not on all that its values rest on."""
+        d = cell.difference
+        if d is None or d.common is None:
+            return ()
+        one, other = (number(value, self.metric) for value in d.common)
+        return (f"the difference in {self.title} is {d.basis}; there they are {one} and {other}",)
 
     def number(self, value: float | None, decimals: int) -> str:
         """A number of this line, whose label says the unit."""
@@ -171,12 +188,12 @@ class Scoreboard:
     Attributes:
         models: Names of the models; the others are compared with the first.
         lines: The metrics, in the order of the results.
-        comparisons: How many differences p-values are corrected for.
+        families: How many comparisons the p-values of each family are corrected for.
     """
 
     models: tuple[str, ...]
     lines: tuple[Line, ...]
-    comparisons: int
+    families: Mapping[str, int]
 
     @classmethod
     def of(
@@ -203,19 +220,16 @@ class Scoreboard:
             Line(name, first.metrics.get(name), tuple(_cells(name, methods, against)))
             for name in first.values
         ]
-        chosen = [line for line in lines if line.headline or not headline]
-        return cls(tuple(results), *_corrected(chosen))
+        board = cls(tuple(results), *_corrected(lines))
+        return board.only([line.name for line in lines if line.headline or not headline])
 
     @classmethod
-    def between(
-        cls, found: Comparison, models: tuple[str, str], names: Sequence[str] | None = None
-    ) -> Scoreboard:
-        """The scoreboard of a comparison, of all its metrics or of some."""
-        chosen = found.differences if names is None else names
+    def between(cls, found: Comparison, models: tuple[str, str]) -> Scoreboard:
+        """The scoreboard of a comparison."""
         against = [None, found]
         lines = [
             Line(name, found.metrics.get(name), tuple(_cells(name, found.methods, against)))
-            for name in chosen
+            for name in found.differences
         ]
         return cls(models, *_corrected(lines))
 
@@ -223,6 +237,16 @@ class Scoreboard:
     def trained_again(self) -> bool:
         """Whether a method was trained several times."""
         return any(len(cell.chance.runs) > 1 for line in self.lines for cell in line.cells)
+
+    def only(self, names: Sequence[str]) -> Scoreboard:
+        """Some of the lines, in the order of the names; p-values stay as they are."""
+        lines = {line.name: line for line in self.lines}
+        return replace(self, lines=tuple(lines[name] for name in names))
+
+    def gates(self, names: Sequence[str]) -> Scoreboard:
+        """Some of the lines as a family of their own: they were chosen before anything was seen."""
+        lines, families = _corrected(self.only(names).lines, family="gates")
+        return replace(self, lines=lines, families=families)
 
     def headline_first(self) -> list[Line]:
         """All lines, those that are shown first before the others."""
@@ -251,6 +275,13 @@ class Scoreboard:
         ]
         return replace(self, models=(self.models[0], self.models[model]), lines=tuple(lines))
 
+    def document(self, model: int) -> dict[str, Any]:
+        """Every difference of a model for programs, and how many its p is corrected for."""
+        return {
+            line.name: line.cells[model].document() | {"corrected_for": self.families[line.family]}
+            for line in self.lines
+        }
+
     @property
     def two_chances(self) -> str:
         """What the deviations beside a mean over trainings are; nothing without trainings."""
@@ -266,8 +297,16 @@ class Scoreboard:
     @property
     def star_means(self) -> str:
         """What a star says."""
-        corrected = f", corrected for the {self.comparisons} comparisons of this table (Holm)"
-        return "p < 0.05 of no difference" + corrected * (self.comparisons > 1)
+        corrected = f", {self.correction}" if self.correction else ""
+        return "p < 0.05 of no difference" + corrected
+
+    @property
+    def correction(self) -> str:
+        """What the p-values that are shown are corrected for; nothing if for themselves alone."""
+        shown = dict.fromkeys(line.family for line in self.lines)
+        sizes = {name: n for name, n in self.families.items() if name in shown and n > 1}
+        said = [f"the {n} comparisons of {name}" for name, n in sizes.items()]
+        return f"corrected for {' and, apart, for '.join(said)} (Holm)" if said else ""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -279,8 +318,25 @@ class Scoreboard:
         rare = [f"{title} {percent(share)}" for title, share in some if 0 < share <= FLAGGED]
         if rare:
             said.append(f"resamples without a value: {', '.join(rare)}")
-        said += filter(None, [self.two_chances])
+        said += filter(None, [self.two_chances, self.left_out])
         return (*said, *self._of_differences(range(1, len(self.models)), with_interval=True))
+
+    @property
+    def left_out(self) -> str:
+        """What took no part in some numbers beside classes, which have footnotes; in one line.
+
+        Which number lacks which is in JSON.
+        """
+        found: dict[tuple[str, str], list[Left]] = {}
+        for line in self.lines:
+            for left in (left for cell in line.cells for left in cell.value.left_out):
+                found.setdefault((left.what, left.why), []).append(left)
+        said = []
+        for same in (every for every in found.values() if not every[0].of):
+            most = max(same, key=lambda left: left.number)
+            up_to = "up to " if any(left != most for left in same) else ""
+            said.append(f"{up_to}{most.amount} ({most.why})")
+        return f"left out of some numbers: {', '.join(said)}" if said else ""
 
     def _of_differences(self, models: Iterable[int], *, with_interval: bool) -> tuple[str, ...]:
         """Remarks about differences, each once; maybe only about those that have an interval."""
@@ -335,8 +391,9 @@ class Scoreboard:
         notes = self._of_differences([model], with_interval=False)
         if self.two_chances:
             notes = (self.two_chances, *notes)
-        if self.comparisons > 1:
-            how = f"p is corrected for the {self.comparisons} comparisons of this table (Holm)"
+        notes += tuple(text for line in self.lines for text in line.basis(line.cells[model]))
+        if self.correction:
+            how = f"p is {self.correction}"
             notes = (f"{how}; each interval is of its difference alone", *notes)
         return Table(header, tuple(rows), notes)
 
@@ -368,16 +425,23 @@ def _cells(
         yield Cell(value, difference, leads, chance=method.chance(name))
 
 
-def _corrected(lines: Sequence[Line]) -> tuple[tuple[Line, ...], int]:
-    """Lines whose p-values are corrected for all that the lines compare, and how many these are."""
-    cells = [cell for line in lines for cell in line.cells]
-    raw = [cell.difference.p if cell.difference else None for cell in cells]
-    p = iter(holm(raw))
-    found = (
-        replace(line, cells=tuple(replace(cell, p=next(p)) for cell in line.cells))
-        for line in lines
-    )
-    return tuple(found), len(raw) - raw.count(None)
+def _corrected(
+    lines: Sequence[Line], family: str | None = None
+) -> tuple[tuple[Line, ...], dict[str, int]]:
+    """Lines whose p-values are corrected for their families, and how much each compares.
+
+    The one place where that is decided: each line belongs to its own family, or all to one.
+    """
+    found, sizes = {line.name: line for line in lines}, {}
+    for name in dict.fromkeys(family or line.family for line in lines):
+        members = [line for line in lines if family or line.family == name]
+        raw = [cell.difference.p if cell.difference else None for x in members for cell in x.cells]
+        p = iter(holm(raw))
+        for line in members:
+            cells = tuple(replace(cell, p=next(p)) for cell in line.cells)
+            found[line.name] = replace(line, cells=cells)
+        sizes[name] = len(raw) - raw.count(None)
+    return tuple(found.values()), sizes
 
 
 def _biased(value: Value) -> bool:

@@ -17,7 +17,7 @@ from functools import cached_property
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args
 
-from openset.findings import UsageError
+from openset.findings import UsageError, refuse
 from openset.options import check_options
 from openset.plugins import lookup
 
@@ -40,7 +40,12 @@ class Settings:
         known: Which labels are known: a built-in (``voc20``, ``coco80``, ``owod-t1`` ...), labels,
             a vocabulary file, or None if the ground truth says so itself.
         protocol: Name of a preset, or a `Protocol`.
-        metrics: Names of metrics; all of them by default.
+        metrics: Names of metrics; all of them by default. ``wilderness_impact@0.5`` is one at a
+            level of its own.
+        recall: Recalls to report Wilderness Impact, AWI and all else at that stands at a recall,
+            each in a line of its own beside that of the protocol.
+        ratio: Wilderness ratios to report Wilderness Impact at, likewise.
+        tpr: True-positive rates to report false-positive rates at, likewise.
         intervals: Whether to compute 95 % intervals from 1,000 resamples.
         seed: Seed of the resamples; results of one seed are paired.
         force: Go on in spite of errors in the inputs, which become warnings.
@@ -67,6 +72,9 @@ class Settings:
     known: Vocabulary | str | Path | Sequence[str] | None = None
     protocol: Protocol | str = "default"
     metrics: Sequence[str] | None = None
+    recall: Sequence[float] = ()
+    ratio: Sequence[float] = ()
+    tpr: Sequence[float] = ()
     intervals: bool = True
     seed: int = 0
     force: bool = False
@@ -118,11 +126,28 @@ class Settings:
     @cached_property
     def measured(self) -> tuple[Metric, ...]:
         """The metrics themselves."""
-        from openset.metrics import table
+        from openset.metrics import at_each, levels_of, named, table
 
-        found = table()
-        names = found if self.metrics is None else self.metrics
-        return tuple(lookup(found, name, "metric") for name in names)
+        found, asked = table(), self._levels
+        chosen = [named(found, name) for name in (found if self.metrics is None else self.metrics)]
+        # Of all metrics, those with an interval; of those named, whatever takes the level.
+        wanted = [one for one in chosen if one.resampled or self.metrics is not None]
+        for name, levels in asked.items():
+            if levels and not any(name in levels_of(one) for one in wanted):
+                raise refuse("OS421", f"no metric that is asked for takes {name}", example=name)
+        lines: dict[str, Metric] = {}
+        for one in chosen:
+            also = at_each(one, asked) if one in wanted else ()
+            lines |= {line.name: line for line in (one, *also)}
+        return tuple(lines.values())
+
+    @property
+    def _levels(self) -> dict[str, tuple[float, ...]]:
+        """The levels that are asked for; refused if they cannot be levels."""
+        from openset.metrics import checked
+
+        given = {"recall": self.recall, "ratio": self.ratio, "tpr": self.tpr}
+        return {name: checked(name, levels) for name, levels in given.items()}
 
     @property
     def resamples(self) -> int:

@@ -11,9 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from openset.evaluation.adjusting import adjusted
 from openset.evaluation.provenance import Provenance, describe, ledger_line
 from openset.evaluation.result import Evaluation
@@ -178,7 +175,7 @@ def _of_units(value: Value, matches: Matches) -> Value:
 
 def measure(
     values: Mapping[Metric, Value],
-    draw: Callable[[], Mapping[str, NDArray[np.float64]]],
+    draw: Callable[[], Mapping[str, Value]],
     origin: Callable[[], Provenance],
     findings: Sequence[Finding],
     make: Callable[..., E],
@@ -187,7 +184,7 @@ def measure(
 
     Args:
         values: The value of every metric.
-        draw: Gives the number of metrics in every resample; of none without intervals.
+        draw: Gives the value of metrics in every resample; of none without intervals.
         origin: Makes the provenance, when it is asked for.
         findings: What was found about the inputs.
         make: The kind of result, holding what the values were computed from.
@@ -199,19 +196,23 @@ def measure(
         else value
         for metric, value in values.items()
     }
-    return make(found, origin, tuple(findings), drawn)
+    replicates = {name: one.value for name, one in drawn.items()}
+    return make(found, origin, tuple(findings), replicates)
 
 
 def with_interval(
-    value: Value,
-    metric: Metric,
-    drawn: NDArray[np.float64] | None,
-    training: Spread | None = None,
+    value: Value, metric: Metric, resampled: Value, training: Spread | None = None
 ) -> Value:
     """A value with what its resamples say about it, and the spread of its trainings."""
-    if value.value is None or drawn is None:
+    if value.value is None:
         return value
+    drawn, classes = resampled.value, value.by_class
     ends = at_the_edge(value.value, value.step, metric.range)
     ends = ends or interval(drawn, value.value, metric.scale, metric.range, training)
-    off, lacking = bias(drawn, value.value), undefined(drawn)
-    return replace(value, interval=ends, bias=off, undefined=lacking)
+    return replace(
+        value,
+        interval=ends,
+        bias=bias(drawn, value.value),
+        undefined=undefined(drawn),
+        by_class=classes and classes.with_resamples(resampled.by_class),
+    )

@@ -168,10 +168,13 @@ class Trainings:
             count=each[0].count,
             params=each[0].params,
             step=float(np.mean([value.step for value in each])),
-            left_out=next((value.left_out for value in each if value.left_out), ""),
+            rests_on=each[0].rests_on,
+            left_out=next((value.left_out for value in each if value.left_out), ()),
         )
         metric, drawn = self.metrics.get(name), self.replicates.get(name)
-        return with_interval(mean, metric, drawn, self.spread(name)) if metric else mean
+        if metric is None or drawn is None:
+            return mean
+        return with_interval(mean, metric, Value(drawn), self.spread(name))
 
 
 Given = Evaluation | Sequence[Evaluation] | Trainings

@@ -33,7 +33,9 @@ def entries(kind: Kind | None = None) -> list[Entry]:
 def lookup(term: str) -> Entry:
     """The entry of a term: a name or an alias, in any case, with dashes, underscores or spaces.
 
-    >>> lookup("WI").name, lookup("A-OSE").name, lookup("os203").title
+    A metric at a level, such as ``wi@0.5``, is that metric.
+
+    >>> lookup("WI@0.5").name, lookup("A-OSE").name, lookup("os203").title
     ('wilderness_impact', 'a_ose', 'OS203: normalised boxes')
     """
     from openset.plugins import lookup as find
@@ -45,8 +47,9 @@ def lookup(term: str) -> Entry:
     by_key = {
         normal(spelling): entry for table in (aliases, names) for spelling, entry in table.items()
     }
-    if normal(term) in by_key:
-        return by_key[normal(term)]
+    for spelling in (term, term.partition("@")[0]):
+        if normal(spelling) in by_key:
+            return by_key[normal(spelling)]
     return find(
         {key.lower(): entry for key, entry in (aliases | names).items()}, term.lower(), "term"
     )

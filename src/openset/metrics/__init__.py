@@ -8,10 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from openset.metrics._spec import Metric, Value, metric
+from openset.metrics._by_class import ByClass, on_all
+from openset.metrics._levels import at_each, checked, levels_of, named
+from openset.metrics._spec import Left, Metric, Value, metric
 from openset.plugins import records
 
-__all__ = ["Metric", "Value", "metric", "table"]
+__all__ = [
+    "ByClass",
+    "Left",
+    "Metric",
+    "Value",
+    "at_each",
+    "checked",
+    "levels_of",
+    "metric",
+    "named",
+    "on_all",
+    "table",
+]
 
 
 def table() -> Mapping[str, Metric]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.matching import Matches
+from openset.metrics._by_class import ByClass, nanmean
+from openset.metrics._left_out import Maybe, few_classes, ignored_objects, resting
 from openset.metrics._spec import Value
 
 
@@ -37,6 +41,11 @@ def settle(
     return values
 
 
+def settled_by_detections(matches: Matches) -> bool:
+    """Whether `settle` lets detections decide which classes have a number."""
+    return matches.protocol.empty_class in ("nan", "detected") and matches.protocol.drop_nan
+
+
 def without_unknown(matches: Matches) -> Value:
     """What a number about unknown objects is when there are none: no number, or FMIYC's 0."""
     if matches.protocol.empty_class == "zero":
@@ -50,21 +59,48 @@ def where_unknown(matches: Matches, numbers: NDArray[Any], present: NDArray[Any]
     return Value(np.where(present > 0, numbers, absent))
 
 
-def share_of_unknown(matches: Matches, part: Any, total: Any, **more: Any) -> Value:
-    """A part of the unknown objects over all of them, on the data or per resample."""
+def share_of_unknown(matches: Matches, part: Any, total: Any, *left: Maybe, **more: Any) -> Value:
+    """A part of the unknown objects over all of them, on the data or per resample.
+
+    Args:
+        matches: For what is ignored, and the protocol.
+        part: How many of them.
+        total: How many there are.
+        left: What else was left out.
+        more: Further fields of the value.
+    """
     if np.ndim(total):
         return where_unknown(matches, Value.ratio(part, total).value, total)
-    return Value.ratio(part, total, **more) if total else without_unknown(matches)
+    value = Value.ratio(part, total, **more) if total else without_unknown(matches)
+    return resting(value, ignored_objects(matches, unknown=True), *left, unknown_objects=total)
 
 
 def class_mean(
-    values: NDArray[np.float64], matches: Matches, classes: Sequence[int], what: str
+    values: NDArray[np.float64],
+    matches: Matches,
+    classes: Sequence[int],
+    what: str,
+    *,
+    lacking: str = "have no object",
+    by_detections: bool = False,
 ) -> Value:
-    """Mean over some classes, with NaN dropped or propagated as the protocol says."""
+    """Mean over some classes, with NaN dropped or propagated as the protocol says.
+
+    Args:
+        values: Per class [K + 1], and per resample if there are weights.
+        matches: For names and the protocol.
+        classes: Which of them.
+        what: What they are called.
+        lacking: What is the matter with classes that have no number.
+        by_detections: Whether detections decide which classes have a number; those of two detectors
+            may then differ, and the classes are kept in every resample.
+    """
     chosen = values[list(classes)]
     names = (*matches.vocabulary.known, "unknown")
+    by_class = partial(ByClass.of, "mean", [names[c] for c in classes], chosen)
     if chosen.ndim > 1:
-        return _means_of_resamples(chosen, drop=matches.protocol.drop_nan)
+        found = _means_of_resamples(chosen, drop=matches.protocol.drop_nan or not len(classes))
+        return replace(found, by_class=by_class().present() if by_detections else None)
     parts = {names[c]: _none_if_nan(v) for c, v in zip(classes, chosen.tolist(), strict=True)}
     kept = chosen[~np.isnan(chosen)]
     if not len(classes):
@@ -75,7 +111,9 @@ def class_mean(
         first = next(name for name, value in parts.items() if value is None)
         why = f"{first!r} has detections but no object, and {matches.protocol.name} lets NaN spread"
         return Value.missing(why, parts=parts)
-    return Value(float(np.mean(kept)), count=len(kept), parts=parts)
+    value = Value(float(np.mean(kept)), parts=parts, by_class=by_class().present())
+    few = few_classes(len(kept), len(classes), lacking, what)
+    return resting(value, few, classes=len(kept), all_classes=len(classes))
 
 
 def _means_of_resamples(values: NDArray[np.float64], *, drop: bool) -> Value:
@@ -84,20 +122,13 @@ def _means_of_resamples(values: NDArray[np.float64], *, drop: bool) -> Value:
     A resample without a rare class is the mean of the others, so that what half of the images do
     to a rare class hardly shows. Each class is therefore followed through the resamples it is in.
     """
-    if not drop and len(values):
+    if not drop:
         return Value(np.asarray(values.mean(axis=0)))
     present = ~np.isnan(values)
-    means, alone = (_mean_of(values, present, axis) for axis in (0, 1))
+    means, alone = nanmean(values), nanmean(values.T)
     if present.all() or not present.any():
         return Value(means)
     return Value(means, bias=float(np.nanmean(alone) - np.nanmean(means)))
-
-
-def _mean_of(
-    values: NDArray[np.float64], present: NDArray[np.bool_], axis: int
-) -> NDArray[np.float64]:
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(present, values, 0.0).sum(axis=axis) / present.sum(axis=axis))
 
 
 def _none_if_nan(value: float) -> float | None:

@@ -16,7 +16,42 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from openset.matching import Matches
+from openset.metrics._by_class import ByClass
 from openset.plugins import tag
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Something that took no part in a number.
+
+    Attributes:
+        number: How much of it.
+        what: Classes, or one object, image or detection.
+        why: Why not.
+        of: How many classes there are; 0 of anything else.
+
+    >>> print(Left(12, "known classes", "have no object", of=20))
+    rests on 8 of 20 known classes: the others have no object
+    >>> print(Left(2, "unknown object", "ignored"))
+    2 unknown objects take no part: ignored
+    """
+
+    number: int
+    what: str
+    why: str
+    of: int = 0
+
+    def __str__(self) -> str:
+        if self.of:
+            return (
+                f"rests on {self.of - self.number} of {self.of} {self.what}: the others {self.why}"
+            )
+        return f"{self.amount} {'takes' if self.number == 1 else 'take'} no part: {self.why}"
+
+    @property
+    def amount(self) -> str:
+        """So many of what."""
+        return f"{self.number} {self.what}{'s' * (self.number != 1)}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -26,7 +61,7 @@ class Value:
     Attributes:
         value: The number as a fraction or count, or None.
         reason: Why there is no number.
-        count: What it was counted on: objects, detections or classes, as the metric says.
+        count: What it was counted on: the first count of `rests_on`, which names it.
         params: Parameters it was computed with.
         parts: The same number broken down, by class or by level.
         interval: Ends of the 95 % interval, when one was computed.
@@ -34,10 +69,11 @@ class Value:
             of resamples, what of it their mean hides.
         undefined: Share of the resamples that have no value.
         rests_on: Counts that it was made from, by name.
-        left_out: What took no part in it, in words; empty if everything did.
+        left_out: What took no part in it; empty if everything did.
         step: By how much one object, detection or sample more (in groups: as many as a group has
             images) would have changed a count or a share, which says what a value of 0 could have
             missed; 0 where there is no such step.
+        by_class: What it was made from, class by class, where it rests on the classes that have it.
 
     >>> Value.ratio(1, 4), Value.ratio(0, 0, why="no unknown object").reason
     (Value(0.25), 'no unknown object')
@@ -53,7 +89,8 @@ class Value:
     undefined: float = 0.0
     step: float = 0.0
     rests_on: Mapping[str, int] = field(default_factory=dict)
-    left_out: str = ""
+    left_out: tuple[Left, ...] = ()
+    by_class: ByClass | None = field(default=None, compare=False)
 
     @classmethod
     def ratio(cls, numerator: Any, denominator: Any, *, why: str = "", **more: Any) -> Value:

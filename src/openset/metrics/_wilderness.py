@@ -1,42 +1,36 @@
-"""The readings of Wilderness Impact: one function each, from weighted matches to numbers.
+"""The readings of Wilderness Impact: one function each, from weighted matches to numbers by class.
 
 Which wild images take part is a matter of image weights (0 leaves one out), so that a wilderness
-ratio, a curve over ratios and a bootstrap are one mechanism. Every function returns one number per
-column of weights, NaN where it does not exist.
+ratio, a curve over ratios and a bootstrap are one mechanism. Every reading has one column per
+column of weights, NaN where a class takes no part or a number does not exist.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.matching import Matches
 from openset.matching.curves import resampled_precision
-from openset.metrics._float32 import torch_levels, torch_mean
+from openset.metrics._by_class import ByClass, divided
+from openset.metrics._float32 import torch_levels
 from openset.metrics._points import as_columns, nearest_to, threshold_for, weights_of
 from openset.tables.columns import ranks
 
 Numbers = NDArray[np.float64]
-Variant = Callable[[Matches, float], Numbers]
-WITHOUT_SPLIT = ("ratio-of-sums", "nearest-recall")
+Names = Sequence[str]
+Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-def divided(above: Any, below: Any) -> Numbers:
-    """Divide, NaN where there is nothing to divide by."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(below > 0, above / below, np.nan)
-
-
-def _ratio_of_sums(matches: Matches, recall: float) -> Numbers:
+def _ratio_of_sums(matches: Matches, recall: float) -> Counts:
     return _at_nearest(matches, recall, matches.open_set_errors, ~matches.outcome().ignored)
 
 
-def _nearest_recall(matches: Matches, recall: float) -> Numbers:
+def _nearest_recall(matches: Matches, recall: float) -> Counts:
     outcome = matches.outcome()
     wrong = matches.open_set_errors & outcome.wrong
     return _at_nearest(matches, recall, wrong, ~(outcome.ignored | wrong))
@@ -44,11 +38,11 @@ def _nearest_recall(matches: Matches, recall: float) -> Numbers:
 
 def _at_nearest(
     matches: Matches, recall: float, part: NDArray[np.bool_], whole: NDArray[np.bool_]
-) -> Numbers:
-    """Ratio of two counts of detections, each known class cut at its nearest recall."""
+) -> Counts:
+    """Two counts of detections to be divided, each known class cut at its nearest recall."""
     points = nearest_to(matches, recall, matches.outcome().correct, part, whole)
     above, below = (counts[:-1].sum(axis=0) for counts in points.counts)
-    return divided(above, below)
+    return above, below
 
 
 def at_thresholds(matches: Matches, recall: float, *more: NDArray[np.bool_]) -> tuple[Numbers, ...]:
@@ -91,66 +85,52 @@ def kept_at(matches: Matches, recall: float) -> Kept:
     return Kept(*at_thresholds(matches, recall, on_wild(matches)))
 
 
-def _pooled(kept: Kept) -> Numbers:
-    return divided(np.nansum(kept.wrong, axis=0), np.nansum(kept.total, axis=0))
+def _pooled(kept: Kept, names: Names) -> ByClass:
+    return ByClass.of("ratio of sums", names, kept.wrong, kept.total)
 
 
-def _mean_precision(kept: Kept) -> Numbers:
+def _mean_precision(kept: Kept, names: Names) -> ByClass:
     closed, open_ = kept.right / kept.total, kept.right / (kept.total + kept.wrong)
-    return divided(nanmean(closed), nanmean(open_)) - 1
+    return ByClass.of("change of means", names, closed, open_)
 
 
-def _mean_ratio(kept: Kept) -> Numbers:
-    return nanmean(kept.wrong / kept.total)
+def _mean_ratio(kept: Kept, names: Names) -> ByClass:
+    return ByClass.of("mean", names, kept.wrong / kept.total)
 
 
-AT_THRESHOLDS: dict[str, Callable[[Kept], Numbers]] = {
+AT_THRESHOLDS: dict[str, Callable[[Kept, Names], ByClass]] = {
     "pooled": _pooled,
     "mean-precision": _mean_precision,
     "mean-ratio": _mean_ratio,
 }
 
 
-def _of_kept(reading: Callable[[Kept], Numbers], matches: Matches, recall: float) -> Numbers:
-    return reading(kept_at(matches, recall))
-
-
-def nanmean(values: NDArray[Any]) -> NDArray[Any]:
-    """Mean over classes without NaN; NaN where nothing else is left."""
-    present = ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        return np.where(present, values, 0).sum(axis=0, dtype=values.dtype) / present.sum(
-            axis=0, dtype=values.dtype
-        )
-
-
-def _elephant(matches: Matches, recall: float) -> Numbers:
-    """Ratio of class means of interpolated precision: without wild images, and with them."""
+def elephant(matches: Matches, recall: float) -> ByClass:
+    """Interpolated precision of each class: without wild images, and with them."""
     weights = weights_of(matches)
     objects = weights if matches.object_weights is None else matches.object_weights
     closed = matches.resampled(weights * ~matches.wild[:, None], objects)
-    without = _interpolated(closed, recall)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        change = without / _interpolated(matches.resampled(weights, objects), recall) - 1
-    return np.asarray(change, np.float64)
+    both = (closed, matches.resampled(weights, objects))
+    terms = (_interpolated(one, recall) for one in both)
+    return ByClass.of("change of means, float32", matches.vocabulary.known, *terms)
 
 
 def _interpolated(matches: Matches, recall: float) -> NDArray[np.float32]:
-    """Class mean of the envelope precision at a recall, over classes with detections, in float32.
+    """The envelope precision at a recall of each class with detections, in float32.
 
     The envelope at one recall is an average precision over a grid of one point.
     """
     precision = resampled_precision(matches, None, grid=np.array([recall]))[:-1]
     present = matches.detected_by_class[:-1] > 0
-    return torch_mean(np.nan_to_num(precision).astype(np.float32), present)
+    return np.where(present, np.nan_to_num(precision).astype(np.float32), np.float32(np.nan))
 
 
-VARIANTS: dict[str, Variant] = {
-    **{name: partial(_of_kept, reading) for name, reading in AT_THRESHOLDS.items()},
-    "elephant": _elephant,
+# The readings that need no split into closed and wild images.
+WITHOUT_SPLIT: dict[str, Callable[[Matches, float], Counts]] = {
     "ratio-of-sums": _ratio_of_sums,
     "nearest-recall": _nearest_recall,
 }
+VARIANTS = (*AT_THRESHOLDS, "elephant", *WITHOUT_SPLIT)
 
 
 def first_wild(matches: Matches, wanted: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -193,8 +173,8 @@ def _wanted(matches: Matches, closed: NDArray[np.int64]) -> NDArray[np.int64]:
     return (steps.astype(kind) * closed.astype(kind)).astype(np.int64)
 
 
-def resampled_average(matches: Matches, recall: float) -> Numbers:
-    """Mean of the pooled reading over the curve's ratios above 0, per resample.
+def pooled_average(matches: Matches, recall: float) -> ByClass:
+    """Mean of the pooled reading over the curve's ratios above 0, in the data or per resample.
 
     A false positive on the n-th wild image counts at every ratio that has reached n images. That
     number of ratios is below 64, so its bits are six flags and one pass counts them all.
@@ -204,9 +184,10 @@ def resampled_average(matches: Matches, recall: float) -> Numbers:
     times = np.where(matches.wild, times, 0)[matches.image] * ~matches.outcome().ignored
     bits = [(times >> bit & 1).astype(np.bool_) for bit in range(6)]
     total, _hits, *wrong = at_thresholds(matches, recall, *bits)
-    above = sum(2**bit * np.nansum(counts, axis=0) for bit, counts in enumerate(wrong))
-    mean = divided(above, np.nansum(total, axis=0) * max(len(wanted) - 1, 1))
-    return mean * _mean_share(matches) / _mean_share(replace(matches, weights=None))
+    above = np.sum([2**bit * counts for bit, counts in enumerate(wrong)], axis=0)
+    share = _mean_share(matches) / _mean_share(replace(matches, weights=None))
+    mean = above * share / max(len(wanted) - 1, 1)
+    return ByClass.of("ratio of sums", matches.vocabulary.known, mean, total)
 
 
 def _mean_share(matches: Matches) -> Numbers:

@@ -21,7 +21,14 @@ from openset.findings import UsageError
 from openset.matching import Matches
 from openset.matching.curves import Curve, curve, envelope, hits_needed, resampled_precision
 from openset.matching.matches import DETECTION_LIMITS, SIZE_RANGES
-from openset.metrics._classes import class_mean, settle, where_unknown, without_unknown
+from openset.metrics._classes import (
+    class_mean,
+    settle,
+    settled_by_detections,
+    where_unknown,
+    without_unknown,
+)
+from openset.metrics._left_out import also, beyond, ignored_objects, neither
 from openset.metrics._spec import Value, metric
 from openset.plugins import lookup
 
@@ -109,7 +116,8 @@ def _mean_recall(
     limits = matches.detection_limits
     column = limits.index(min(limit, limits[-1]))
     recall = matches.precision_recall.recall[:, :, _size_index(size), column].mean(axis=0)
-    return class_mean(recall, matches, classes, what).with_params(limit=limit, size=size)
+    value = class_mean(recall, matches, classes, what).with_params(limit=limit, size=size)
+    return _on_objects(value, matches, classes, limit)
 
 
 def _resampled_recall(
@@ -134,7 +142,13 @@ def precision_known(matches: Matches) -> Value:
     values = np.nan_to_num(_over(hits, matches.count_by_class(~outcome.ignored)))
     if matches.protocol.empty_class == "skip":
         values[matches.detected_by_class == 0] = np.nan
-    return class_mean(values, matches, range(matches.n_known), "known classes")
+    skips, known = matches.protocol.empty_class == "skip", range(matches.n_known)
+    lacking = "have no detection"
+    value = class_mean(
+        values, matches, known, "known classes", lacking=lacking, by_detections=skips
+    )
+    said = neither(matches, ~matches.labelled_unknown)
+    return also(value, said, known_detections=matches.known_end)
 
 
 @metric("recall_known", title="recall known", paper="Han et al., CVPR 2022")
@@ -142,7 +156,28 @@ def recall_known(matches: Matches) -> Value:
     """Mean over known classes of the recall of all their detections (R@K of opendet2)."""
     hits = matches.hits_by_class
     values = settle(_over(hits, matches.positives), matches)
-    return class_mean(values, matches, range(matches.n_known), "known classes")
+    return _settled_mean(values, matches, range(matches.n_known), "known classes")
+
+
+def _settled_mean(
+    values: NDArray[np.float64], matches: Matches, classes: Sequence[int], what: str
+) -> Value:
+    by_detections = settled_by_detections(matches)
+    skipped = matches.protocol.empty_class == "detected"
+    lacking = "have no detection" if skipped else "have no object"
+    value = class_mean(values, matches, classes, what, lacking=lacking, by_detections=by_detections)
+    return _on_objects(value, matches, classes)
+
+
+def _on_objects(
+    value: Value, matches: Matches, classes: Sequence[int], limit: int | None = None
+) -> Value:
+    """With the objects that it rests on, and what of objects and detections was left out."""
+    if matches.weights is not None:
+        return value
+    unknown = matches.n_known in classes
+    said = ignored_objects(matches, unknown=unknown), beyond(matches, unknown=unknown, limit=limit)
+    return also(value, *said, objects=matches.positives[list(classes)].sum())
 
 
 def _over(hits: NDArray[np.int64], total: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -164,7 +199,7 @@ def _mean_ap(
     shown: dict[str, Any] = {"iou": list(matches.protocol.iou) if iou is None else iou}
     if size != "all":
         shown["size"] = size
-    return class_mean(values, matches, classes, what).with_params(interpolation=used, **shown)
+    return _settled_mean(values, matches, classes, what).with_params(interpolation=used, **shown)
 
 
 def per_class(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from openset.matching import Matches
+from openset.metrics._left_out import few_classes, neither, resting
 from openset.metrics._spec import Value, metric
 
 NO_IMAGE = "there is no image"
@@ -17,14 +18,17 @@ NO_IMAGE = "there is no image"
 def detections_per_image(matches: Matches) -> Value:
     """Detections per image, known and unknown."""
     number = matches.count(np.ones(len(matches), np.bool_))
-    return Value.ratio(number, _images(matches), why=NO_IMAGE)
+    images = _images(matches)
+    return resting(Value.ratio(number, images, why=NO_IMAGE), images=images, detections=number)
 
 
 @metric("false_unknowns_per_image", better="lower", range=(0, None), unit="score")
 def false_unknowns_per_image(matches: Matches) -> Value:
     """Detections labelled unknown that lie on no unknown object, per image."""
     wrong = matches.outcome().wrong & matches.labelled_unknown
-    return Value.ratio(matches.count(wrong), _images(matches), why=NO_IMAGE)
+    images = _images(matches)
+    value = Value.ratio(matches.count(wrong), images, why=NO_IMAGE)
+    return resting(value, neither(matches, matches.labelled_unknown), images=images)
 
 
 @metric("images_without_predictions", better=None, paper="FMIYC")
@@ -43,7 +47,8 @@ def images_without_predictions(
     silent[matches.image[matches.score >= level]] = False
     chosen = np.ones_like(silent) if wild is None else matches.wild == wild
     number, total = matches.count_images(silent & chosen), matches.count_images(chosen)
-    return Value.ratio(number, total, why=NO_IMAGE, params={"minimum_score": level})
+    value = Value.ratio(number, total, why=NO_IMAGE, params={"minimum_score": level})
+    return resting(value, images=total)
 
 
 @metric(
@@ -81,7 +86,9 @@ def best_threshold(matches: Matches, *, classes: str = "sound") -> Value:
     peak = peak[peak != 0]
     if not len(peak):
         return Value.missing("no known class has a true positive")
-    return Value(float(peak.mean()), count=len(peak), params={"classes": classes})
+    value = Value(float(peak.mean()), params={"classes": classes})
+    few = few_classes(len(peak), matches.n_known, "have no object or no true positive")
+    return resting(value, few, classes=len(peak), all_classes=matches.n_known)
 
 
 def _images(matches: Matches) -> np.ndarray:

@@ -10,8 +10,9 @@ import numpy as np
 
 from openset.matching import Matches
 from openset.metrics._classes import share_of_unknown, where_unknown, without_unknown
+from openset.metrics._left_out import beyond, few_detected, ignored_objects, resting
 from openset.metrics._points import level_name, nearest_to, nearest_to_each, published_by
-from openset.metrics._spec import Value, metric
+from openset.metrics._spec import Left, Value, metric
 
 MILLER = "Miller et al., Dropout Sampling for Robust Object Detection, ICRA 2018"
 FMIYC = "FindMeIfYouCan: Bringing Open Set Metrics to near, far and farther OOD Object Detection"
@@ -34,7 +35,9 @@ def a_ose(matches: Matches) -> Value:
     true positive of a known object beside it counts too, as in published code. No score threshold
     but the detector's own, so numbers compare only at equal settings of it.
     """
-    n_unknown = matches.count_objects(matches.objects.klass == matches.n_known)
+    counts_ignored = matches.protocol.ose_counts_ignored
+    unknown = matches.objects.klass == matches.n_known
+    n_unknown = matches.count_objects(unknown)
     if np.ndim(n_unknown) == 0 and n_unknown == 0:
         return without_unknown(matches)
     number = matches.count(matches.open_set_errors)
@@ -45,7 +48,11 @@ def a_ose(matches: Matches) -> Value:
     ) * (np.diff(matches.class_start[:-1]) > 0)
     parts = dict(zip(matches.vocabulary.known, sizes.tolist(), strict=True))
     shown = {"iou": matches.protocol.iou[0]} | published_by(matches)
-    return Value(float(number), step=1.0, count=int(n_unknown), params=shown, parts=parts)
+    value = Value(float(number), step=1.0, params=shown, parts=parts)
+    there = n_unknown if counts_ignored else matches.count_objects(_countable_unknown(matches))
+    ignored = None if counts_ignored else ignored_objects(matches, unknown=True)
+    said = ignored, beyond(matches, unknown=False)
+    return resting(value, *said, unknown_objects=there, known_detections=matches.known_end)
 
 
 @metric(
@@ -70,7 +77,9 @@ def a_ose_objects(matches: Matches) -> Value:
     number = matches.count_objects(countable & _hit_by_known(matches))
     if np.ndim(number):
         return where_unknown(matches, number, total)
-    return Value(float(number), step=1.0, count=int(total), params={"iou": matches.protocol.iou[0]})
+    value = Value(float(number), step=1.0, params={"iou": matches.protocol.iou[0]})
+    said = ignored_objects(matches, unknown=True), beyond(matches, unknown=False)
+    return resting(value, *said, unknown_objects=total)
 
 
 @metric("nose", title="nOSE", better="lower", range=(0, None), paper=FMIYC, headline=True)
@@ -87,7 +96,8 @@ def nose(matches: Matches) -> Value:
         wrong = matches.count(matches.open_set_errors)
     else:
         wrong = matches.count_objects(countable & _hit_by_known(matches))
-    return share_of_unknown(matches, wrong, total, params={"counts": matches.protocol.nose})
+    said, shown = beyond(matches, unknown=False), {"counts": matches.protocol.nose}
+    return share_of_unknown(matches, wrong, total, said, params=shown)
 
 
 @metric(
@@ -120,7 +130,11 @@ def a_ose_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     numbers = np.bincount(below, minlength=len(levels) + 1)[1:].tolist()
     parts = dict(zip(map(level_name, levels.tolist()), numbers, strict=True))
     shown = {"threshold": threshold} | published_by(matches)
-    return Value(float(number), step=1.0, count=len(score), params=shown, parts=parts)
+    value = Value(float(number), step=1.0, params=shown, parts=parts)
+    nowhere = len(score) - sum(numbers)
+    binless = Left(nowhere, "error", "in no bin of `parts`") if nowhere else None
+    said = beyond(matches, unknown=False), binless
+    return resting(value, *said, open_set_errors=len(score))
 
 
 @metric(
@@ -147,7 +161,9 @@ def a_ose_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
     numbers = nearest_to_each(matches, levels, hit, error).counts[0][:-1].sum(axis=0).tolist()
     parts = dict(zip(map(level_name, levels), numbers, strict=True))
     shown = {"recall": level} | published_by(matches)
-    return Value(float(parts[level_name(level)]), step=1.0, params=shown, parts=parts)
+    value = Value(float(parts[level_name(level)]), step=1.0, params=shown, parts=parts)
+    said = few_detected(matches), beyond(matches, unknown=False)
+    return resting(value, *said, open_set_errors=np.count_nonzero(error))
 
 
 def _countable_unknown(matches: Matches) -> np.ndarray:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from openset.kernels import Asked, Levels, ranked
 from openset.matching import Matches
+from openset.metrics._left_out import below, resting, silent_images
 from openset.metrics._spec import Value, metric
 from openset.ranking import (
     Ranking,
@@ -102,7 +103,9 @@ def _measure(matches: Matches, question: Question) -> Value:
         drawn = matches.count(closed), matches.count(strange)
         return Value(_in_resamples(levels, matches.weights, drawn, question))
     parts = {"closed": n_closed, "wild": len(at) - n_closed}
-    return Value(float(question.value(ranking)), count=len(at), params=shown, parts=parts)
+    value = Value(float(question.value(ranking)), params=shown, parts=parts)
+    said = below(matches, matches.protocol.minimum_score), silent_images(matches, keep)
+    return resting(value, *said, detections=len(at), **parts)
 
 
 def _in_resamples(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from openset.matching import Matches
 from openset.matching.protocol import COCO_IOU
 from openset.metrics._classes import share_of_unknown, where_unknown, without_unknown
+from openset.metrics._left_out import beyond, beyond_best, ignored_objects, neither, resting
 from openset.metrics._points import Points, level_name, nearest_to, nearest_to_each
 from openset.metrics._spec import Value, metric
 from openset.metrics.open_set_error import _countable_unknown, _hit_by_known
@@ -42,7 +43,9 @@ def unknown_recall(matches: Matches, *, limit: int | None = None) -> Value:
     total = matches.count_objects(_countable_unknown(matches))
     shown = {"iou": matches.protocol.iou[0]} | ({} if limit is None else {"limit": limit})
     found = matches.count_objects(_found_mask(matches, limit))
-    return share_of_unknown(matches, found, total, params=shown)
+    over = None if limit is None else beyond_best(matches, limit)
+    said = over, beyond(matches, unknown=True)
+    return share_of_unknown(matches, found, total, *said, params=shown)
 
 
 @metric("unknown_recall_at_k", title="unknown recall at K", paper=GUPTA)
@@ -75,7 +78,10 @@ def unknown_f1(matches: Matches) -> Value:
     if objects == 0:
         return without_unknown(matches)
     shown = {"iou": matches.protocol.iou[0]}
-    return Value.ratio(2 * _found(matches), objects + labelled, params=shown)
+    value = Value.ratio(2 * _found(matches), objects + labelled, params=shown)
+    said = ignored_objects(matches, unknown=True), neither(matches, matches.labelled_unknown)
+    counts = {"unknown_objects": objects, "unknown_detections": labelled}
+    return resting(value, *said, objects_and_detections=objects + labelled, **counts)
 
 
 @metric("unknown_recall_any_label", title="unknown recall, any label", paper=KIM)
@@ -96,7 +102,8 @@ def unknown_recall_any_label(
     """
     numbers, total = _covered(matches, limit, iou)
     shown = {"limit": limit, "iou": matches.protocol.iou[0] if iou is None else iou}
-    value = share_of_unknown(matches, numbers, total, params=shown)
+    over = beyond_best(matches, limit)
+    value = share_of_unknown(matches, numbers, total, over, params=shown)
     if np.ndim(total) or not total:
         return value
     kinds = {"R": None, "AR": "mean"}
@@ -137,7 +144,9 @@ def unknown_precision(matches: Matches) -> Value:
     value = Value.ratio(_true_unknown(matches), total, why=NO_LABEL)
     if np.ndim(total):
         return Value(np.where(total > 0, value.value, _of_nothing(matches)))
-    return Value(0.0) if value.value is None and _of_nothing(matches) == 0 else value
+    value = Value(0.0) if value.value is None and _of_nothing(matches) == 0 else value
+    said = neither(matches, matches.labelled_unknown)
+    return resting(value, said, unknown_detections=total)
 
 
 @metric("udr", title="UDR", paper=ZHAO, headline=True)
@@ -148,7 +157,8 @@ def udr(matches: Matches) -> Value:
     object of a known-labelled detection. The authors released no code; this follows OSOD-III's.
     """
     total = matches.count_objects(_countable_unknown(matches))
-    return share_of_unknown(matches, _found(matches) + _misnamed(matches), total)
+    said = (beyond(matches, unknown=unknown) for unknown in (True, False))
+    return share_of_unknown(matches, _found(matches) + _misnamed(matches), total, *said)
 
 
 @metric("udp", title="UDP", paper=ZHAO, headline=True)
@@ -158,8 +168,11 @@ def udp(matches: Matches) -> Value:
     TP_u / (TP_u + FN*_u). Not the precision of the unknown label: false alarms do not enter.
     """
     found = _found(matches)
-    why = "no unknown object is found under any label"
-    return Value.ratio(found, found + _misnamed(matches), why=why)
+    some = found + _misnamed(matches)
+    value = Value.ratio(found, some, why="no unknown object is found under any label")
+    total = matches.count_objects(_countable_unknown(matches))
+    ignored = ignored_objects(matches, unknown=True)
+    return resting(value, ignored, found_objects=some, unknown_objects=total)
 
 
 @metric(
@@ -182,12 +195,16 @@ def unknown_precision_at_recall(matches: Matches, *, recall: float | None = None
     if matches.weights is not None:
         return Value(_precision(matches, nearest_to(matches, level, hit, counted)))
     levels = sorted({*matches.protocol.recalls, level})
-    numbers = _precision(matches, nearest_to_each(matches, levels, hit, counted)).tolist()
+    points = nearest_to_each(matches, levels, hit, counted)
+    numbers = _precision(matches, points).tolist()
     names = map(level_name, levels)
     parts = {k: None if np.isnan(v) else v for k, v in zip(names, numbers, strict=True)}
     found = parts[level_name(level)]
     why = "" if found is not None else "only ignored detections are labelled unknown there"
-    return Value(found, why, params={"recall": level}, parts=parts)
+    value = Value(found, why, params={"recall": level}, parts=parts)
+    said = neither(matches, matches.labelled_unknown)
+    at_point = points.counts[0][-1, levels.index(level)]
+    return resting(value, said, unknown_detections=at_point)
 
 
 def _precision(matches: Matches, points: Points) -> NDArray[np.float64]:

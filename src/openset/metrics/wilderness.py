@@ -21,6 +21,7 @@ Not comparable across benchmarks with another wilderness ratio, nor between vari
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,18 @@ from numpy.typing import NDArray
 
 from openset.matching import Matches
 from openset.matching.counting import wild_wanted
+from openset.metrics._by_class import ByClass, divided, nanmean
+from openset.metrics._left_out import (
+    Maybe,
+    also,
+    few_classes,
+    few_detected,
+    ignored_objects,
+    neither,
+    resting,
+)
 from openset.metrics._points import level_name, published_by, weights_of
-from openset.metrics._spec import Value, metric
+from openset.metrics._spec import Left, Value, metric
 from openset.metrics._wilderness import (
     AT_THRESHOLDS,
     VARIANTS,
@@ -37,16 +48,17 @@ from openset.metrics._wilderness import (
     Kept,
     at_thresholds,
     curve_levels,
-    divided,
+    elephant,
     first_wild,
     kept_at,
-    nanmean,
-    resampled_average,
+    pooled_average,
 )
 from openset.metrics.average_precision import ap_known
 from openset.plugins import lookup
 
 DHAMIJA = "Dhamija et al., The Overlooked Elephant of Object Detection: Open Set, WACV 2020"
+
+NO_SPLIT = "this variant knows no split into closed and wild images"
 
 
 @metric(
@@ -83,53 +95,87 @@ def wilderness_impact(
     """
     level = matches.protocol.recall if recall is None else recall
     name = variant or matches.protocol.wilderness
-    compute = lookup(VARIANTS, name, "variant of Wilderness Impact")
-    plain = matches.weights is None
+    lookup(dict.fromkeys(VARIANTS), name, "variant of Wilderness Impact")
+    data, unused = matches, _beyond_ratio(0)
     shown: dict[str, Any] = {"recall": level, "variant": name, "iou": matches.protocol.iou[0]}
     shown |= published_by(matches)
-    if name not in WITHOUT_SPLIT:
-        missing = _no_split(matches)
-        if missing:
-            return Value.missing(missing, params=shown)
-        wild, closed = int(matches.wild.sum()), int((~matches.wild).sum())
-        shown["ratio"] = wild / closed if ratio is None else ratio
-        wanted = wild if ratio is None else wild_wanted(ratio, closed)
-        if wanted > wild:
-            why = f"there are too few wild images for a ratio of {ratio}"
-            return Value.missing(why, params=shown)
-        if wanted < wild:
-            matches = _with_first_wild(matches, wanted)
-    kept = kept_at(matches, level) if name in AT_THRESHOLDS else None
-    numbers = compute(matches, level) if kept is None else AT_THRESHOLDS[name](kept)
-    if not plain:
+    if name in WITHOUT_SPLIT:
+        return _without_split(matches, name, shown, ratio)
+    missing = _no_split(matches)
+    if missing:
+        return Value.missing(missing, params=shown)
+    wild, closed = int(matches.wild.sum()), int((~matches.wild).sum())
+    shown["ratio"] = wild / closed if ratio is None else ratio
+    wanted = wild if ratio is None else wild_wanted(ratio, closed)
+    if wanted > wild:
+        why = f"there are too few wild images for a ratio of {ratio}"
+        return Value.missing(why, params=shown)
+    if wanted < wild:
+        matches, unused = _with_first_wild(matches, wanted), _beyond_ratio(wild - wanted)
+    by_class, kept = _reading(matches, name, level)
+    numbers, by_class = by_class.number(), by_class.present()
+    if data.weights is not None:
         both = (matches.count_images(x) > 0 for x in (matches.wild, ~matches.wild))
-        drawn = np.logical_and(*both) | (name in WITHOUT_SPLIT)
-        return Value(np.where(drawn, numbers, np.nan))
+        drawn = np.logical_and(*both)
+        by_class = replace(by_class, terms=np.where(drawn, by_class.terms, np.nan))
+        return Value(np.where(drawn, numbers, np.nan), by_class=by_class)
     if not np.isfinite(numbers[0]):
         return Value.missing(_no_point(matches, name, level), params=shown)
-    return Value(float(numbers[0]), params=shown, **_basis(kept, level))
+    value = Value(float(numbers[0]), params=shown, by_class=by_class)
+    return _resting(value, data, kept, unused)
 
 
-def _basis(kept: Kept | None, recall: float) -> dict[str, Any]:
-    """What a number of the data itself rests on at a recall, as fields of its value.
+def _without_split(
+    matches: Matches, variant: str, shown: dict[str, Any], ratio: float | None
+) -> Value:
+    """A reading that knows no split: errors over detections, each class at its nearest recall."""
+    if ratio is not None:
+        return Value.missing(NO_SPLIT, params=shown | {"ratio": ratio})
+    above, below = WITHOUT_SPLIT[variant](matches, shown["recall"])
+    numbers = divided(above, below)
+    if matches.weights is not None:
+        return Value(numbers)
+    if not np.isfinite(numbers[0]):
+        return Value.missing(_no_point(matches, variant, shown["recall"]), params=shown)
+    said = few_detected(matches), neither(matches, ~matches.labelled_unknown)
+    counts = {"known_detections": below[0], "open_set_errors": above[0]}
+    return resting(Value(float(numbers[0]), params=shown), *said, **counts)
 
-    `step` is what one false positive more would add to the printed formula.
-    """
+
+def _beyond_ratio(images: int) -> Maybe:
+    """What a wilderness ratio, or the end of a curve of them, leaves out."""
+    return Left(images, "wild image", "beyond the ratio") if images else None
+
+
+def _reading(matches: Matches, variant: str, recall: float) -> tuple[ByClass, Kept | None]:
+    """A reading that knows a split, by class; and what is kept where classes reach the recall."""
+    if variant == "elephant":
+        return elephant(matches, recall), None
+    kept = kept_at(matches, recall)
+    return AT_THRESHOLDS[variant](kept, matches.vocabulary.known), kept
+
+
+def _resting(value: Value, matches: Matches, kept: Kept | None, *left: Maybe) -> Value:
+    """A number of the data itself with what it rests on, if each class stands at its recall."""
+    ignored = ignored_objects(matches, unknown=False), neither(matches, ~matches.labelled_unknown)
     if kept is None:
-        return {}
-    total, right, wrong = (int(np.nansum(column)) for column in kept)
-    reached, classes = int(np.isfinite(kept.total).sum()), len(kept.total)
+        detected = np.count_nonzero(matches.detected_by_class[:-1])
+        counts = {"classes": detected, "known_classes": matches.n_known}
+        return resting(value, few_detected(matches), *ignored, *left, **counts)
+    total, right, wrong = (int(np.nansum(column[..., -1])) for column in kept)
+    reached, classes = int(np.isfinite(kept.total[..., -1]).sum()), matches.n_known
     counts = {
+        "closed_detections": total,
         "fp_open": wrong,
         "tp_closed": right,
         "fp_closed": total - right,
         "classes_reached": reached,
         "known_classes": classes,
     }
-    few = f"rests on {reached} of {classes} known classes: the others do not reach recall"
-    left_out = f"{few} {recall:g}" if reached < classes else ""
-    step = 1 / total if total else 0.0
-    return {"count": total, "step": step, "rests_on": counts, "left_out": left_out}
+    few = few_classes(reached, classes, f"do not reach recall {value.params['recall']:g}")
+    # What one false positive more would add to the printed formula.
+    stepped = replace(value, step=1 / total if total else 0.0)
+    return resting(stepped, few, *ignored, *left, **counts)
 
 
 def _no_point(matches: Matches, variant: str, level: float) -> str:
@@ -185,17 +231,16 @@ def average_wilderness_impact(
         return Value.missing("the curve has undefined points", parts=curve.parts)
     mean = float(np.mean(np.array(values, np.float64)))
     level, name = curve.params["recall"], curve.params["variant"]
-    found = _basis(kept_at(matches, level) if name in AT_THRESHOLDS else None, level)
-    return Value(
-        mean, **found | {"count": len(values), "params": curve.params, "parts": curve.parts}
-    )
+    by_class = pooled_average(matches, level).present() if name == "pooled" else None
+    return replace(curve, value=mean, by_class=None if include_zero else by_class)
 
 
 def _resampled_average(matches: Matches, recall: float | None, variant: str | None) -> Value:
     if (variant or matches.protocol.wilderness) != "pooled" or _no_split(matches):
         return Value.missing("only the pooled reading is resampled")
     level = matches.protocol.recall if recall is None else recall
-    return Value(resampled_average(matches, level))
+    average = pooled_average(matches, level)
+    return Value(average.number(), by_class=average.present())
 
 
 @metric(
@@ -218,19 +263,23 @@ def wilderness_curve(
     name = variant or matches.protocol.wilderness
     level = matches.protocol.recall if recall is None else recall
     if name in WITHOUT_SPLIT:
-        return Value.missing("this variant knows no split into closed and wild images")
+        return Value.missing(NO_SPLIT)
     missing = _no_split(matches)
     if missing:
         return Value.missing(missing)
     ratios, wanted = curve_levels(matches)
-    compute = lookup(VARIANTS, name, "variant of Wilderness Impact")
-    values = compute(_along(matches, wanted), level)
+    lookup(dict.fromkeys(VARIANTS), name, "variant of Wilderness Impact")
+    along, kept = _reading(_along(matches, wanted), name, level)
+    values = along.number()
     parts = _by_ratio(ratios, values)
     last = parts[f"{ratios[-1]:.1f}"]
     shown = {"recall": level, "variant": name, "ratio": float(ratios[-1])}
     if last is None:
         return Value.missing(f"no class reaches recall {level}", parts=parts, params=shown)
-    return Value(last, count=len(ratios), params=shown, parts=parts)
+    end = replace(along, terms=along.terms[..., -1:]).present()
+    value = Value(last, params=shown, parts=parts, by_class=end)
+    unused = int(np.count_nonzero(matches.wild) - wanted[-1])
+    return _resting(value, matches, kept, _beyond_ratio(unused))
 
 
 def _along(matches: Matches, wanted: NDArray[np.int64]) -> Matches:
@@ -264,9 +313,12 @@ def ap_known_curve(matches: Matches, *, iou: float | None = None) -> Value:
     values = ap_known(_along(matches, wanted), iou=level).value
     parts = _by_ratio(ratios, values)
     last = parts[f"{ratios[-1]:.1f}"]
-    why = "" if last is not None else "no known class has an object"
     shown = {"ratio": float(ratios[-1]), "iou": level}
-    return Value(last, why, len(ratios), shown, parts)
+    if last is None:
+        return Value.missing("no known class has an object", params=shown, parts=parts)
+    unused = _beyond_ratio(int(np.count_nonzero(matches.wild) - wanted[-1]))
+    whole = ap_known(matches, iou=level)
+    return also(replace(whole, value=last, params=shown, parts=parts), unused)
 
 
 @metric(
@@ -294,7 +346,10 @@ def score_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
     shown = {"recall": level}
     if not found:
         return Value.missing(f"no known class reaches recall {level}", params=shown, parts=parts)
-    return Value(float(np.mean(found)), count=len(found), params=shown, parts=parts)
+    by_class = ByClass.of("mean", names, np.array(list(parts.values()), np.float64)).present()
+    value = Value(float(np.mean(found)), params=shown, parts=parts, by_class=by_class)
+    few = few_classes(len(found), len(names), f"do not reach recall {level:g}")
+    return resting(value, few, classes_reached=len(found), known_classes=len(names))
 
 
 @metric(
@@ -309,7 +364,8 @@ def wilderness_ratio(matches: Matches) -> Value:
     """Wild images per closed-set image: a property of the data, not of the detector."""
     wild = matches.count_images(matches.wild)
     closed = matches.count_images(~matches.wild)
-    return Value.ratio(wild, closed, why="there is no closed-set image")
+    value = Value.ratio(wild, closed, why="there is no closed-set image")
+    return resting(value, closed_images=closed, wild_images=wild)
 
 
 @metric(
@@ -347,7 +403,9 @@ def wilderness_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     parts = {k: None if np.isnan(v) else v for k, v in zip(names, means.tolist(), strict=True)}
     chosen = lookup(parts, level_name(threshold), "threshold")
     why = "" if chosen is not None else "a known class has only ignored detections there"
-    return Value(chosen, why, params={"threshold": threshold}, parts=parts)
+    value = Value(chosen, why, params={"threshold": threshold}, parts=parts)
+    said = few_detected(matches), neither(matches, ~matches.labelled_unknown)
+    return resting(value, *said, classes=len(rows), known_classes=matches.n_known)
 
 
 def _nearest_score(falling: NDArray[np.float64], levels: NDArray[np.float64]) -> NDArray[np.intp]:

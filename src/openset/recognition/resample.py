@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.recognition.metrics import Metric, compute
+from openset.recognition.metrics import Metric, Value, compute
 from openset.recognition.scores import Scores, Weights
 from openset.resampling.draws import draw
 
@@ -21,7 +21,7 @@ BLOCK = 4_000_000  # samples times resamples at a time
 
 def replicates(
     scores: Scores, metrics: Sequence[Metric], seed: int, resamples: int
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, Value]:
     """Every one of some metrics that can be resampled, in every resample."""
     can = [metric for metric in metrics if metric.resampled]
     found: dict[str, list[NDArray[np.float64]]] = {metric.name: [] for metric in can}
@@ -31,7 +31,7 @@ def replicates(
         drawn = scores.resampled(_weights(scores, seed, block, columns))
         for metric in can:
             found[metric.name].append(compute(metric, drawn).value)
-    return {name: np.concatenate(numbers) for name, numbers in found.items()}
+    return {name: Value(np.concatenate(numbers)) for name, numbers in found.items()}
 
 
 def _weights(scores: Scores, seed: int, block: int, columns: int) -> Weights:

@@ -258,8 +258,8 @@ def _glossary(
     """The explanations of what this report shows."""
     from openset.explain import entries
 
-    values = models[0].evaluation.values
-    shown = {*values, *ERROR_NAMES, run.protocol.name, *(f.code for _, f in findings)}
+    metrics = {name.partition("@")[0] for name in models[0].evaluation.values}
+    shown = {*metrics, *ERROR_NAMES, run.protocol.name, *(f.code for _, f in findings)}
     titles = {
         "metric": "Metrics",
         "error": "Error types",

@@ -8,18 +8,18 @@ video) are drawn together or not at all: they are not independent.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from openset.matching import Matches
-from openset.metrics import Metric
+from openset.metrics import Metric, Value
 from openset.resampling.draws import RESAMPLES, draw
 
 
 def replicates(
     matches: Matches, metrics: Iterable[Metric], seed: int, resamples: int = RESAMPLES
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, Value]:
     """Every metric that can be resampled, in every resample; NaN where it does not exist.
 
     Where resamples hide a part of a metric's bias, all are moved by it.
@@ -37,5 +37,6 @@ def replicates(
             value = metric.compute(drawn)
             numbers = value.value
             if isinstance(numbers, np.ndarray) and numbers.shape == (resamples,):
-                found[metric.name] = numbers.astype(np.float64) + value.bias
+                moved = numbers.astype(np.float64) + value.bias
+                found[metric.name] = replace(value, value=moved)
     return found
