@@ -123,3 +123,12 @@ def test_real_photographs_are_not(folder):
     assert truths
     for path in truths:
         assert note(read_annotations(path)) is None, path
+
+
+def test_of_very_many_names_the_first_are_read(monkeypatch):
+    from openset.tables import _check_groups
+
+    monkeypatch.setattr(_check_groups, "_EXAMINED", 16)
+    found = note(named(FRAMES["folders"]))
+    assert found.count == 2
+    assert "16 of 16 images examined" in found.message

@@ -79,7 +79,7 @@ def _stated(truth: Annotations) -> list[Finding]:
 
 def _named(truth: Annotations) -> list[Finding]:
     """The note that images look like frames of sequences by their names."""
-    names = names_to_read(truth.images)[:_EXAMINED]
+    names = names_to_read(truth.images, _EXAMINED)
     found = _beginnings(names)
     frames = sum(found.values())
     if len(found) < 2 or 2 * frames < len(names):
@@ -87,7 +87,8 @@ def _named(truth: Annotations) -> list[Finding]:
     stem = next(iter(found))
     of = f"look like frames of {spaced(len(found))} sequences"
     first_of_all = f"{stem!r:.80}, {spaced(found[stem])} frames"
-    message = f"{share(frames, len(names), 'images')} {of}"
+    noun = "images" if len(names) == len(truth.images) else "images examined"
+    message = f"{share(frames, len(names), noun)} {of}"
     return [_frames(message, len(found), first_of_all, _pattern(list(found)))]
 
 

@@ -5,8 +5,9 @@ stop it unless it is forced; warnings and notes travel with the result. Every fi
 records it concerns, shows the first, and names the likely cause and the fix.
 
 The cost is one pass over the columns: cheap reductions first, masks only once something is wrong.
-Two checks look at a part of very large files only: duplicates (the first 50 000 detections by
-image) and more than 100 detections per class (the first 500 images with so many).
+Three checks look at a part of very large files only: duplicates (the first 50 000 detections by
+image), more than 100 detections per class (the first 500 images with so many) and names that look
+like sequences (the first 50 000 images).
 """
 
 from __future__ import annotations
