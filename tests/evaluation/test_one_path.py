@@ -130,7 +130,7 @@ def test_check_takes_the_same_path(files, capsys):
 
 # What the command line says in another way than Python.
 FLAGS = {"no_intervals": "intervals"}
-ONLY_THERE = {"gt", "dt", "out", "output"}
+ONLY_THERE = {"paired", "gt", "dt", "out", "output"}
 
 
 def test_the_command_line_has_the_options_of_python():
