@@ -8,6 +8,9 @@ import digits_page as page
 import numpy as np
 import pytest
 
+from openset.examples import DIGITS, DIGITS_TRUTH
+from openset.formats import read_annotations, read_detections
+
 
 @pytest.fixture(scope="module")
 def boxes():
@@ -89,3 +92,30 @@ def test_ledgers_that_are_alike_share_a_line():
         "- knn, vim: fitted on train",
         "- msp: nothing was fitted",
     ]
+
+
+def test_every_scorer_is_measured_on_every_training():
+    """Two detectors of the embedded example stand for two trainings of one."""
+    truth = read_annotations(DIGITS_TRUTH)
+    found = []
+    for name in ("fcos", "retinanet"):
+        held = read_detections(DIGITS / f"{name}.parquet")
+        kept = replace(held, unknownness=None, attributes={}, provenance={})
+        named = kept.select(kept.label != kept.labels.index("unknown"))  # before any threshold
+        found.append(replace(named, labels=named.labels[:-1]))
+    truths = dict.fromkeys(page.SPLITS, truth)
+    trained = [dict.fromkeys(page.SPLITS, one) for one in found]
+    rows = {row.scorer: row for row in page.rows_of(truths, trained)}
+    alone = [{row.scorer: row for row in page.rows_of(truths, [one])} for one in trained]
+    assert {"msp", "energy", "entropy"} <= set(rows)
+    for name, row in rows.items():
+        assert row.auroc.shape == (2, 1001)
+        each = [one[name] for one in alone]
+        assert row.auroc[:, 0].tolist() == [one.mean for one in each]
+        assert row.fpr == pytest.approx(np.mean([one.fpr for one in each]))
+    recalls = [float(one["msp"].values["unknown_recall"].split()[0]) for one in alone]
+    assert float(rows["msp"].values["unknown_recall"].split()[0]) == pytest.approx(
+        np.mean(recalls), abs=0.011
+    )
+    assert set(page.closed_set(truths, trained)) == {"val", "test"}
+    assert "| msp |" in page.table_of(list(rows.values()))
