@@ -18,6 +18,7 @@ import numpy as np
 from openset.matching import Matches
 from openset.metrics._by_class import ByClass
 from openset.plugins import tag
+from openset.wording import spaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Left:
     @property
     def amount(self) -> str:
         """So many of what."""
-        return f"{self.number} {self.what}{'s' * (self.number != 1)}"
+        return f"{spaced(self.number)} {self.what}{'s' * (self.number != 1)}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
