@@ -26,6 +26,7 @@ def check(
     *,
     known: list[str] | None = None,
     boxes: str = "xywh",
+    image_ids: str = "id",
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Check files for everything that would make a number wrong; exit 1 if something would.
@@ -34,7 +35,9 @@ def check(
         gt: Ground truth.
         dt: Detections, any number of files.
         known: Labels the detector was taught: voc20, coco80, owod-t1 ..., a file, or a,b,c.
-        boxes: How boxes of detections are written: xywh, xyxy, cxcywh, or one of them with -norm.
+        boxes: How boxes of detections are written: xywh, xyxy, cxcywh, yxyx ..., with -norm,
+            -norm-1000, -letterbox-640 ... where they are not in pixels of the image.
+        image_ids: What detections call images by: id, name, number (of the file name), index ...
         output: How to speak.
     """
     from openset.cli._inputs import known_labels, model_names
@@ -43,7 +46,7 @@ def check(
     from openset.evaluation.steps import Ground
 
     # Forced, to find what only matching can: that nothing overlaps anything.
-    settings = Settings(known=known_labels(known), boxes=boxes, force=True)
+    settings = Settings(known=known_labels(known), boxes=boxes, image_ids=image_ids, force=True)
     files = model_names(dt or [])
     with output.progress(1 + len(files)) as step:
         step("reading")

@@ -35,6 +35,7 @@ def evaluate(
     minimum_score: float | None = None,
     image_list: Path | None = None,
     boxes: str = "xywh",
+    image_ids: str = "id",
     leaked: Literal["unknown", "drop"] = "unknown",
     seed: int = 0,
     no_intervals: Flag = False,
@@ -55,7 +56,9 @@ def evaluate(
         unknownness: Where it comes from: a scorer (it reads logits), or a column of the file.
         minimum_score: Leave out detections with a lower score, before anything else.
         image_list: The benchmark's list of images, for protocols that count repeated lines.
-        boxes: How boxes of detections are written: xywh, xyxy, cxcywh, or one of them with -norm.
+        boxes: How boxes of detections are written: xywh, xyxy, cxcywh, yxyx ..., with -norm,
+            -norm-1000, -letterbox-640 ... where they are not in pixels of the image.
+        image_ids: What detections call images by: id, name, number (of the file name), index ...
         leaked: Detections of classes that are unknown here count as unknown, or are dropped.
         seed: Seed of the resamples.
         no_intervals: Leave out the 95 % intervals, which take most of the time.
@@ -75,6 +78,7 @@ def evaluate(
         seed=seed,
         force=force,
         boxes=boxes,
+        image_ids=image_ids,
         leaked=leaked,
         unknown_label=unknown_label,
         unknownness=unknownness,

@@ -17,6 +17,7 @@ from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
 from openset.tables.join import ABSENT, Joined
 from openset.tables.vocabulary import Vocabulary
+from openset.tables.written import Written
 from openset.wording import spaced
 
 
@@ -28,6 +29,7 @@ class Case:
     detections: Detections
     vocabulary: Vocabulary
     joined: Joined
+    written: Written
 
     @cached_property
     def per_class(self) -> NDArray[np.int64]:
@@ -52,6 +54,11 @@ class Case:
         length = np.diff(start, append=len(image))
         slot = np.where(image[start] < 0, size - 1, image[start])
         return np.bincount(slot, length, minlength=size).astype(np.int64)
+
+    @cached_property
+    def named(self) -> NDArray[np.bool_]:
+        """Labels of the truth whose class occurs among the detections: what it looks for."""
+        return self.per_class[self.vocabulary.classes(self.truth.labels) - ABSENT] > 0
 
     def where(self, row: int) -> str:
         """A detection, said so that a person finds it in the file."""
