@@ -197,17 +197,15 @@ def test_force_evaluates_and_the_option_gives_the_numbers():
 def test_batches_are_judged_together():
     evaluator = openset.Evaluator(known=["dog", "cat"], intervals=False)
     wrong = replace(FOUND, box=FOUND.box / 2)
-    half = TRUTH.images.id[60]
-    for part, rows in (
-        (TRUTH.image < 60, FOUND.image < half),
-        (TRUTH.image >= 60, FOUND.image >= half),
-    ):
-        images = np.unique(TRUTH.image[part])
-        gt = replace(TRUTH.select(part), images=Images(TRUTH.images.id[images]),
-                     image=TRUTH.image[part] - images[0])  # fmt: skip
-        evaluator.update(gt, wrong.select(rows))
+    for images in np.split(np.arange(len(TRUTH.images)), 2):
+        gt = TRUTH.select(np.isin(TRUTH.image, images))
+        gt = replace(gt, images=Images(TRUTH.images.id[images]), image=gt.image - images[0])
+        evaluator.update(gt, wrong.select(np.isin(ROW, images)))
     with pytest.raises(InputError, match="OS215"):
         evaluator.compute()
+
+
+NO_NAMES = ["xywh-letterbox", "xyxy-scaled-0", "norm", "xywh-norm-", "xywh-x"]
 
 
 @pytest.mark.parametrize("name", CONVENTIONS)
@@ -215,9 +213,7 @@ def test_names_of_conventions(name):
     assert str(Convention.of(name)) == name
 
 
-@pytest.mark.parametrize(
-    "name", ["xywh-letterbox", "xyxy-scaled-0", "norm", "xywh-norm-", "xywh-x"]
-)
+@pytest.mark.parametrize("name", NO_NAMES)
 def test_names_of_no_convention(name):
     with pytest.raises(UsageError, match="box convention"):
         Convention.of(name)

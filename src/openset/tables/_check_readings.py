@@ -42,7 +42,7 @@ _TIMES = 3  # how many times more objects another reading must meet
 _FEWEST = 8  # and how many at least
 _SHARE = 0.05
 # Images and boxes of each: for a first look, for other readings, for the null model.
-_FIRST, _OTHERS, _NULL = (64, 100), (200, 20), (1000, 15)
+_FIRST, _OTHERS, _NULL = (64, 100), (150, 20), (1000, 15)
 _OBJECTS = 50  # of an image
 _IMAGES = 30  # fewer prove no shuffle
 _SHIFTS = (0, 1, 2, 3)  # the image itself, and others
@@ -240,21 +240,24 @@ def _framed(look: _Look, layout: str, frame: str) -> Convention | None:
     size = look.size if frame != "scaled" else np.ones_like(look.size)
     box = LAYOUTS[layout](look.sample.box) * np.tile(UNITS[frame](size), 2)[look.sample.slot]
     objects = look.box + np.pad(padding(frame, size), ((0, 0), (0, 2)))[look.slot]
-    ratio = _extent(objects)[:, look.at] - _extent(box)[:, look.by]
+    theirs, given = _extent(objects)[:, look.at], _extent(box)[:, look.by]
+    ratio = np.log(theirs) - np.log(given)
     agree = ratio.max(axis=0) - ratio.min(axis=0) < 0.15
     votes = ratio[:2, agree].mean(axis=0)
     if len(votes) < _FEWEST:
         return None
     counts = np.bincount(np.floor((votes - votes.min()) / 0.02).astype(np.int64), minlength=3)
     peak = votes.min() + 0.02 * (np.convolve(counts, np.ones(3), "same").argmax() + 0.5)
-    number = float(np.exp(-np.median(votes[np.abs(votes - peak) < 0.05])))
+    # Centres far from the corner of the image tell the factor best.
+    near = np.flatnonzero(agree)[np.abs(votes - peak) < 0.05]
+    number = float((given[:2, near] ** 2).sum() / (given[:2, near] * theirs[:2, near]).sum())
     number = _factor_meant(number) if frame == "scaled" else _size_meant(number)
     return None if number == (frame == "scaled") else Convention(layout, frame, number)
 
 
 def _extent(box: Array) -> Array:
-    """Logarithms of centre and size, by column; what is not positive is no number."""
-    return np.log(np.vstack([box[:, 0] + box[:, 2] / 2, box[:, 1] + box[:, 3] / 2, box[:, 2:].T]))
+    """Centre and size, by column."""
+    return np.vstack([box[:, 0] + box[:, 2] / 2, box[:, 1] + box[:, 3] / 2, box[:, 2:].T])
 
 
 def _size_meant(number: float) -> float:
@@ -264,8 +267,12 @@ def _size_meant(number: float) -> float:
 
 
 def _factor_meant(number: float) -> float:
-    near = round(number / 0.05) * 0.05
-    return float(f"{near if abs(near / number - 1) < 0.0075 else number:.3g}")
+    """A round factor if one is near, the nearer the less round it is."""
+    for step, apart in ((0.25, 0.015), (0.1, 0.015), (0.05, 0.0075)):
+        near = round(number / step) * step
+        if abs(near / number - 1) < apart:
+            return round(near, 2)
+    return float(f"{number:.3g}")
 
 
 def _oddness(convention: Convention) -> int:

@@ -7,6 +7,7 @@ Of large files some images are examined: a file written twice shows there as wel
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,14 +28,14 @@ _OBJECTS, _IMAGES, _ROUNDED = 0.02, 0.01, 0.1  # shares that matter
 _FEWEST = 3
 _WHOLE = 1 / 3  # what is doubled as a whole has one half of copies
 _NEIGHBOURS = 3
+_PICTURE = re.compile(r"\.(jpe?g|png|bmp|webp|gif|tiff?)$", re.IGNORECASE)
 
 
 def truth_twice(truth: Annotations) -> Iterator[Finding]:
     """Findings about objects, and images, that the ground truth has under two ids."""
     if len(truth):
         yield from _objects(truth)
-        yield from _named_images(truth)
-        yield from _equal_images(truth)
+        yield from [*_named_images(truth)] or _equal_images(truth)
 
 
 def _objects(truth: Annotations) -> Iterator[Finding]:
@@ -60,7 +61,7 @@ def _named_images(truth: Annotations) -> Iterator[Finding]:
     if truth.images.file_name is None:
         return
     names = truth.images.file_name.tolist()
-    stems = [name.rpartition(".")[0] or name for name in names]
+    stems = [_PICTURE.sub("", name) for name in names]
     if len(set(stems)) == len(stems) or not all(stems):
         return
     seen: set[str] = set()
