@@ -50,7 +50,7 @@ class Code:
 
 
 _SCALE = "boxes were predicted on resized images, or are in another layout than x, y, width, height"
-_LAYOUT = "state the layout: boxes='xyxy', 'cxcywh', 'xywh-norm', 'xyxy-norm' or 'cxcywh-norm'"
+_LAYOUT = "state the convention: boxes='xyxy', 'cxcywh', 'xyxy-norm' or 'xyxy-letterbox-640'"
 
 _ENTRIES = (
     Code("OS101", "file missing", "There is no file at the path.",

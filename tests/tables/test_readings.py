@@ -77,6 +77,7 @@ CALLED = {
     "index-1": ROW + 1,
     "index-by-name": PLACES[ROW],
     "index-by-name-1": PLACES[ROW] + 1,
+    "stem": np.array([f"val/{name[:6]}.png" for name in TRUTH.images.file_name])[ROW],
     "number": np.array([int(name[:6]) for name in TRUTH.images.file_name])[ROW],
 }
 
@@ -132,6 +133,16 @@ def test_shuffled_ids_are_refused_under_their_own_code():
     assert "no better than those of other images" in error.message
 
 
+@pytest.mark.parametrize("images", [20, 60, 120])
+def test_shuffled_ids_of_a_small_set_are_refused(images):
+    gt = film.truth(images)
+    found = film.found(gt)
+    ids = np.roll(gt.images.id, 7)
+    (error,) = errors(replace(found, image=ids[np.searchsorted(gt.images.id, found.image)]),
+                      truth=gt)  # fmt: skip
+    assert error.code == "OS424"
+
+
 def test_boxes_without_contact_are_refused_as_well():
     assert [one.code for one in errors(replace(FOUND, box=FOUND.box * 0.01 + 2000))] == ["OS424"]
 
@@ -169,10 +180,10 @@ def test_images_without_objects_prove_nothing():
 
 
 def test_small_sets_get_no_verdict():
-    few = FOUND.image <= TRUTH.images.id[15]
-    ids = np.random.default_rng(0).permutation(FOUND.image[few])
     small = film.truth(16)
-    findings = check(small, replace(FOUND.select(few), image=ids), film.KNOWN)
+    found = film.found(small)
+    ids = np.random.default_rng(0).permutation(found.image)  # of boxes, not of images
+    findings = check(small, replace(found, image=ids), film.KNOWN)
     assert NEW.isdisjoint(one.code for one in findings)
 
 

@@ -10,7 +10,7 @@ of boxes and objects.
 Where no reading fits, the null model is the same boxes on the objects of other images. A detector
 that looked at its images meets its own objects better, however weak it is; one whose ids were
 shuffled does not. It takes enough images to say so, and a detector with the same boxes everywhere
-gets no verdict.
+gets no verdict. In a small set each image's boxes are tried on all others instead.
 
 Not a judgement of labels or scores: classes play no part, but that objects of classes that the
 detector never names prove nothing.
@@ -31,7 +31,7 @@ from openset.tables.annotations import Annotations
 from openset.tables.boxes import LAYOUTS, TURNS, UNITS, Convention, padding, sizes
 from openset.tables.columns import positions
 from openset.tables.image_ids import MEANING, READINGS
-from openset.tables.overlap import iou_of_pairs
+from openset.tables.overlap import iou, iou_of_pairs
 from openset.wording import spaced
 
 Array = NDArray[np.float64]
@@ -43,6 +43,7 @@ _FEWEST = 8  # and how many at least
 _SHARE = 0.05
 # Images and boxes of each: for a first look, for other readings, for the null model.
 _FIRST, _OTHERS, _NULL = (64, 100), (150, 20), (1000, 15)
+_SHUFFLED, _SMALL = (50, 15), 1500  # and for the images of a set of so many objects
 _OBJECTS = 50  # of an image
 _IMAGES = 30  # fewer prove no shuffle
 _SHIFTS = (0, 1, 2, 3)  # the image itself, and others
@@ -111,7 +112,7 @@ def read_otherwise(case: Case) -> Iterator[Finding]:
     if best is not None:
         yield _named(case, now, best)
     else:
-        yield from _by_chance(case)
+        yield from [*_by_chance(case)] or _of_other_images(case)
 
 
 def _healthy(case: Case) -> bool:
@@ -343,6 +344,43 @@ def _by_chance(case: Case) -> Iterator[Finding]:
         count=len(case.detections),
         example=case.where(0),
     )
+
+
+def _of_other_images(case: Case) -> Iterator[Finding]:
+    """Detections that fit some other image each: ids of a small set that were shuffled.
+
+    An image is fit if half of its objects, two at least, are met tightly. How often any image is
+    fit by chance is told by the same boxes mirrored.
+    """
+    sample, convention = _by_file(case, *_SHUFFLED), Convention.of(case.written.boxes)
+    size = sizes(case.truth, sample.image)[sample.slot]
+    if len(case.truth) > _SMALL or np.isnan(size).any() or len(sample.first) < _FEWEST:
+        return
+    box = convention.in_pixels(sample.box, size)
+    own, other = _fitted(case.truth, sample, box)
+    by_chance = sum(_fitted(case.truth, sample, TURNS["mirrored"](box, size)))
+    if other >= max(_FEWEST, len(sample.ids) / 4, _TIMES * (max(own, by_chance) + 1)):
+        yield Finding(
+            "OS424",
+            Level.ERROR,
+            f"boxes of {share(other, len(sample.ids), 'images examined')} fit the objects of "
+            f"another image, and of {spaced(own)} those of their own",
+            count=len(case.detections),
+            example=case.where(0),
+            cause="image ids were shuffled, or belong to another list of the same images",
+        )
+
+
+def _fitted(truth: Annotations, sample: _Sample, box: Array) -> tuple[int, int]:
+    """How many images of a sample fit their own objects, and how many only those of another."""
+    order = np.argsort(truth.image, kind="stable")
+    images, start, count = np.unique(truth.image[order], return_index=True, return_counts=True)
+    slots = np.flatnonzero(np.diff(sample.first))
+    best = np.maximum.reduceat(iou(box, truth.box[order]), sample.first[slots], axis=0)
+    met = np.add.reduceat((best >= _TIGHT[0]).astype(np.int64), start, axis=1)
+    fits = (met >= 2) & (2 * met >= count)
+    own = (fits & (images == sample.image[slots, None])).any(axis=1)
+    return int(own.sum()), int((fits.any(axis=1) & ~own).sum())
 
 
 def _same_everywhere(look: _Look, ours: Convention) -> bool:

@@ -59,23 +59,39 @@ def _moved(by: int) -> Callable[..., Rows]:
 
 def _by_number(truth: Annotations, ids: Ids) -> Rows:
     """Ids are the last numbers in file names: 139 is 000000000139.jpg."""
-    names = truth.images.file_name
-    stems = [] if names is None else [PurePosixPath(name).stem for name in names.tolist()]
-    found = [re.findall(r"[0-9]{1,18}", stem) for stem in stems]
+    found = [re.findall(r"[0-9]{1,18}", stem) for stem in _stems(_names(truth.images))]
     numbers = np.array([int(one[-1]) if one else -1 for one in found], np.int64)
-    if len(np.unique(numbers)) < max(1, len(numbers)):
-        return np.full(len(ids), -1, np.int32)
-    return np.where(_whole(ids) < 0, np.int32(-1), positions(numbers, _whole(ids)))
+    return np.where(_whole(ids) < 0, np.int32(-1), _distinct(numbers, _whole(ids)))
+
+
+def _by_stem(truth: Annotations, ids: Ids) -> Rows:
+    """Ids are file names in another folder, or with another suffix."""
+    stems = np.array(_stems(_names(truth.images)), np.str_)
+    return _distinct(stems, np.array(_stems(ids.astype(str)), np.str_))
+
+
+def _distinct(table: Ids, values: Ids) -> Rows:
+    """Where values are in a table, or nowhere if it has one twice."""
+    twice = len(np.unique(table)) < len(table)
+    return np.full(len(values), -1, np.int32) if twice else positions(table, values)
+
+
+def _names(images: Images) -> Ids:
+    return images.id.astype(str) if images.file_name is None else images.file_name
+
+
+def _stems(names: Ids) -> list[str]:
+    return [PurePosixPath(name).stem for name in names.tolist()]
 
 
 def _by_name(images: Images) -> NDArray[np.intp]:
-    names = images.id.astype(str) if images.file_name is None else images.file_name
-    return np.argsort(names, kind="stable")
+    return np.argsort(_names(images), kind="stable")
 
 
 READINGS: dict[str, Callable[[Annotations, Ids], Rows]] = {
     "id": join_images,
     "name": join_names,
+    "stem": _by_stem,
     "number": _by_number,
     "index": _place(lambda images: np.arange(len(images)), 0),
     "index-1": _place(lambda images: np.arange(len(images)), 1),
@@ -89,6 +105,7 @@ READINGS: dict[str, Callable[[Annotations, Ids], Rows]] = {
 MEANING = {
     "id": "ids of images",
     "name": "file names of images",
+    "stem": "file names of images, with another folder or suffix",
     "number": "numbers in file names",
     "index": "places of images in the ground truth, from 0",
     "index-1": "places of images in the ground truth, from 1",
