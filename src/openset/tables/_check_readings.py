@@ -41,9 +41,9 @@ _TIGHT = (0.7, 0.85)  # the second tells boxes that are off by a tenth
 _TIMES = 3  # how many times more objects another reading must meet
 _FEWEST = 8  # and how many at least
 _SHARE = 0.05
-# Images and boxes of each: for a first look, for other readings, for the null model.
-_FIRST, _OTHERS, _NULL = (64, 100), (150, 20), (1000, 15)
-_SHUFFLED, _SMALL = (50, 15), 1500  # and for the images of a set of so many objects
+_FIRST = 60  # boxes of an image for a first look
+_OTHERS, _NULL = (150, 20), (1000, 15)  # images, and boxes of each: for other readings, for chance
+_SHUFFLED, _SMALL = (50, 15), 1500  # likewise for all images of a set of so many objects
 _OBJECTS = 50  # of an image
 _IMAGES = 30  # fewer prove no shuffle
 _SHIFTS = (0, 1, 2, 3)  # the image itself, and others
@@ -117,12 +117,8 @@ def read_otherwise(case: Case) -> Iterator[Finding]:
 
 def _healthy(case: Case) -> bool:
     """Whether so many objects are met that no other reading could meet three times as many."""
-    having = np.bincount(case.truth.image, minlength=len(case.truth.images)) > 0
-    images = _evenly(np.flatnonzero(having & (case.per_image[:-1] > 0)), _FIRST[0])
-    slot = np.full(len(having) + 1, -1)
-    slot[images] = np.arange(len(images))
-    rows = np.flatnonzero((slot >= 0)[case.joined.image])
-    sample = _taken(case, images, rows, slot[case.joined.image[rows]], _FIRST[1])
+    images, slot = np.unique(case.joined.image[case.some], return_inverse=True)
+    sample = _taken(case, images, case.some, slot, _FIRST)
     met = _look(case.truth, sample, sample.image).met(Convention.of(case.written.boxes))
     by_chance = met.possible < _FEWEST and 2 * case.per_image[-1] > len(case.detections)
     return _TIMES * (met.tight()[0] + 1) > met.possible and not by_chance
@@ -303,16 +299,12 @@ def _clear(truth: Annotations, now: _Met, sample: _Sample, one: _Reading, level:
 
 def _named(case: Case, now: _Met, best: _Reading) -> Finding:
     kind = "boxes" if best.code == "OS215" else "image ids"
-    as_read = f"boxes={case.written.boxes!r}"
-    if best.code != "OS215":
-        as_read = f"image_ids={case.written.image_ids!r}"
-    before = share(now.tight()[0], len(now.best), "objects examined")
-    after = share(best.met.tight()[0], len(best.met.best), "objects")
+    met = share(best.met.tight()[0], len(best.met.best), "objects examined")
     return Finding(
         best.code,
         Level.ERROR,
-        f"{before} meet a detected box at IoU {_TIGHT[0]:g} as read with {as_read}, "
-        f"and {after} with {best.option}",
+        f"{met} meet a detected box at IoU {_TIGHT[0]:g} if {kind} are read in another way, and "
+        f"{spaced(now.tight()[0])} as they are read",
         count=len(case.detections),
         example=case.where(0),
         cause=f"the {kind} are {best.meaning}",

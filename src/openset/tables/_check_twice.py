@@ -15,14 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case, all_of, any_of, first, image_name, object_at, share
+from openset.tables._check_case import (
+    Case,
+    all_of,
+    any_of,
+    first,
+    image_name,
+    object_at,
+    of_some_images,
+    share,
+)
 from openset.tables.annotations import Annotations
 from openset.tables.overlap import iou_of_pairs
 from openset.tables.vocabulary import is_unknown_spelling
 
 Rows = NDArray[np.intp]
 _EXAMINED = 50_000  # detections that may be exact copies
-_NEARLY = 6_000  # objects or detections that may be copies nearly
 _SAME = 0.9  # IoU of two boxes around one object
 _OBJECTS, _IMAGES, _ROUNDED = 0.02, 0.01, 0.1  # shares that matter
 _FEWEST = 3
@@ -40,7 +48,8 @@ def truth_twice(truth: Annotations) -> Iterator[Finding]:
 
 def _objects(truth: Annotations) -> Iterator[Finding]:
     assert truth.crowd is not None
-    rows = _some_images(truth.image, np.bincount(truth.image))
+    per_image = np.bincount(truth.image)
+    rows = of_some_images(truth.image, per_image, per_image > 0)
     rows = rows[~truth.crowd[rows] & all_of(truth.box[rows, 2:] > 0)]
     one, other = _neighbours(rows, truth.image, truth.label, truth.box)
     copies = np.unique(other[iou_of_pairs(truth.box[one], truth.box[other]) >= _SAME])
@@ -61,7 +70,8 @@ def _named_images(truth: Annotations) -> Iterator[Finding]:
     if truth.images.file_name is None:
         return
     names = truth.images.file_name.tolist()
-    stems = [_PICTURE.sub("", name) for name in names]
+    one_suffix = len({name[-4:] for name in names}) == 1  # then names differ if stems do
+    stems = names if one_suffix else [_PICTURE.sub("", name) for name in names]
     if len(set(stems)) == len(stems) or not all(stems):
         return
     seen: set[str] = set()
@@ -163,7 +173,7 @@ def _label_of(case: Case, row: int, labels: tuple[str, ...]) -> str:
 def _rounded(case: Case) -> Iterator[Finding]:
     """The same detections with other digits: within a pixel, and in the score a hundredth."""
     image, label = _keys(case)
-    rows = _some_images(image, case.per_image[:-1])
+    rows = case.some
     box, score = case.detections.box, case.detections.score
     one, other = _neighbours(rows, image, label, box)
     apart = np.abs(box[one] - box[other])
@@ -191,14 +201,6 @@ def _first_images(case: Case) -> Rows:
     until = int(np.searchsorted(case.per_image[:-1].cumsum(), _EXAMINED, side="right"))
     image = case.joined.image
     return np.flatnonzero((image >= 0) & (image < max(until, 1)))[:_EXAMINED]
-
-
-def _some_images(image: NDArray[np.int32], per_image: NDArray[np.int64]) -> Rows:
-    """Rows of every n-th image that has any, about 6 000."""
-    having = np.flatnonzero(per_image)
-    chosen = np.zeros(len(per_image) + 1, np.bool_)
-    chosen[having[:: max(1, -(-int(per_image.sum()) // _NEARLY))]] = True
-    return np.flatnonzero(chosen[image])[: 4 * _NEARLY]
 
 
 def _neighbours(
