@@ -59,12 +59,12 @@ class Case:
 
     @cached_property
     def some(self) -> NDArray[np.intp]:
-        """Detections of every n-th image that has objects (or, if none has, of any): about 4 000."""
-        having = self.per_image[:-1] > 0
-        objects = having & (np.bincount(self.truth.image, minlength=len(having)) > 0)
-        return of_some_images(
-            self.joined.image, self.per_image[:-1], objects if objects.any() else having
-        )
+        """Detections of every n-th image that has objects, or of any if none has: about 4 000."""
+        per_image = self.per_image[:-1]
+        objects = np.bincount(self.truth.image, minlength=len(per_image)) > 0
+        having = objects & (per_image > 0)
+        meant = having if having.any() else per_image > 0
+        return of_some_images(self.joined.image, per_image, meant)
 
     @cached_property
     def named(self) -> NDArray[np.bool_]:
