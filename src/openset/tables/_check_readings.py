@@ -379,6 +379,11 @@ def _same_everywhere(look: _Look, ours: Convention) -> bool:
     """Whether most images have the same best box: a baseline that does not look at them."""
     first = look.sample.first[:-1][np.diff(look.sample.first) > 0]
     size = look.size[look.sample.slot[first]]
-    box = ours.in_pixels(look.sample.box[first], size) / np.tile(np.nan_to_num(size, nan=1.0), 2)
-    same = all_of(np.abs(np.diff(box, axis=0)) < 0.01 * np.abs(box[1:]).max(axis=1, keepdims=True))
+    box = ours.in_pixels(look.sample.box[first], size)
+    return _alike(box) or _alike(box / np.tile(size, 2))
+
+
+def _alike(box: Array) -> bool:
+    """Whether most boxes equal the next one."""
+    same = all_of(np.abs(np.diff(box, axis=0)) < 0.01 * box[1:, 2:].max(axis=1, keepdims=True))
     return bool(same.mean() > 0.5)
