@@ -50,7 +50,7 @@ class Code:
 
 
 _SCALE = "boxes were predicted on resized images, or are in another layout than x, y, width, height"
-_LAYOUT = "state the layout: boxes='xyxy', 'cxcywh', 'xywh-norm', 'xyxy-norm' or 'cxcywh-norm'"
+_LAYOUT = "state the convention: boxes='xyxy', 'cxcywh', 'xyxy-norm' or 'xyxy-letterbox-640'"
 
 _ENTRIES = (
     Code("OS101", "file missing", "There is no file at the path.",
@@ -133,6 +133,18 @@ _ENTRIES = (
     Code("OS214", "detections below the minimum score", "They are left out before anything else, "
          "so recall can only fall.", "minimum_score= was given",
          "nothing, if it is intended; results compare at the same minimum_score= only"),
+    Code("OS215", "boxes fit in another convention", "Boxes lie on objects when they are read in "
+         "another convention than the one given, and hardly any as they are read.",
+         "the detector writes boxes in another layout, or of resized, padded or turned pictures",
+         "boxes= names the convention; force=True evaluates as they are"),
+    Code("OS216", "objects twice", "The same object is in the ground truth under two ids: one of "
+         "them is missed for certain.",
+         "annotation files were merged, or an object was annotated by two people or tools",
+         "keep one annotation of each object"),
+    Code("OS217", "detections twice, in another precision", "Nearly the same detections occur "
+         "again; each further one is a false positive.",
+         "files of the same detections with other digits were concatenated",
+         "keep one of the files"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",
          "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),
@@ -238,6 +250,21 @@ _ENTRIES = (
          "level.",
          "a metric without one, or --metrics that names none with it",
          "ask for a metric that takes it, as its explanation says: openset explain NAME"),
+    Code("OS423", "image ids fit another reading", "Boxes lie on objects when image ids are read "
+         "otherwise: as they are read, they are joined with other images.",
+         "the detector writes places in a list, numbers of file names, or ids that are one off",
+         "image_ids= names the reading; force=True evaluates as they are"),
+    Code("OS424", "boxes lie on objects by chance only", "Detections overlap objects of their own "
+         "images no better than those of other images, under every reading.",
+         "image ids were shuffled or belong to another data set, or the detector learned nothing",
+         "check which images the boxes were predicted on; force=True evaluates anyway"),
+    Code("OS425", "images twice", "The same image is in the ground truth under two ids: detections "
+         "of one do not count for the other, and it weighs twice.",
+         "files were merged, or frames of a film are alike", "keep each image once"),
+    Code("OS426", "detections end before the images do", "No image after a certain one has a "
+         "detection, far more than by chance: their objects count as missed.",
+         "the detector stopped, or its file was cut off",
+         "run it on all images, or evaluate on those it saw; force=True evaluates as it is"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

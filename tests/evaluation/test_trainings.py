@@ -142,7 +142,7 @@ def test_holm_corrects_as_for_single_results(methods):
     a, b = methods
     board = Scoreboard.of({"a": a, "b": b, "again": [replace(one) for one in b]})
     cells = [board.cell(UDR, at) for at in (1, 2)]
-    assert board.comparisons == 2
+    assert board.families == {"headline metrics": 2}
     assert [cell.p for cell in cells] == pytest.approx([2 * cells[0].difference.p] * 2)
 
 

@@ -16,7 +16,7 @@ from openset.findings import Level
 from openset.tables import Annotations, Detections, Images, Vocabulary
 from openset.tables.check import check, check_detections, check_truth, in_order, no_match
 from openset.tables.groups import GROUP
-from openset.tables.join import join
+from openset.tables.written import Written
 
 ROOT = Path(__file__).parents[2]
 KNOWN = Vocabulary.of(["dog", "cat"])
@@ -153,7 +153,8 @@ def test_every_code_of_check_has_a_row():
     # By vocabularies and by evaluations.
     elsewhere = {"OS301", "OS410", "OS411", "OS415", "OS214", "OS314"}
     elsewhere |= {"OS417", "OS418", "OS419", "OS420", "OS421"}
-    tested = {row[0] for row in ROWS} | elsewhere
+    larger = {"OS215", "OS216", "OS217", "OS423", "OS424", "OS425", "OS426"}  # of many images
+    tested = {row[0] for row in ROWS} | elsewhere | larger  # test_readings.py, test_twice.py
     assert {code for code in CODES if code[2] in "234"} == tested
 
 
@@ -172,7 +173,8 @@ def test_clean_input_has_no_findings():
 def test_both_parts_are_the_whole():
     gt, dt = truth(id=[0, 0, 1, 2]), detections(label=[1, 2, 3, 99])
     of_truth = check_truth(gt, KNOWN)
-    of_detections = check_detections(gt, dt, KNOWN, join(gt, dt, KNOWN))
+    written = Written(dt)
+    of_detections = check_detections(gt, KNOWN, written, written.read(gt, KNOWN))
     assert of_truth and of_detections
     assert in_order(of_truth + of_detections) == check(gt, dt, KNOWN)
     assert of_truth == check(gt, None, KNOWN)

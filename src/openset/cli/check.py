@@ -26,6 +26,7 @@ def check(
     *,
     known: list[str] | None = None,
     boxes: str = "xywh",
+    image_ids: str = "id",
     group_by: str | None = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
@@ -35,7 +36,9 @@ def check(
         gt: Ground truth.
         dt: Detections, any number of files.
         known: Labels the detector was taught: voc20, coco80, owod-t1 ..., a file, or a,b,c.
-        boxes: How boxes of detections are written: xywh, xyxy, cxcywh, or one of them with -norm.
+        boxes: How boxes of detections are written: xywh, xyxy, cxcywh, yxyx ..., with -norm,
+            -norm-1000, -letterbox-640 ... where they are not in pixels of the image.
+        image_ids: What detections call images by: id, name, number (of the file name), index ...
         group_by: Which images belong together, as in `openset evaluate`.
         output: How to speak.
     """
@@ -46,7 +49,7 @@ def check(
     from openset.evaluation.steps import Ground
 
     # Forced, to find what only matching can: that nothing overlaps anything.
-    settings = Settings(known=known_labels(known), boxes=boxes, force=True)
+    settings = Settings(known=known_labels(known), boxes=boxes, image_ids=image_ids, force=True)
     files = model_names(dt or [])
     with output.progress(1 + len(files)) as step:
         step("reading")

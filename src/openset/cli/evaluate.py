@@ -40,6 +40,7 @@ def evaluate(
     image_list: Path | None = None,
     group_by: str | None = None,
     boxes: str = "xywh",
+    image_ids: str = "id",
     leaked: Literal["unknown", "drop"] = "unknown",
     seed: int = 0,
     paired: Flag = False,
@@ -68,7 +69,9 @@ def evaluate(
         group_by: Images that resamples draw together, as frames of one video: a column of the image
             records (video_id), a regular expression with one (group) that is searched in file
             names, or how file names begin, * for anything but / ("*/", "video_*_").
-        boxes: How boxes of detections are written: xywh, xyxy, cxcywh, or one of them with -norm.
+        boxes: How boxes of detections are written: xywh, xyxy, cxcywh, yxyx ..., with -norm,
+            -norm-1000, -letterbox-640 ... where they are not in pixels of the image.
+        image_ids: What detections call images by: id, name, number (of the file name), index ...
         leaked: Detections of classes that are unknown here count as unknown, or are dropped.
         seed: Seed of the resamples.
         paired: The trainings of all methods belong together, place by place: same seeds.
@@ -93,6 +96,7 @@ def evaluate(
         seed=seed,
         force=force,
         boxes=boxes,
+        image_ids=image_ids,
         leaked=leaked,
         unknown_label=unknown_label,
         unknownness=unknownness,

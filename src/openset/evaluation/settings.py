@@ -49,8 +49,11 @@ class Settings:
         intervals: Whether to compute 95 % intervals from 1,000 resamples.
         seed: Seed of the resamples; results of one seed are paired.
         force: Go on in spite of errors in the inputs, which become warnings.
-        boxes: How the detections' boxes are written, if not ``xywh``: ``xyxy``, ``cxcywh``, or one
-            of the three with ``-norm``.
+        boxes: How the detections' boxes are written, if not ``xywh``: ``xyxy``, ``cxcywh``,
+            ``yxyx`` ..., and what they are relative to, if not the image: ``xyxy-norm``,
+            ``xyxy-norm-1000``, ``xyxy-letterbox-640`` ... (`openset.tables.boxes`).
+        image_ids: What the detections call images by, if not by id: ``index``, ``number`` of the
+            file name ... (`openset.tables.image_ids`).
         leaked: Detections labelled with a class that is unknown here (the detector was taught it)
             count as ``unknown``, or ``drop`` them.
         unknown_label: Label, or category id, with which the detections say "unknown".
@@ -79,6 +82,7 @@ class Settings:
     seed: int = 0
     force: bool = False
     boxes: str = "xywh"
+    image_ids: str = "id"
     leaked: Leaked = "unknown"
     unknown_label: str | int | None = None
     unknownness: str | None = None
@@ -87,7 +91,8 @@ class Settings:
     groups: str | Mapping[Any, Any] | None = None
 
     def __post_init__(self) -> None:
-        from openset.tables.boxes import CONVENTIONS
+        from openset.tables.boxes import Convention
+        from openset.tables.image_ids import READINGS
         from openset.tables.join import Leaked
 
         check_options("an evaluation", vars(self), Settings.__init__)
@@ -95,7 +100,8 @@ class Settings:
             raise UsageError(f"a seed is 0 or more, not {self.seed}")
         if self.minimum_score is not None and not math.isfinite(self.minimum_score):
             raise UsageError(f"minimum_score={self.minimum_score} is no number")
-        lookup(dict.fromkeys(CONVENTIONS), self.boxes, "box convention")
+        Convention.of(self.boxes)
+        lookup(READINGS, self.image_ids, "reading of image ids")
         lookup(dict.fromkeys(get_args(Leaked)), self.leaked, "value of leaked")
 
     @classmethod

@@ -22,9 +22,8 @@ from openset.resampling.images import replicates
 from openset.resampling.intervals import at_the_edge, bias, interval, undefined
 from openset.resampling.trainings import Spread
 from openset.tables import Annotations, Detections, Vocabulary
-from openset.tables.boxes import in_pixels
 from openset.tables.check import check_detections, check_truth, in_order, no_match
-from openset.tables.join import join
+from openset.tables.written import Written
 
 E = TypeVar("E", bound=Evaluation)
 TOUCHES = 0.1  # an overlap below this is background in every published error diagnosis
@@ -98,9 +97,9 @@ def examine(ground: Ground, detections: Detections, settings: Settings) -> Exami
     """Adjust, join, check and match the detections of one detector."""
     truth, vocabulary = ground.truth, ground.vocabulary
     detections, findings = adjusted(detections, truth, settings)
-    joined = join(truth, detections, vocabulary)
-    detections = in_pixels(detections, joined.image, truth, settings.boxes)
-    findings = in_order(findings + check_detections(truth, detections, vocabulary, joined))
+    written = Written(detections, settings.boxes, settings.image_ids)
+    detections, joined = read = written.read(truth, vocabulary)
+    findings = in_order(findings + check_detections(truth, vocabulary, written, read))
     matches = None
     if settings.force or not errors([*ground.findings, *findings]):
         rules, leaked = settings.rules, settings.leaked

@@ -37,7 +37,9 @@ _LACKING = _OF_TRUTH | _OF_DETECTIONS | {"OS310", "OS401", "OS402"}
 # Said of all matches together.
 _OF_ALL = ("OS410", "OS414", "OS416")
 # Errors that look at how many records they concern: of a batch, too few to tell.
-_BY_SHARE = frozenset({"OS203", "OS204", "OS208", "OS306", "OS307", "OS403"})
+_BY_SHARE = frozenset(
+    {"OS203", "OS204", "OS208", "OS215", "OS216", "OS306", "OS307", "OS403", "OS423", "OS424"}
+)
 
 
 @takes_settings

@@ -17,7 +17,10 @@ from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
 from openset.tables.join import ABSENT, Joined
 from openset.tables.vocabulary import Vocabulary
+from openset.tables.written import Written
 from openset.wording import spaced
+
+_SOME = 4_000
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class Case:
     detections: Detections
     vocabulary: Vocabulary
     joined: Joined
+    written: Written
 
     @cached_property
     def per_class(self) -> NDArray[np.int64]:
@@ -52,6 +56,20 @@ class Case:
         length = np.diff(start, append=len(image))
         slot = np.where(image[start] < 0, size - 1, image[start])
         return np.bincount(slot, length, minlength=size).astype(np.int64)
+
+    @cached_property
+    def some(self) -> NDArray[np.intp]:
+        """Detections of every n-th image that has objects, or of any if none has: about 4 000."""
+        per_image = self.per_image[:-1]
+        objects = np.bincount(self.truth.image, minlength=len(per_image)) > 0
+        having = objects & (per_image > 0)
+        meant = having if having.any() else per_image > 0
+        return of_some_images(self.joined.image, per_image, meant)
+
+    @cached_property
+    def named(self) -> NDArray[np.bool_]:
+        """Labels of the truth whose class occurs among the detections: what it looks for."""
+        return self.per_class[self.vocabulary.classes(self.truth.labels) - ABSENT] > 0
 
     def where(self, row: int) -> str:
         """A detection, said so that a person finds it in the file."""
@@ -111,6 +129,16 @@ def any_of(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def all_of(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Rows in which every entry is true."""
     return reduce(np.logical_and, mask.T)
+
+
+def of_some_images(
+    image: NDArray[np.int32], per_image: NDArray[np.int64], having: NDArray[np.bool_]
+) -> NDArray[np.intp]:
+    """Rows of every n-th of the images that are meant, about 4 000."""
+    meant = np.flatnonzero(having)
+    chosen = np.zeros(len(having) + 1, np.bool_)
+    chosen[meant[:: max(1, -(-int(per_image[meant].sum()) // _SOME))]] = True
+    return np.flatnonzero(chosen[image])[: 4 * _SOME]
 
 
 def tally(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -14,6 +14,9 @@ from openset.wording import spaced
 
 COCO_LIMIT = 100
 _EXAMINED = 500
+_RAN, _FEWEST = 20, 5  # images with detections, and without at the end, from which that is told
+_UNLIKELY = np.log(1e-6)
+_CUT = 0.1
 
 
 def truth_records(truth: Annotations) -> Iterator[Finding]:
@@ -83,6 +86,7 @@ def detected_images(case: Case) -> Iterator[Finding]:
         yield _elsewhere(case, elsewhere)
     if elsewhere < total:
         yield from _without(case)
+        yield from _stopped(case)
         yield from _crowded(case)
 
 
@@ -118,6 +122,50 @@ def _without(case: Case) -> Iterator[Finding]:
             count=count,
             example=f"image {image_name(case.truth, first(empty))}",
         )
+
+
+def _stopped(case: Case) -> Iterator[Finding]:
+    """A last stretch of images without any detection, in an order that a detector may follow.
+
+    Only images with objects of classes that the detector names count. That so many have nothing by
+    chance is judged by the share of those that have nothing before the last detection; and since
+    frames of one video fail together, by the longest stretch before it.
+    """
+    found = case.per_image[:-1] > 0
+    if found.all():
+        return
+    truth, images = case.truth, case.truth.images
+    having = np.zeros(len(found), np.bool_)
+    having[truth.image[case.named[truth.label]]] = True
+    names = images.id if images.file_name is None else images.file_name
+    for order, key in (("of the file", None), ("of ids", images.id), ("of file names", names)):
+        rows = np.arange(len(found)) if key is None else np.argsort(key, kind="stable")
+        rows = rows[having[rows]]
+        seen = int(np.flatnonzero(found[rows]).max(initial=-1)) + 1
+        detected, tail = int(np.count_nonzero(found[rows[:seen]])), len(rows) - seen
+        chance = tail * np.log((seen - detected + 1) / (seen + 2))
+        least = max(_FEWEST, _LONGER * _longest_gap(found[rows[:seen]]))
+        if detected >= _RAN and tail >= least and chance < _UNLIKELY:
+            yield _ended(case, order, rows, seen)
+            return
+
+
+def _longest_gap(found: NDArray[np.bool_]) -> int:
+    """The most images in a row without a detection."""
+    at = np.flatnonzero(np.concatenate([[True], found, [True]]))
+    return int(np.diff(at).max(initial=1)) - 1
+
+
+def _ended(case: Case, order: str, rows: NDArray[np.intp], seen: int) -> Finding:
+    tail, last = len(rows) - seen, image_name(case.truth, int(rows[seen - 1]))
+    return Finding(
+        "OS426",
+        Level.ERROR if tail >= _CUT * len(rows) else Level.WARNING,
+        f"the last {share(tail, len(rows), 'images with objects')} in the order {order} have no "
+        f"detection, after image {last}",
+        count=tail,
+        example=f"image {image_name(case.truth, int(rows[seen]))}",
+    )
 
 
 def _crowded(case: Case) -> Iterator[Finding]:

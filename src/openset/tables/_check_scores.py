@@ -1,4 +1,4 @@
-"""Checks of scores, and of detections that occur twice."""
+"""Checks of scores: finite, in 0..1, not all the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from openset.tables._check_case import Case, first, share
 from openset.wording import spaced
 
 _MANY = 0.1
-_EXAMINED = 50_000
 
 
 def scores(case: Case) -> Iterator[Finding]:
@@ -81,44 +80,3 @@ def _scale(values: NDArray[np.float64], outside: int) -> tuple[str, str]:
     if values.max() <= 100:
         return "these look like percentages", "divide the scores by 100" + otherwise
     return "", ""
-
-
-def duplicates(case: Case) -> Iterator[Finding]:
-    """Findings about detections that occur twice, among the first 50 000 by image.
-
-    A hash of image, label and box is sorted, which is not free: larger files are examined up to
-    the last image that ends within the limit. A file written twice shows there as well.
-    """
-    rows = _examined(case)
-    key = _hashes(case, rows)
-    order = np.sort(key)
-    count = int(np.count_nonzero(order[1:] == order[:-1]))
-    if count == 0:
-        return
-    _, index, times = np.unique(key, return_index=True, return_counts=True)
-    again = int(rows[index[times > 1].min()])
-    whole = len(rows) == np.count_nonzero(case.joined.image >= 0)
-    noun = "detections" if whole else "detections examined"
-    yield Finding(
-        "OS210",
-        Level.WARNING,
-        f"{share(count, len(rows), noun)} repeat the image, label and box of another",
-        count=count,
-        example=case.where(again),
-    )
-
-
-def _examined(case: Case) -> NDArray[np.intp]:
-    until = int(np.searchsorted(case.per_image[:-1].cumsum(), _EXAMINED, side="right"))
-    image = case.joined.image
-    return np.flatnonzero((image >= 0) & (image < max(until, 1)))[:_EXAMINED]
-
-
-def _hashes(case: Case, rows: NDArray[np.intp]) -> NDArray[np.uint64]:
-    odd = np.uint64(0x9E3779B97F4A7C15)
-    bits = case.detections.box[rows].view(np.uint64)
-    key = case.joined.image[rows].astype(np.uint64) * odd
-    for values in (case.detections.label[rows].view(np.uint64), *bits.T):
-        key = (key ^ values) * odd
-        key ^= key >> np.uint64(29)
-    return key

@@ -1,17 +1,24 @@
 """Boxes: the conventions in which detectors write them, turned into ours.
 
-Ours is ``x, y, width, height`` in pixels from the top left, 0-based and continuous. Overlaps are
-not here: they belong to the matching kernel and its protocol's geometry.
+Ours is ``x, y, width, height`` in pixels from the top left, 0-based and continuous. A convention is
+a layout (which four numbers), and where the numbers are not pixels of the image itself, a frame:
+``xyxy``, ``cxcywh-norm``, ``xyxy-norm-1000``, ``xywh-letterbox-640``, ``xyxy-turned-90``.
+
+Overlaps are not here: they belong to the matching kernel and its protocol's geometry. Which
+convention a file was written in is guessed by `check`, never here.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import refuse
+from openset.findings import UsageError, refuse
 from openset.plugins import lookup
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
@@ -19,27 +26,171 @@ from openset.tables.detections import Detections
 Array = NDArray[np.float64]
 
 
-def _from_xyxy(box: Array) -> Array:
+def _corners(box: Array) -> Array:
     return np.column_stack([box[:, :2], box[:, 2:] - box[:, :2]])
 
 
-def _from_cxcywh(box: Array) -> Array:
+def _centres(box: Array) -> Array:
     return np.column_stack([box[:, :2] - box[:, 2:] / 2, box[:, 2:]])
 
 
-_CONVENTIONS = {"xywh": lambda box: box, "xyxy": _from_xyxy, "cxcywh": _from_cxcywh}
-CONVENTIONS = tuple(name + norm for norm in ("", "-norm") for name in _CONVENTIONS)
+def _exchanged(box: Array) -> Array:
+    return box[:, [1, 0, 3, 2]]
 
 
-def convert(box: Array, convention: str) -> Array:
-    """Boxes of a convention as ``x, y, width, height`` (normalised boxes stay normalised).
+LAYOUTS: dict[str, Callable[[Array], Array]] = {
+    "xywh": lambda box: box,
+    "xyxy": _corners,
+    "cxcywh": _centres,
+    "yxyx": lambda box: _corners(_exchanged(box)),
+    "yxhw": _exchanged,
+    "cycxhw": lambda box: _centres(_exchanged(box)),
+}
 
-    >>> convert(np.array([[10.0, 20.0, 40.0, 60.0]]), "xyxy").tolist()
-    [[10.0, 20.0, 30.0, 40.0]]
+
+def _side(size: Array, of: Callable[..., Array]) -> Array:
+    return np.repeat(of(size, axis=1, keepdims=True), 2, axis=1)
+
+
+# What a number of a frame is a share of, given the sizes of images: of a picture that is so many
+# times as large (scaled), a square to which it was stretched (norm), a square into which it was fit
+# without padding (longest) or with (letterbox), a picture whose shorter side is so long (shortest).
+UNITS: dict[str, Callable[[Array], Array]] = {
+    "norm": lambda size: size,
+    "scaled": np.ones_like,
+    "longest": lambda size: _side(size, np.max),
+    "letterbox": lambda size: _side(size, np.max),
+    "shortest": lambda size: _side(size, np.min),
+}
+
+
+def padding(frame: str, size: Array) -> Array:
+    """Pixels of the image, left and above, that a frame adds."""
+    return (UNITS[frame](size) - size) / 2 if frame == "letterbox" else np.zeros_like(size)
+
+
+def _mirrored(box: Array, size: Array) -> Array:
+    return np.column_stack([size[:, 0] - box[:, 0] - box[:, 2], box[:, 1:]])
+
+
+def _flipped(box: Array, size: Array) -> Array:
+    return np.column_stack([box[:, 0], size[:, 1] - box[:, 1] - box[:, 3], box[:, 2:]])
+
+
+# Pictures that were mirrored, have y upwards, or were turned (clockwise, in degrees).
+TURNS: dict[str, Callable[[Array, Array], Array]] = {
+    "mirrored": _mirrored,
+    "flipped": _flipped,
+    "turned-90": lambda box, size: _flipped(_exchanged(box), size),
+    "turned-180": lambda box, size: _flipped(_mirrored(box, size), size),
+    "turned-270": lambda box, size: _mirrored(_exchanged(box), size),
+}
+_LAYOUT_WORDS = {
+    "xywh": "x, y, width, height",
+    "xyxy": "x1, y1, x2, y2",
+    "cxcywh": "centre x, centre y, width, height",
+    "yxyx": "y1, x1, y2, x2",
+    "yxhw": "y, x, height, width",
+    "cycxhw": "centre y, centre x, height, width",
+}
+_FRAME_WORDS = {
+    "": "",
+    "norm": ", from 0 to {} across the image",
+    "scaled": " of a picture {} times as large",
+    "longest": " of a picture whose longer side is {}",
+    "letterbox": " of a picture padded to a square of {}",
+    "shortest": " of a picture whose shorter side is {}",
+    "turned-90": " of a picture turned by 90 degrees",
+    "turned-180": " of a picture turned by 180 degrees",
+    "turned-270": " of a picture turned by 270 degrees",
+    "mirrored": " of a mirrored picture",
+    "flipped": ", with y upwards",
+}
+# What is offered where a name is misspelt; numbers stand for any.
+CONVENTIONS = (
+    *LAYOUTS,
+    *(f"{layout}-norm" for layout in LAYOUTS),
+    *(f"xywh-{frame}" for frame in TURNS),
+    *("xywh-norm-1000", "xywh-scaled-0.5", "xywh-longest-640", "xywh-letterbox-640"),
+    "xywh-shortest-800",
+)
+_NAME = re.compile(
+    rf"({'|'.join(LAYOUTS)})(?:-({'|'.join(TURNS)})|-({'|'.join(UNITS)})(?:-(\d+(?:\.\d+)?))?)?"
+)
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How the boxes of a file are written.
+
+    Attributes:
+        layout: Which four numbers (`LAYOUTS`).
+        frame: What they are relative to (`UNITS`, `TURNS`), or nothing: pixels of the image.
+        number: The size of a frame of `UNITS`.
+
+    >>> Convention.of("xyxy-letterbox-640")
+    Convention(layout='xyxy', frame='letterbox', number=640.0)
+    >>> str(Convention("cxcywh", "norm"))
+    'cxcywh-norm'
     """
-    name = convention.removesuffix("-norm")
-    lookup(dict.fromkeys(CONVENTIONS), convention, "box convention")
-    return np.asarray(_CONVENTIONS[name](box))
+
+    layout: str = "xywh"
+    frame: str = ""
+    number: float = 1.0
+
+    @classmethod
+    def of(cls, name: str) -> Self:
+        """The convention of a name."""
+        found = _NAME.fullmatch(name)
+        if found is None:
+            lookup(dict.fromkeys(CONVENTIONS), name, "box convention")
+        assert found is not None
+        layout, turn, unit, number = found.groups()
+        if (number is None and unit not in (None, "norm")) or (number and float(number) == 0):
+            raise UsageError(f"box convention {name!r} needs a number, as in {layout}-{unit}-640")
+        return cls(layout, turn or unit or "", float(number or 1))
+
+    def __str__(self) -> str:
+        number = f"-{self.number:g}" if self.frame in UNITS and self.number != 1 else ""
+        return self.layout + (f"-{self.frame}" if self.frame else "") + number
+
+    @property
+    def meaning(self) -> str:
+        """What the numbers are, in words.
+
+        >>> Convention.of("xyxy-letterbox-640").meaning
+        'x1, y1, x2, y2 of a picture padded to a square of 640'
+        """
+        return _LAYOUT_WORDS[self.layout] + _FRAME_WORDS[self.frame].format(f"{self.number:g}")
+
+    @property
+    def needs_sizes(self) -> bool:
+        """Whether boxes cannot be read without the sizes of their images."""
+        return self.frame not in ("", "scaled")
+
+    def in_pixels(self, box: Array, size: Array) -> Array:
+        """Boxes of this convention in ours; `size` is the width and height of their images.
+
+        >>> box, size = np.array([[80.0, 160.0, 160.0, 320.0]]), np.array([[640.0, 320.0]])
+        >>> Convention.of("xyxy").in_pixels(box, size).tolist()
+        [[80.0, 160.0, 80.0, 160.0]]
+        >>> Convention.of("xywh-letterbox-640").in_pixels(box, size).tolist()
+        [[80.0, 0.0, 160.0, 320.0]]
+        """
+        box = LAYOUTS[self.layout](box)
+        if self.frame in TURNS:
+            return TURNS[self.frame](box, size)
+        if self.frame:
+            box = box * np.tile(UNITS[self.frame](size) / self.number, 2)
+            box = np.column_stack([box[:, :2] - padding(self.frame, size), box[:, 2:]])
+        return box
+
+
+def sizes(truth: Annotations, image: NDArray[np.int32]) -> Array:
+    """Width and height of images, NaN where unknown or where the image is not there."""
+    assert truth.images.width is not None and truth.images.height is not None
+    size = np.column_stack([truth.images.width, truth.images.height])
+    return np.vstack([size, [np.nan, np.nan]])[image]
 
 
 def in_pixels(
@@ -48,16 +199,12 @@ def in_pixels(
     """Detections whose boxes follow `convention`, in ours; `image` is their row in the truth."""
     if convention == "xywh":
         return detections
-    box = convert(detections.box, convention)
-    if convention.endswith("-norm"):
-        assert truth.images.width is not None and truth.images.height is not None
-        size = np.column_stack([truth.images.width, truth.images.height])
-        known = np.vstack([size, [np.nan, np.nan]])[image]
-        if np.isnan(known[image >= 0]).any():
-            raise refuse(
-                "OS110",
-                "normalised boxes need image sizes, and the ground truth does not state them",
-                fix="add width and height to the images of the ground truth",
-            )
-        box = box * np.tile(np.nan_to_num(known, nan=1.0), 2)
-    return replace(detections, box=box)
+    read = Convention.of(convention)
+    size = sizes(truth, image)
+    if read.needs_sizes and np.isnan(size[image >= 0]).any():
+        raise refuse(
+            "OS110",
+            f"boxes={convention!r} needs image sizes, and the ground truth does not state them",
+            fix="add width and height to the images of the ground truth",
+        )
+    return replace(detections, box=read.in_pixels(detections.box, np.nan_to_num(size, nan=1.0)))

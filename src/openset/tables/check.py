@@ -5,14 +5,15 @@ stop it unless it is forced; warnings and notes travel with the result. Every fi
 records it concerns, shows the first, and names the likely cause and the fix.
 
 The cost is one pass over the columns: cheap reductions first, masks only once something is wrong.
-Three checks look at a part of very large files only: duplicates (the first 50 000 detections by
-image), more than 100 detections per class (the first 500 images with so many) and names that look
-like sequences (the first 50 000 images).
+Some look at a part of large files only: duplicates (the first 50 000 detections by image), copies
+and other readings (some images), more than 100 detections per class (the first 500 images with so
+many) and names that look like sequences (the first 50 000 images).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,14 +23,20 @@ from openset.tables._check_case import Case
 from openset.tables._check_groups import group_sizes, truth_groups
 from openset.tables._check_join import detected_images, no_match, truth_records
 from openset.tables._check_labels import detected_labels, truth_labels
-from openset.tables._check_scores import duplicates, scores
+from openset.tables._check_readings import read_otherwise
+from openset.tables._check_scores import scores
+from openset.tables._check_twice import detected_twice, truth_twice
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
-from openset.tables.join import Joined, join
+from openset.tables.join import Joined
 from openset.tables.vocabulary import Vocabulary
+from openset.tables.written import Written
 
 __all__ = ["check", "check_detections", "check_truth", "group_sizes", "in_order", "no_match"]
 
+# Layouts that boxes betray by themselves, and what a wrong reading looks like.
+_PLAIN = ("OS203", "OS204")
+_EXPLAINED = (*_PLAIN, "OS205", "OS207", "OS403")
 _ORDER = (Level.ERROR, Level.WARNING, Level.NOTE)
 
 
@@ -53,8 +60,8 @@ def check(
     """
     findings = check_truth(truth, vocabulary)
     if detections is not None:
-        joined = join(truth, detections, vocabulary)
-        findings += check_detections(truth, detections, vocabulary, joined)
+        written = Written(detections)
+        findings += check_detections(truth, vocabulary, written, written.read(truth, vocabulary))
     return in_order(findings)
 
 
@@ -65,11 +72,15 @@ def check_truth(truth: Annotations, vocabulary: Vocabulary) -> list[Finding]:
 
 
 def check_detections(
-    truth: Annotations, detections: Detections, vocabulary: Vocabulary, joined: Joined
+    truth: Annotations,
+    vocabulary: Vocabulary,
+    written: Written,
+    read: tuple[Detections, Joined],
 ) -> list[Finding]:
-    """Find what is wrong with detections, given the ground truth that they are joined with."""
+    """Find what is wrong with detections, as written and as read with the ground truth."""
+    detections, joined = read
     with np.errstate(all="ignore"):
-        return in_order([*_of_detections(Case(truth, detections, vocabulary, joined))])
+        return in_order(_of_detections(Case(truth, detections, vocabulary, joined, written)))
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
@@ -82,11 +93,20 @@ def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
     yield from truth_labels(truth, vocabulary)
     yield from truth_records(truth)
     yield from truth_groups(truth)
+    yield from truth_twice(truth)
 
 
-def _of_detections(case: Case) -> Iterator[Finding]:
-    yield from detected_boxes(case)
-    yield from scores(case)
-    yield from duplicates(case)
-    yield from detected_labels(case)
-    yield from detected_images(case)
+def _of_detections(case: Case) -> list[Finding]:
+    boxes, otherwise = [*detected_boxes(case)], [*read_otherwise(case)]
+    if case.written.boxes == "xywh" and any(one.code in _PLAIN for one in boxes):
+        boxes, otherwise = _with_fix_of(boxes, otherwise), []
+    rest = [*boxes, *scores(case), *detected_twice(case), *detected_labels(case)]
+    rest += detected_images(case)
+    explained = _EXPLAINED if any(one.code in ("OS215", "OS423") for one in otherwise) else ()
+    return [*otherwise, *(one for one in rest if one.code not in explained)]
+
+
+def _with_fix_of(boxes: list[Finding], otherwise: list[Finding]) -> list[Finding]:
+    """Findings about layouts, with the one convention that fits the objects as their fix."""
+    fix = next((one.fix for one in otherwise if one.code == "OS215"), "")
+    return [replace(one, fix=fix) if fix and one.code in _PLAIN else one for one in boxes]

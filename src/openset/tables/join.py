@@ -59,8 +59,16 @@ def _labels(truth: Annotations, detections: Detections) -> NDArray[np.integer]:
 def join_images(truth: Annotations, ids: NDArray[np.generic]) -> NDArray[np.int32]:
     """Index of each image id in the ground truth: by id, else by path, file name or its stem."""
     found = positions(truth.images.id, ids)
+    if truth.images.file_name is None or len(ids) == 0 or found.max(initial=-1) >= 0:
+        return found
+    return join_names(truth, ids)
+
+
+def join_names(truth: Annotations, ids: NDArray[np.generic]) -> NDArray[np.int32]:
+    """Index of each image in the ground truth by its path, file name or stem."""
     names = truth.images.file_name
-    if names is None or len(ids) == 0 or found.max(initial=-1) >= 0:
+    found = np.full(len(ids), -1, np.int32)
+    if names is None or len(ids) == 0:
         return found
     text = ids.astype(str)
     paths = [PurePosixPath(name) for name in names.tolist()]

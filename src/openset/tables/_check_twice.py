@@ -1,0 +1,227 @@
+"""Checks of what occurs twice: objects, images and detections.
+
+Copies are exact, or nearly so: another precision, another tool. A few are found in every data set;
+what is said is a share that no careful annotator and no suppression of overlapping boxes leaves.
+Of large files some images are examined: a file written twice shows there as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import Finding, Level
+from openset.tables._check_case import (
+    Case,
+    all_of,
+    any_of,
+    first,
+    image_name,
+    object_at,
+    of_some_images,
+    share,
+)
+from openset.tables.annotations import Annotations
+from openset.tables.overlap import iou_of_pairs
+from openset.tables.vocabulary import is_unknown_spelling
+
+Rows = NDArray[np.intp]
+_EXAMINED = 50_000  # detections that may be exact copies
+_SAME = 0.9  # IoU of two boxes around one object
+_OBJECTS, _IMAGES, _ROUNDED = 0.02, 0.01, 0.1  # shares that matter
+_FEWEST = 3
+_WHOLE = 1 / 3  # what is doubled as a whole has one half of copies
+_NEIGHBOURS = 3
+_PICTURE = re.compile(r"\.(jpe?g|png|bmp|webp|gif|tiff?)$", re.IGNORECASE)
+
+
+def truth_twice(truth: Annotations) -> Iterator[Finding]:
+    """Findings about objects, and images, that the ground truth has under two ids."""
+    if len(truth):
+        yield from _objects(truth)
+        yield from [*_named_images(truth)] or _equal_images(truth)
+
+
+def _objects(truth: Annotations) -> Iterator[Finding]:
+    assert truth.crowd is not None
+    per_image = np.bincount(truth.image)
+    rows = of_some_images(truth.image, per_image, per_image > 0)
+    rows = rows[~truth.crowd[rows] & all_of(truth.box[rows, 2:] > 0)]
+    one, other = _neighbours(rows, truth.image, truth.label, truth.box)
+    copies = np.unique(other[iou_of_pairs(truth.box[one], truth.box[other]) >= _SAME])
+    if len(copies) < max(_FEWEST, _OBJECTS * len(rows)):
+        return
+    noun = "objects" if len(rows) == len(truth) else "objects examined"
+    yield Finding(
+        "OS216",
+        Level.ERROR if len(copies) >= _WHOLE * len(rows) else Level.WARNING,
+        f"{share(len(copies), len(rows), noun)} have the label and the box of another object of "
+        "their image, or nearly so",
+        count=len(copies),
+        example=object_at(truth, int(copies[0])),
+    )
+
+
+def _named_images(truth: Annotations) -> Iterator[Finding]:
+    if truth.images.file_name is None:
+        return
+    names = truth.images.file_name.tolist()
+    one_suffix = len({name[-4:] for name in names}) == 1  # then names differ if stems do
+    stems = names if one_suffix else [_PICTURE.sub("", name) for name in names]
+    if len(set(stems)) == len(stems) or not all(stems):
+        return
+    seen: set[str] = set()
+    again = np.zeros(len(stems), np.bool_)
+    for at, stem in enumerate(stems):
+        again[at] = stem in seen
+        seen.add(stem)
+    yield _images(truth, again, "have the file name of another, but for the suffix")
+
+
+def _equal_images(truth: Annotations) -> Iterator[Finding]:
+    """Images with the same objects, two at least, as another."""
+    total = len(truth.images)
+    key = _hashes(truth.label.astype(np.uint64), truth.box)
+    counts = np.bincount(truth.image, minlength=total)
+    # Sums of 24 bits are exact in floats, and do not depend on the order of objects.
+    parts = [key & np.uint64(0xFFFFFF), key >> np.uint64(40)]
+    sums = [np.bincount(truth.image, part.astype(np.float64), total) for part in parts]
+    images = np.flatnonzero(counts >= 2)
+    order = images[np.lexsort([column[images] for column in (counts, *sums)])]
+    same = np.logical_and.reduce(
+        [column[order[1:]] == column[order[:-1]] for column in (counts, *sums)]
+    )
+    again = np.zeros(total, np.bool_)
+    again[np.maximum(order[1:], order[:-1])[same]] = True
+    if np.count_nonzero(again) >= max(_FEWEST, _IMAGES * total):
+        yield _images(truth, again, "have exactly the objects of another")
+
+
+def _images(truth: Annotations, again: NDArray[np.bool_], what: str) -> Finding:
+    count = int(np.count_nonzero(again))
+    return Finding(
+        "OS425",
+        Level.WARNING,
+        f"{share(count, len(again), 'images')} {what}",
+        count=count,
+        example=f"image {image_name(truth, first(again))}, id {truth.images.id[first(again)]}",
+    )
+
+
+def detected_twice(case: Case) -> Iterator[Finding]:
+    """Findings about detections that occur twice."""
+    yield from _exact(case)
+    yield from _rounded(case)
+
+
+def _exact(case: Case) -> Iterator[Finding]:
+    """The same image, label and box, among the first 50 000 by image.
+
+    A hash is sorted, which is not free: larger files are examined up to the last image that ends
+    within the limit.
+    """
+    rows = _first_images(case)
+    image, label = (column[rows].astype(np.uint64) for column in _keys(case))
+    key = _hashes(_mixed(image, label), case.detections.box[rows])
+    order = np.sort(key)
+    count = int(np.count_nonzero(order[1:] == order[:-1]))
+    if count == 0:
+        return
+    _, index, times = np.unique(key, return_index=True, return_counts=True)
+    again = int(rows[index[times > 1].min()])
+    whole = len(rows) == np.count_nonzero(case.joined.image >= 0)
+    noun = "detections" if whole else "detections examined"
+    scored = np.sort(_mixed(key, case.detections.score[rows].view(np.uint64)))
+    cause, fix = _told_apart(case, again, int(np.count_nonzero(scored[1:] == scored[:-1])), count)
+    yield Finding(
+        "OS210",
+        Level.WARNING,
+        f"{share(count, len(rows), noun)} repeat the image, label and box of another",
+        count=count,
+        example=case.where(again),
+        cause=cause,
+        fix=fix,
+    )
+
+
+def _told_apart(case: Case, row: int, same_score: int, count: int) -> tuple[str, str]:
+    """Cause and fix where scores differ: no file was written twice, labels were made one."""
+    if 2 * same_score >= count:
+        return "", ""
+    labels = case.detections.labels or case.truth.labels
+    unknown = is_unknown_spelling(_label_of(case, row, labels))
+    became = "relabelled 'unknown'" if unknown else "given one label afterwards"
+    return (
+        f"their scores differ: one region was detected as several classes, which were {became}",
+        "keep the detection of each region with the highest score, or nothing, if it is intended",
+    )
+
+
+def _label_of(case: Case, row: int, labels: tuple[str, ...]) -> str:
+    label = int(case.detections.label[row])
+    if case.detections.labels:
+        return labels[label]
+    assert case.truth.category_id is not None
+    names = dict(zip(case.truth.category_id.tolist(), labels, strict=True))
+    return names.get(label, str(label))
+
+
+def _rounded(case: Case) -> Iterator[Finding]:
+    """The same detections with other digits: within a pixel, and in the score a hundredth."""
+    image, label = _keys(case)
+    rows = case.some
+    box, score = case.detections.box, case.detections.score
+    one, other = _neighbours(rows, image, label, box)
+    apart = np.abs(box[one] - box[other])
+    near = all_of(apart <= 1) & any_of(apart > 0) & (np.abs(score[one] - score[other]) <= 0.01)
+    # Boxes of a few pixels are within one of each other anyhow.
+    near &= all_of(box[one, 2:] > 8)
+    copies = np.unique(other[near])
+    if len(copies) < max(_FEWEST, _ROUNDED * len(rows)):
+        return
+    yield Finding(
+        "OS217",
+        Level.WARNING,
+        f"{share(len(copies), len(rows), 'detections examined')} repeat another of their image and "
+        "label within a pixel and 0.01 of the score",
+        count=len(copies),
+        example=case.where(int(copies[0])),
+    )
+
+
+def _keys(case: Case) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    return case.joined.image, case.detections.label
+
+
+def _first_images(case: Case) -> Rows:
+    until = int(np.searchsorted(case.per_image[:-1].cumsum(), _EXAMINED, side="right"))
+    image = case.joined.image
+    return np.flatnonzero((image >= 0) & (image < max(until, 1)))[:_EXAMINED]
+
+
+def _neighbours(
+    rows: Rows, image: NDArray[np.int32], label: NDArray[Any], box: NDArray[np.float64]
+) -> tuple[Rows, Rows]:
+    """Pairs of rows of one image and label whose boxes begin next to each other."""
+    rows = rows[np.lexsort((box[rows, 0], label[rows], image[rows]))]
+    pairs = [(rows[:-lag], rows[lag:]) for lag in range(1, _NEIGHBOURS + 1)]
+    one, other = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    same = (image[one] == image[other]) & (label[one] == label[other])
+    one, other = one[same], other[same]
+    return np.minimum(one, other), np.maximum(one, other)
+
+
+def _hashes(key: NDArray[np.uint64], box: NDArray[np.float64]) -> NDArray[np.uint64]:
+    for values in np.ascontiguousarray(box).view(np.uint64).T:
+        key = _mixed(key, values)
+    return key
+
+
+def _mixed(key: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    odd = np.uint64(0x9E3779B97F4A7C15)
+    key = ((key * odd) ^ values) * odd
+    return key ^ (key >> np.uint64(29))
