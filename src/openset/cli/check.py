@@ -26,6 +26,7 @@ def check(
     *,
     known: list[str] | None = None,
     boxes: str = "xywh",
+    category_ids: str | None = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Check files for everything that would make a number wrong; exit 1 if something would.
@@ -35,6 +36,8 @@ def check(
         dt: Detections, any number of files.
         known: Labels the detector was taught: voc20, coco80, owod-t1 ..., a file, or a,b,c.
         boxes: How boxes of detections are written: xywh, xyxy, cxcywh, or one of them with -norm.
+        category_ids: What labels of detections mean, if not ids or names of the ground truth: index
+            (its categories from 0), index1 (from 1), or a JSON or CSV file that maps them.
         output: How to speak.
     """
     from openset.cli._inputs import known_labels, model_names
@@ -43,7 +46,9 @@ def check(
     from openset.evaluation.steps import Ground
 
     # Forced, to find what only matching can: that nothing overlaps anything.
-    settings = Settings(known=known_labels(known), boxes=boxes, force=True)
+    settings = Settings(
+        known=known_labels(known), boxes=boxes, category_ids=category_ids, force=True
+    ).resolve()
     files = model_names(dt or [])
     with output.progress(1 + len(files)) as step:
         step("reading")

@@ -35,6 +35,7 @@ def evaluate(
     minimum_score: float | None = None,
     image_list: Path | None = None,
     boxes: str = "xywh",
+    category_ids: str | None = None,
     leaked: Literal["unknown", "drop"] = "unknown",
     seed: int = 0,
     no_intervals: Flag = False,
@@ -56,6 +57,8 @@ def evaluate(
         minimum_score: Leave out detections with a lower score, before anything else.
         image_list: The benchmark's list of images, for protocols that count repeated lines.
         boxes: How boxes of detections are written: xywh, xyxy, cxcywh, or one of them with -norm.
+        category_ids: What labels of detections mean, if not ids or names of the ground truth: index
+            (its categories from 0), index1 (from 1), or a JSON or CSV file that maps them.
         leaked: Detections of classes that are unknown here count as unknown, or are dropped.
         seed: Seed of the resamples.
         no_intervals: Leave out the 95 % intervals, which take most of the time.
@@ -75,6 +78,7 @@ def evaluate(
         seed=seed,
         force=force,
         boxes=boxes,
+        category_ids=category_ids,
         leaked=leaked,
         unknown_label=unknown_label,
         unknownness=unknownness,

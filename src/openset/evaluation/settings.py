@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from openset.matching import Protocol
     from openset.metrics import Metric
     from openset.tables import Annotations, Vocabulary
+    from openset.tables.category_ids import Positions, Renamed
     from openset.tables.join import Leaked
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -46,6 +47,9 @@ class Settings:
         force: Go on in spite of errors in the inputs, which become warnings.
         boxes: How the detections' boxes are written, if not ``xywh``: ``xyxy``, ``cxcywh``, or one
             of the three with ``-norm``.
+        category_ids: What the labels of the detections mean, if not the ground truth's ids or
+            names: ``index`` (its categories counted from 0), ``index1`` (from 1), or a mapping of
+            ids or names to such, given as one or as a JSON or CSV file.
         leaked: Detections labelled with a class that is unknown here (the detector was taught it)
             count as ``unknown``, or ``drop`` them.
         unknown_label: Label, or category id, with which the detections say "unknown".
@@ -68,6 +72,7 @@ class Settings:
     seed: int = 0
     force: bool = False
     boxes: str = "xywh"
+    category_ids: str | Path | Mapping[Any, Any] | None = None
     leaked: Leaked = "unknown"
     unknown_label: str | int | None = None
     unknownness: str | None = None
@@ -120,6 +125,13 @@ class Settings:
         names = found if self.metrics is None else self.metrics
         return tuple(lookup(found, name, "metric") for name in names)
 
+    @cached_property
+    def stated_ids(self) -> Positions | Renamed | None:
+        """What category ids are said to mean, read if it is a file."""
+        from openset.tables.category_ids import category_ids_of
+
+        return None if self.category_ids is None else category_ids_of(self.category_ids)
+
     @property
     def resamples(self) -> int:
         """How many resamples there are: none without intervals."""
@@ -129,7 +141,7 @@ class Settings:
 
     def resolve(self) -> Self:
         """Refuse misspelt names now, before there is anything to wait for."""
-        self.rules, self.measured  # noqa: B018 - kept for later
+        self.rules, self.measured, self.stated_ids  # noqa: B018 - kept for later
         return self
 
     def vocabulary(self, truth: Annotations) -> Vocabulary:

@@ -22,6 +22,7 @@ from openset.evaluation.steps import (
     examine,
     settle,
 )
+from openset.evaluation.suspicion import suspicions
 from openset.findings import Finding, InputError, Level, UsageError
 from openset.formats import read_annotations, read_detections
 from openset.matching import Matches
@@ -33,6 +34,8 @@ from openset.tables.check import in_order
 _OF_TRUTH = frozenset({"OS302", "OS303", "OS304"})
 _OF_DETECTIONS = frozenset({"OS209", "OS308", "OS309", "OS314"})
 _LACKING = _OF_TRUTH | _OF_DETECTIONS | {"OS310", "OS401", "OS402"}
+# What all matches together decide.
+_OF_ALL = ("OS316", "OS318", "OS319", "OS410")
 # Errors that look at how many records they concern: of a batch, too few to tell.
 _BY_SHARE = frozenset({"OS203", "OS204", "OS208", "OS306", "OS307", "OS403"})
 
@@ -88,7 +91,7 @@ class Evaluator:
         if not self._parts:
             raise UsageError("nothing to compute: call update() first")
         merged, batches = merge(self._parts), f"{len(self._parts)} batches"
-        findings = [*_together(self._findings), *contact(merged)]
+        findings = [*_together(self._findings), *(contact(merged) or suspicions(merged))]
         matched = Matched(
             merged,
             settle(findings, self._settings.force),
@@ -103,7 +106,8 @@ def _together(batches: Sequence[Sequence[Finding]]) -> list[Finding]:
     by_code: dict[str, list[Finding]] = {}
     for finding in (finding for batch in batches for finding in batch):
         by_code.setdefault(finding.code, []).append(finding)
-    by_code.pop("OS410", None)  # decided by all matches together
+    for code in _OF_ALL:
+        by_code.pop(code, None)
     having = {code: sum(any(f.code == code for f in b) for b in batches) for code in by_code}
     merged = []
     for code, found in by_code.items():

@@ -1,0 +1,269 @@
+"""Suspicion: what only matching can show of a file that is not what it seems.
+
+Where boxes fit but labels do not, labels may be numbered otherwise; where boxes on background score
+highest, scores may be upside down, and so may unknownness that is lowest on unknown objects. Each
+is said only where chance is no explanation, since a bad detector is no wrong file: labels that mean
+another class stop an evaluation (`openset.tables.misnaming` decides), the others are warnings.
+
+A bounded sample is looked at: the best detections of every class, and as many of all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import Finding, Level
+from openset.json_text import compact
+from openset.matching import Matches
+from openset.ranking import area_under_roc, clearly_below_half, rank
+from openset.tables import Annotations, Detections
+from openset.tables.category_ids import POSITIONS
+from openset.tables.columns import positions
+from openset.tables.misnaming import completed, misnamed
+from openset.tables.vocabulary import is_unknown_spelling
+
+FITS = 0.5  # an overlap from which a box is on an object
+MISSES = 0.1  # an overlap below which it is on background
+_PER_CLASS = 100
+_SAMPLE = 10_000
+_SHOWN = 3
+
+
+def suspicions(
+    matches: Matches, truth: Annotations | None = None, detections: Detections | None = None
+) -> list[Finding]:
+    """Findings about labels and scores that look exchanged.
+
+    Args:
+        matches: Everything that was matched.
+        truth: The ground truth, to tell how it numbers categories; None for several of them.
+        detections: What was matched with it, likewise: its labels that are unknown here.
+    """
+    if not len(matches) or not len(matches.objects):
+        return []
+    found = [_labels(matches, truth, detections), _scores(matches), _unknownness(matches)]
+    return [finding for finding in found if finding is not None]
+
+
+# ---------------------------------------------------------------------- labels
+
+
+@dataclass(frozen=True)
+class _Names:
+    """One list for labels of detections and of objects: known classes, then unknown labels."""
+
+    matches: Matches
+    detections: Detections | None
+    truth: Annotations | None
+
+    @cached_property
+    def all(self) -> tuple[str, ...]:
+        """The names."""
+        vocabulary = self.matches.vocabulary
+        taught = set(map(vocabulary.key, vocabulary.known))
+        rest = {vocabulary.key(label): label for label in reversed(self.matches.labels)}
+        return vocabulary.known + tuple(
+            label
+            for key, label in sorted(rest.items())
+            if key not in taught and not is_unknown_spelling(label)
+        )
+
+    @cached_property
+    def ids(self) -> list[int]:
+        """Category ids, in the order of the ground truth, if the detections are said by them."""
+        if self.truth is None or self.detections is None or self.detections.labels:
+            return []
+        assert self.truth.category_id is not None
+        return self.truth.category_id.tolist()
+
+    @property
+    def numbered(self) -> dict[int, int]:
+        """Where names are in `ids`."""
+        held = self.places(self.truth.labels)[:-1].tolist() if self.truth and self.ids else []
+        return {name: at for at, name in enumerate(held)}
+
+    def places(self, labels: tuple[str, ...]) -> NDArray[np.int64]:
+        """Where labels are in the list, -1 for none; a last entry for the index -1."""
+        key = self.matches.vocabulary.key
+        place = {key(name): at for at, name in enumerate(self.all)}
+        return np.array([*(place.get(key(label), -1) for label in labels), -1], np.int64)
+
+    def of_detections(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Names of detections; one of an unknown class has one only if the file is at hand."""
+        klass = self.matches.klass[rows].astype(np.int64)
+        unknown = klass == self.matches.n_known
+        klass[unknown] = -1
+        if self.detections is None or self.truth is None:
+            return klass
+        held = self.detections.label[self.matches.row[rows[unknown]]]
+        if not self.detections.labels:
+            assert self.truth.category_id is not None
+            held = positions(self.truth.category_id, held)
+        klass[unknown] = self.places(self.detections.labels or self.truth.labels)[held]
+        return klass
+
+
+def _labels(
+    matches: Matches, truth: Annotations | None, detections: Detections | None
+) -> Finding | None:
+    """Labels that mean other classes, in how many images they do."""
+    names = _Names(matches, detections, truth)
+    counts = _together(matches, names)
+    found = misnamed(counts)
+    if not found:
+        return None
+    said = [
+        f"{names.all[d]} on {names.all[o]} (in {counts[d, o]} of {counts[d].sum()} images)"
+        for d, o in found.items()
+    ]
+    more = f" and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
+    seen = int(np.count_nonzero(counts.sum(axis=1)))
+    cause, fix = _explained(names, completed(found, counts))
+    return Finding(
+        "OS316",
+        Level.ERROR,
+        f"{len(found)} of {seen} labels are put on objects of one other class: "
+        + ", ".join(said[:_SHOWN])
+        + more,
+        count=len(found),
+        example=said[0],
+        cause=cause,
+        fix=f"{fix}; force=True evaluates as it is",
+    )
+
+
+def _together(matches: Matches, names: _Names) -> NDArray[np.int64]:
+    """In how many images each label is on each class, of the classes that some label says.
+
+    What no label says cannot be meant: a zebra is called a horse by whoever was not taught zebras.
+    """
+    rows = _best_of_each(matches, len(names.all) - matches.n_known)
+    said = names.of_detections(rows)
+    iou, best = _under(matches, rows)
+    objects = matches.objects
+    on = np.where(best >= 0, names.places(matches.labels)[objects.label[best]], -1)
+    size = len(names.all)
+    heard = np.zeros(size + 1, np.bool_)  # the last place is that of no name
+    heard[said] = True
+    keep = (iou >= FITS) & ~objects.ignored[best] & (said >= 0) & (on >= 0) & heard[on]
+    pairs = np.unique((said * size + on)[keep] * matches.n_images + matches.image[rows[keep]])
+    counts = np.bincount(pairs // matches.n_images, minlength=size * size)
+    return counts.reshape(size, size)
+
+
+def _best_of_each(matches: Matches, unknown: int) -> NDArray[np.intp]:
+    """Detections of the highest scores of every class, those of unknown classes together."""
+    start, end = matches.class_start[:-1], matches.class_start[1:]
+    limit = np.full(len(start), _PER_CLASS)
+    limit[-1] = min(_PER_CLASS * unknown, _SAMPLE)
+    sizes = np.minimum(end - start, limit)
+    return np.repeat(start - np.append(0, sizes.cumsum()[:-1]), sizes) + np.arange(sizes.sum())
+
+
+def _under(
+    matches: Matches, rows: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """The object that each detection is on and their overlap; one of its class, if that fits."""
+    columns = matches.columns
+    iou, best = columns.iou_same[rows].copy(), columns.object_same[rows].copy()
+    wrong = iou < FITS
+    for other, index in (
+        (columns.iou_known, columns.object_known),
+        (columns.iou_unknown, columns.object_unknown),
+    ):
+        wins = wrong & (other[rows] > iou)
+        iou[wins], best[wins] = other[rows[wins]], index[rows[wins]]
+    return iou, best
+
+
+def _explained(names: _Names, means: dict[int, int]) -> tuple[str, str]:
+    """What it looks like, and the option that reads it."""
+    cause = "another list, or another order, of classes than that of the ground truth"
+    if len(means) == 2 and set(means) == set(means.values()):
+        cause = "two classes are exchanged"
+    mapping: dict[str, int | str] = {names.all[d]: names.all[o] for d, o in means.items()}
+    place = names.numbered
+    pairs = [(place[d], place[o]) for d, o in means.items() if d in place and o in place]
+    if pairs:
+        ids = names.ids
+        for option, first in POSITIONS.items():
+            if all(ids[d] == o + first for d, o in pairs):
+                counted = f"positions in the list of categories, counted from {first}"
+                return f"the ids are {counted}", f"category_ids='{option}' reads them"
+        steps = {ids[o] - ids[d] for d, o in pairs}
+        mapping = {str(ids[d]): ids[o] for d, o in pairs}
+        if len(steps) == 1 and len(pairs) > 2:
+            (step,) = steps
+            cause = f"the ids are {abs(step)} too {'low' if step > 0 else 'high'}"
+            mapping = {str(id_): id_ + step for id_ in ids if id_ + step in ids}
+    return cause, f"write {compact(mapping)} to a file, if that is so: category_ids='FILE'"
+
+
+# ---------------------------------------------------------------------- scores
+
+
+def _scores(matches: Matches) -> Finding | None:
+    """Boxes on background that score higher than those on objects."""
+    rows = np.linspace(0, len(matches) - 1, min(len(matches), _SAMPLE)).astype(np.int64)
+    iou, _ = _under(matches, rows)
+    on, off = rows[iou >= FITS], rows[iou < MISSES]
+    area = _below(matches, matches.score, off, on)
+    if area is None:
+        return None
+    return Finding(
+        "OS318",
+        Level.WARNING,
+        f"a box on background scores higher than one on an object in {1 - area:.0%} of pairs",
+        count=len(on) + len(off),
+        example=_lowest(matches, on, matches.score, "score"),
+    )
+
+
+def _unknownness(matches: Matches) -> Finding | None:
+    """Boxes on unknown objects that look less unknown than those on known ones."""
+    if matches.unknownness is None:
+        return None
+    rows = np.linspace(0, len(matches) - 1, min(len(matches), _SAMPLE)).astype(np.int64)
+    iou, best = _under(matches, rows)
+    near = (iou >= FITS) & ~matches.objects.ignored[best]
+    unknown = matches.objects.klass[best] == matches.n_known
+    known, strange = rows[near & ~unknown], rows[near & unknown]
+    area = _below(matches, matches.unknownness, known, strange)
+    if area is None:
+        return None
+    return Finding(
+        "OS319",
+        Level.WARNING,
+        f"a box on an unknown object looks less unknown than one on a known object in "
+        f"{1 - area:.0%} of pairs",
+        count=len(known) + len(strange),
+        example=_lowest(matches, strange, matches.unknownness, "unknownness"),
+    )
+
+
+def _below(
+    matches: Matches,
+    values: NDArray[np.float64],
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+) -> float | None:
+    """How often the second population is above the first, if that is clearly less than half.
+
+    Boxes of one image resemble each other, so the images are what counts.
+    """
+    images = [len(np.unique(matches.image[rows])) for rows in (low, high)]
+    if min(images) < 2:
+        return None
+    area = float(area_under_roc(rank(values[low], values[high])))
+    return area if clearly_below_half(area, *images) else None
+
+
+def _lowest(
+    matches: Matches, rows: NDArray[np.int64], values: NDArray[np.float64], what: str
+) -> str:
+    row = int(rows[values[rows].argmin()])
+    return f"image {matches.image_ids[matches.image[row]]}, {what} {values[row]:g}"
