@@ -319,6 +319,17 @@ _ENTRIES = (
          "give the folder that holds the official files"),
     Code("OS811", "data set not understood", "A file differs from the official layout.",
          "a truncated download, or another version of the data set", "download the file again"),
+    Code("OS812", "openness looks upside down", "Unknown samples look less unknown than known "
+         "ones.", "a confidence was written as openness: the largest probability or logit",
+         "write it negated: larger = more unknown; ignore this if the classifier is that bad"),
+    Code("OS813", "known and unknown look exchanged", "Unknown samples look less unknown than "
+         "known ones, whose classes are named as if by chance.", "the arrays, or the labels, of "
+         "known and unknown samples were exchanged",
+         "exchange them; ignore this if the classifier is that bad"),
+    Code("OS814", "labels mean other classes", "What is predicted is one other class throughout: "
+         "accuracy, and all that rests on it, would be wrong.", "labels and predictions go by "
+         "different lists, or orders, of classes",
+         "name classes alike in both columns; force=True measures as it is"),
     Code("OS901", "benchmark not understood", "A key or value of its TOML file is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/benchmarks.md for all keys"),
     Code("OS902", "source missing", "A file that the benchmark is made from is not in the folder.",

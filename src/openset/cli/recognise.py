@@ -46,7 +46,7 @@ def recognise(
         plot: File to draw the OSCR curves to: .pdf, .svg or .png.
         seed: Seed of the resamples.
         no_intervals: Leave out the 95 % intervals, which take most of the time.
-        force: Compare classifiers in spite of different samples or classes.
+        force: Go on in spite of errors in the scores, and of different samples or classes.
         output: How to speak.
     """
     from openset.cli._inputs import listed, model_names
@@ -63,7 +63,7 @@ def recognise(
             step(name)
             read = replace(read_scores(path, openness=openness), threshold=threshold)
             found[name] = evaluate_recognition(
-                read, metrics=chosen, intervals=not no_intervals, seed=seed
+                read, metrics=chosen, intervals=not no_intervals, seed=seed, force=force
             )
     for name, result in found.items():
         for finding in result.findings:

@@ -10,6 +10,7 @@ A bounded sample is looked at: the best detections of every class, and as many o
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,14 +24,15 @@ from openset.ranking import area_under_roc, clearly_below_half, rank
 from openset.tables import Annotations, Detections
 from openset.tables.category_ids import POSITIONS
 from openset.tables.columns import positions
-from openset.tables.misnaming import completed, misnamed
+from openset.tables.misnaming import FEWEST, completed, misnamed
 from openset.tables.vocabulary import is_unknown_spelling
 
 FITS = 0.5  # an overlap from which a box is on an object
 MISSES = 0.1  # an overlap below which it is on background
 _PER_CLASS = 100
-_SAMPLE = 10_000
+_SAMPLE = 5_000
 _SHOWN = 3
+_MOST = 0.8  # of the labels, to speak of all: a rare one may look otherwise
 
 
 def suspicions(
@@ -122,7 +124,7 @@ def _labels(
     ]
     more = f" and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
     seen = int(np.count_nonzero(counts.sum(axis=1)))
-    cause, fix = _explained(names, completed(found, counts))
+    cause, fix = _explained(names, found, counts)
     return Finding(
         "OS316",
         Level.ERROR,
@@ -180,27 +182,47 @@ def _under(
     return iou, best
 
 
-def _explained(names: _Names, means: dict[int, int]) -> tuple[str, str]:
+def _explained(names: _Names, found: dict[int, int], counts: NDArray[np.int64]) -> tuple[str, str]:
     """What it looks like, and the option that reads it."""
+    own = np.diag(counts)
+    right = np.count_nonzero((own == counts.max(axis=1)) & (own >= FEWEST))
+    whole = _of_all(names, found) if right < (1 - _MOST) * len(found) else None
+    if whole is not None:
+        return whole
     cause = "another list, or another order, of classes than that of the ground truth"
-    if len(means) == 2 and set(means) == set(means.values()):
+    if len(found) == 2:
         cause = "two classes are exchanged"
+    means, place, ids = completed(found, counts), names.numbered, names.ids
     mapping: dict[str, int | str] = {names.all[d]: names.all[o] for d, o in means.items()}
-    place = names.numbered
-    pairs = [(place[d], place[o]) for d, o in means.items() if d in place and o in place]
-    if pairs:
-        ids = names.ids
-        for option, first in POSITIONS.items():
-            if all(ids[d] == o + first for d, o in pairs):
-                counted = f"positions in the list of categories, counted from {first}"
-                return f"the ids are {counted}", f"category_ids='{option}' reads them"
-        steps = {ids[o] - ids[d] for d, o in pairs}
-        mapping = {str(ids[d]): ids[o] for d, o in pairs}
-        if len(steps) == 1 and len(pairs) > 2:
-            (step,) = steps
-            cause = f"the ids are {abs(step)} too {'low' if step > 0 else 'high'}"
-            mapping = {str(id_): id_ + step for id_ in ids if id_ + step in ids}
-    return cause, f"write {compact(mapping)} to a file, if that is so: category_ids='FILE'"
+    if ids:
+        pairs = [(ids[place[d]], ids[place[o]]) for d, o in means.items() if {d, o} <= place.keys()]
+        mapping = {str(d): o for d, o in sorted(pairs)}
+    return cause, _with_file(mapping)
+
+
+def _of_all(names: _Names, found: dict[int, int]) -> tuple[str, str] | None:
+    """The same where hardly a label is right: positions in place of ids, or ids that are off."""
+    place, ids = names.numbered, names.ids
+    pairs = [(place[d], place[o]) for d, o in found.items() if {d, o} <= place.keys()]
+    if not pairs or names.detections is None:
+        return None
+    most = _MOST * len(pairs)
+    for option, first in POSITIONS.items():
+        if sum(ids[d] == o + first for d, o in pairs) >= most:
+            counted = f"positions in the list of categories, counted from {first}"
+            return f"the ids are {counted}", f"category_ids='{option}' reads them"
+    step, times = Counter(ids[o] - ids[d] for d, o in pairs).most_common(1)[0]
+    if times < most:
+        return None
+    said = np.unique(names.detections.label).tolist()
+    certain = {ids[d]: ids[o] for d, o in pairs}
+    means = {id_: certain.get(id_, id_ + step) for id_ in said}
+    mapping: dict[str, int | str] = {str(d): o for d, o in means.items() if o in ids}
+    return f"the ids are {abs(step)} too {'low' if step > 0 else 'high'}", _with_file(mapping)
+
+
+def _with_file(mapping: dict[str, int | str]) -> str:
+    return f"write {compact(mapping)} to a file, if that is so: category_ids='FILE'"
 
 
 # ---------------------------------------------------------------------- scores
