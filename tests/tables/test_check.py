@@ -28,7 +28,12 @@ BOXES = np.array(
 def truth(**changes):
     images = Images([11, 12], ["a.jpg", "b.jpg"], np.full(2, 640.0), np.full(2, 480.0))
     table = Annotations(
-        images, ("dog", "cat", "zebra", "unknown"), [0, 0, 1, 1], [0, 1, 2, 3], BOXES
+        images,
+        ("dog", "cat", "zebra", "unknown"),
+        [0, 0, 1, 1],
+        [0, 1, 2, 3],
+        BOXES,
+        category_id=[1, 2, 3, 4],
     )
     return replace(table, **changes)
 
@@ -105,6 +110,7 @@ ROWS = [
     ("OS312", NOTE, 1, 4, truth(), detections(), replace(KNOWN, ignored=frozenset({"zebra"}))),
     ("OS313", WARNING, 1, 1, truth(labels=("tv", "cat", "tvmonitor", "unknown")), detections(),
      Vocabulary.of(["tv", "cat"])),
+    ("OS315", ERROR, 4, 4, truth(numbered=False), detections(), KNOWN),
     ("OS401", ERROR, 2, 2, truth().select(np.zeros(4, bool)), detections(), KNOWN),
     ("OS402", ERROR, 0, 0, truth(), detections().select(np.zeros(4, bool)), KNOWN),
     ("OS403", WARNING, 1, 4, truth(), detections(image=[11, 11, 12, 99]), KNOWN),
@@ -139,6 +145,7 @@ def test_code(code, level, count, total, gt, dt, vocabulary):
 
 def test_every_code_of_check_has_a_row():
     elsewhere = {"OS301", "OS410", "OS411", "OS214", "OS314"}  # by vocabularies and by evaluations
+    elsewhere |= {"OS316", "OS317", "OS318", "OS319", "OS320"}  # ... by labels, and by benchmarks
     tested = {row[0] for row in ROWS} | elsewhere
     assert {code for code in CODES if code[2] in "234"} == tested
 

@@ -307,7 +307,10 @@ class _Job:
             "classes": roles.document(),
             "sources": sources,
             "splits": splits,
-            "changed_ids": unified.changed,
+            "changed_ids": {
+                key: {label: list(ids) for label, ids in changed.items()}
+                for key, changed in unified.changed.items()
+            },
         }
 
 
