@@ -267,6 +267,7 @@ def voc_and_coco(folder, tests):
         '[sources.voc]\npath = ["voc.json"]\n[sources.xml]\npath = ["xml"]\n'
         '[sources.coco]\npath = ["coco.json"]\n[splits.train]\nkind = "train"\n'
         f'source = ["xml", "voc"]\nselect = [{{ first = 1 }}]\n'
+        '[splits.val]\nkind = "val"\nsource = "coco"\n'
         f'[splits.test]\nkind = "test"\nsource = {json.dumps(tests)}\n'
     )
     built = build(folder / "b.toml", folder, folder / "out")
