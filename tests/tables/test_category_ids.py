@@ -83,7 +83,10 @@ def test_formats_that_know_names_alone(tmp_path):
         read = openset.read(tmp_path / format_)
         assert read.numbered is False
         assert read.select(np.arange(3)).numbered is False
-    assert GT.numbered
+    openset.write(read, tmp_path / "kept.parquet")
+    assert openset.read(tmp_path / "kept.parquet").numbered is False
+    openset.write(GT, tmp_path / "stated.parquet")
+    assert openset.read(tmp_path / "stated.parquet").numbered is True
 
 
 def test_a_label_that_cannot_be_meant():

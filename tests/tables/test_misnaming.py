@@ -83,3 +83,17 @@ def test_what_is_too_rare_to_judge_gets_what_is_left():
     found = misnamed(counts)
     assert 3 not in found
     assert completed(found, counts) == {0: 1, 1: 2, 2: 3, 3: 4, 4: 0}
+
+
+def test_a_few_cases_are_chance():
+    assert misnamed(np.array([[1, 4], [4, 1]])) == {}
+    assert misnamed(np.array([[1, 14], [14, 1]])) == {0: 1, 1: 0}
+    rng = np.random.default_rng(6)
+    assert not any(misnamed(rng.multinomial(6, [0.4, 0.3, 0.3], size=3)) for _ in range(500))
+
+
+def test_a_class_goes_to_the_label_that_is_on_it_most():
+    counts = np.zeros((4, 4), int)
+    counts[[1, 2, 3], [2, 3, 1]] = 40
+    counts[0, 2] = 10
+    assert misnamed(counts) == {1: 2, 2: 3, 3: 1}
