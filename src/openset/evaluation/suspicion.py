@@ -222,7 +222,7 @@ def _of_all(names: _Names, found: dict[int, int]) -> tuple[str, str] | None:
 
 
 def _with_file(mapping: dict[str, int | str]) -> str:
-    return f"write {compact(mapping)} to a file, if that is so: category_ids='FILE'"
+    return f"write {compact(mapping)} to a JSON file, if that is so: category_ids='FILE'"
 
 
 # ---------------------------------------------------------------------- scores
