@@ -188,11 +188,12 @@ _ENTRIES = (
     Code("OS317", "label without a category", "What category_ids= says of a label cannot be: a "
          "position beyond the list, or an id that the ground truth lacks.", "another list of "
          "classes, or a count from 1 in place of 0", "map every label of the detections"),
-    Code("OS318", "scores look upside down", "Boxes on objects score lower than boxes on "
-         "background.", "a distance, a background probability or a rank was written as score",
+    Code("OS318", "scores look upside down", "Right boxes score lower than boxes on background or "
+         "on other classes.", "a distance, a background probability or a rank was written as score",
          "write a confidence: larger = more certain; ignore this if it is one"),
     Code("OS319", "unknownness looks upside down", "Boxes on unknown objects look less unknown "
-         "than boxes on known ones.", "a confidence or a log-density was written as unknownness",
+         "than right ones on known objects.", "a confidence or a log-density was written as "
+         "unknownness",
          "write it negated: larger = more unknown; ignore this if the scorer is that bad"),
     Code("OS320", "category ids changed", "Two data sets give one id to different classes, or one "
          "class different ids: one of them had to give way.", "data sets that are numbered "

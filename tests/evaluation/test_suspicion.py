@@ -152,7 +152,7 @@ def test_a_closed_set_detector_among_unknown_objects_alone():
 def test_scores_upside_down():
     finding = suspicions(replace(DT, score=1 - DT.score))["OS318"]
     assert finding.level is Level.WARNING
-    assert "background scores higher" in finding.message
+    assert "on another class, scores higher" in finding.message
 
 
 def test_unknownness_upside_down():
@@ -161,7 +161,7 @@ def test_unknownness_upside_down():
     assert "OS319" not in suspicions(replace(DT, unknownness=-sure))
     finding = suspicions(replace(DT, unknownness=sure))["OS319"]
     assert finding.level is Level.WARNING
-    assert "less unknown than one on a known object" in finding.message
+    assert "less unknown than one on a known object of its class" in finding.message
 
 
 REAL_FILES = [

@@ -1,6 +1,6 @@
 """Suspicion: what only matching can show of a file that is not what it seems.
 
-Where boxes fit but labels do not, labels may be numbered otherwise; where boxes on background score
+Where boxes fit but labels do not, labels may be numbered otherwise; where wrong boxes score
 highest, scores may be upside down, and so may unknownness that is lowest on unknown objects. Each
 is said only where chance is no explanation, since a bad detector is no wrong file: labels that mean
 another class stop an evaluation (`openset.tables.misnaming` decides), the others are warnings.
@@ -24,13 +24,14 @@ from openset.ranking import area_under_roc, clearly_below_half, rank
 from openset.tables import Annotations, Detections
 from openset.tables.category_ids import POSITIONS
 from openset.tables.columns import positions
-from openset.tables.misnaming import FEWEST, completed, misnamed
+from openset.tables.misnaming import FEWEST, MOST_LABELS, completed, misnamed
 from openset.tables.vocabulary import is_unknown_spelling
 
 FITS = 0.5  # an overlap from which a box is on an object
 MISSES = 0.1  # an overlap below which it is on background
-_PER_CLASS = 100
 _SAMPLE = 5_000
+_PER_CLASS = 100  # and, of very many classes, a share of ...
+_OF_CLASSES = 20_000
 _SHOWN = 3
 _MOST = 0.8  # of the labels, to speak of all: a rare one may look otherwise
 
@@ -114,6 +115,8 @@ def _labels(
 ) -> Finding | None:
     """Labels that mean other classes, in how many images they do."""
     names = _Names(matches, detections, truth)
+    if len(names.all) > MOST_LABELS:
+        return None
     counts = _together(matches, names)
     found = misnamed(counts)
     if not found:
@@ -160,8 +163,8 @@ def _together(matches: Matches, names: _Names) -> NDArray[np.int64]:
 def _best_of_each(matches: Matches, unknown: int) -> NDArray[np.intp]:
     """Detections of the highest scores of every class, those of unknown classes together."""
     start, end = matches.class_start[:-1], matches.class_start[1:]
-    limit = np.full(len(start), _PER_CLASS)
-    limit[-1] = min(_PER_CLASS * unknown, _SAMPLE)
+    most = min(_PER_CLASS, _OF_CLASSES // len(start))
+    limit = np.append(np.full(len(start) - 1, most), min(most * unknown, _SAMPLE))
     sizes = np.minimum(end - start, limit)
     return np.repeat(start - np.append(0, sizes.cumsum()[:-1]), sizes) + np.arange(sizes.sum())
 
@@ -229,42 +232,49 @@ def _with_file(mapping: dict[str, int | str]) -> str:
 
 
 def _scores(matches: Matches) -> Finding | None:
-    """Boxes on background that score higher than those on objects."""
-    rows = np.linspace(0, len(matches) - 1, min(len(matches), _SAMPLE)).astype(np.int64)
-    iou, _ = _under(matches, rows)
-    on, off = rows[iou >= FITS], rows[iou < MISSES]
-    area = _below(matches, matches.score, off, on)
+    """Boxes with known labels that are wrong, and score higher than those that are right."""
+    rows = _some(matches.known_end)
+    overlap = matches.columns.iou_same[rows]
+    right, wrong = rows[overlap >= FITS], rows[overlap < MISSES]
+    area = _below(matches, matches.score, wrong, right)
     if area is None:
         return None
     return Finding(
         "OS318",
         Level.WARNING,
-        f"a box on background scores higher than one on an object in {1 - area:.0%} of pairs",
-        count=len(on) + len(off),
-        example=_lowest(matches, on, matches.score, "score"),
+        "a box on background, or on another class, scores higher than one on an object of its "
+        f"class in {1 - area:.0%} of pairs",
+        count=len(right) + len(wrong),
+        example=_lowest(matches, right, matches.score, "score"),
     )
 
 
 def _unknownness(matches: Matches) -> Finding | None:
-    """Boxes on unknown objects that look less unknown than those on known ones."""
+    """Boxes on unknown objects that look less unknown than those that are right."""
     if matches.unknownness is None:
         return None
-    rows = np.linspace(0, len(matches) - 1, min(len(matches), _SAMPLE)).astype(np.int64)
+    rows = _some(len(matches))
     iou, best = _under(matches, rows)
     near = (iou >= FITS) & ~matches.objects.ignored[best]
-    unknown = matches.objects.klass[best] == matches.n_known
-    known, strange = rows[near & ~unknown], rows[near & unknown]
+    unknown = near & (matches.objects.klass[best] == matches.n_known)
+    right = near & ~unknown & (matches.objects.klass[best] == matches.klass[rows])
+    known, strange = rows[right], rows[unknown]
     area = _below(matches, matches.unknownness, known, strange)
     if area is None:
         return None
     return Finding(
         "OS319",
         Level.WARNING,
-        f"a box on an unknown object looks less unknown than one on a known object in "
-        f"{1 - area:.0%} of pairs",
+        "a box on an unknown object looks less unknown than one on a known object of its class "
+        f"in {1 - area:.0%} of pairs",
         count=len(known) + len(strange),
         example=_lowest(matches, strange, matches.unknownness, "unknownness"),
     )
+
+
+def _some(end: int) -> NDArray[np.int64]:
+    """Detections from all classes and scores: evenly spaced among the first ones."""
+    return np.linspace(0, end - 1, min(end, _SAMPLE)).astype(np.int64)
 
 
 def _below(

@@ -12,9 +12,8 @@ import numpy as np
 from openset.findings import Finding, Level
 from openset.ranking import area_under_roc, clearly_below_half
 from openset.recognition.scores import Scores
-from openset.tables.misnaming import completed, misnamed
+from openset.tables.misnaming import MOST_LABELS, completed, misnamed
 
-_CLASSES = 2_000  # of more, a table of labels and classes would be large
 _SHOWN = 3
 _LISTED = 20
 _CHANCE = 3.0  # standard deviations within which names are as good as drawn
@@ -30,7 +29,7 @@ def check(scores: Scores) -> list[Finding]:
 def _permuted(scores: Scores) -> Finding | None:
     """Classes that are named as one other class, sample after sample."""
     n = scores.n_classes
-    if not 1 < n <= _CLASSES or not scores.n_known:
+    if not 1 < n <= MOST_LABELS or not scores.n_known:
         return None
     cells = scores.predicted.astype(np.int64) * n + scores.label
     counts = np.bincount(cells, minlength=n * n).reshape(n, n)

@@ -23,6 +23,7 @@ FEWEST = 4  # times that a label must be seen on another class
 RATIO = 3  # ... in relation to what it should be on
 SHARE = 3  # ... and one in so many of all times that it is seen
 CHANCE = 1e-3
+MOST_LABELS = 2_000  # of more, a table of labels and classes would be large: no verdict
 
 
 def misnamed(counts: NDArray[np.int64]) -> dict[int, int]:
