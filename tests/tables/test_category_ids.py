@@ -110,3 +110,15 @@ def test_bad_mappings(tmp_path):
     for name, code in (("list.json", "OS104"), ("wide.csv", "OS104"), ("none.json", "OS101")):
         with pytest.raises(InputError, match=code):
             category_ids_of(tmp_path / name)
+
+
+def test_the_number_after_all_others_may_mean_unknown():
+    strange = replace(DT, label=np.where(PLACE > 5, 8, PLACE))
+    options = {"known": KNOWN, "intervals": False}
+    read = openset.evaluate(GT, strange, category_ids="index", unknown_label=8, **options)
+    named = replace(DT, label=np.minimum(PLACE, 6), labels=(*NAMES[:6], "unknown"))
+    assert read.flat() == openset.evaluate(GT, named, **options).flat()
+    with pytest.raises(InputError, match="OS317"):
+        openset.evaluate(GT, strange, category_ids="index", **options)
+    with pytest.raises(InputError, match="OS314"):
+        openset.evaluate(GT, DT, category_ids={1: 1}, unknown_label=8, **options)

@@ -31,11 +31,13 @@ def adjusted(detections: Detections, truth: Annotations, settings: Settings) -> 
         detections, said = at_least(detections, settings.minimum_score)
     if len(detections) == 0:  # a batch may well be empty
         return detections, said
+    strange = None if settings.unknown_label is None else str(settings.unknown_label)
     if settings.stated_ids is not None:
-        detections = with_names(detections, truth, settings.stated_ids)
+        detections = with_names(detections, truth, settings.stated_ids, unknown=strange)
+        strange = None if "unknown" in detections.labels else strange
     # Numbers that stand for nothing are no label: `check` says so.
-    if settings.unknown_label is not None and (detections.labels or truth.numbered):
-        detections, more = call_unknown(detections, str(settings.unknown_label), truth)
+    if strange is not None and (detections.labels or truth.numbered):
+        detections, more = call_unknown(detections, strange, truth)
         said += more
     if settings.unknownness is not None:
         detections = with_unknownness(detections, settings.unknownness)

@@ -103,9 +103,19 @@ def ids_of(truth: Annotations) -> dict[str, str]:
 
 
 def with_names(
-    detections: Detections, truth: Annotations, stated: Positions | Renamed
+    detections: Detections,
+    truth: Annotations,
+    stated: Positions | Renamed,
+    *,
+    unknown: str | None = None,
 ) -> Detections:
     """Detections that say labels by the names of the ground truth, by what is stated.
+
+    Args:
+        detections: As their file says them.
+        truth: Whose names they get.
+        stated: What their labels mean.
+        unknown: Their label for "unknown", which often is the number after all others.
 
     >>> from openset.tables import Images
     >>> truth = Annotations(Images([1]), ("cat", "dog"), [0], [1], [[0, 0, 9, 9]])
@@ -115,7 +125,7 @@ def with_names(
     """
     values, index = np.unique(detections.label, return_inverse=True)
     given = [detections.labels[value] if detections.labels else str(value) for value in values]
-    names = [stated.name(label, truth) for label in given]
+    names = ["unknown" if label == unknown else stated.name(label, truth) for label in given]
     alien = [at for at, name in enumerate(names) if name is None]
     if alien:
         count = int(np.isin(index, alien).sum())
