@@ -185,7 +185,7 @@ def test_every_snapshot_has_its_test():
     names |= {f"evaluate/{name}" for name in (*verbs.EVALUATE, "wide")}
     names |= {f"compare/{name}" for name in verbs.COMPARE}
     names |= {"check/warnings", "check/errors", "convert/csv", "draw/three"}
-    names |= {"diagnose/some"}
+    names |= {"diagnose/some", "mistakes/labels-exchanged"}
     names |= {"help/evaluate", "help/compare", "demo/demo", "report/page"}
     names |= {"explain/code", "list/vocabularies", "list/formats", "worlds/digits"}
     names |= {f"train/{name}" for name in (*train, "done", "stopped", "gone-on")}
