@@ -167,7 +167,8 @@ _ENTRIES = (
     Code("OS307", "categories numbered differently", "The ids are positions in a list, not the ids "
          "of the ground truth: every class is shifted to another.",
          "the detector writes the index of the class",
-         "map each index to the id of the category, or write names; force=True evaluates as it is"),
+         "map each index to the id of the category, in a file (category_ids='FILE') or where it "
+         "is written; force=True evaluates as it is"),
     Code("OS308", "known class without detections", "The recall of the class is zero.",
          "the class is missing from the detector's list, or scores are below its threshold",
          "compare the detector's labels with known="),
@@ -188,6 +189,28 @@ _ENTRIES = (
          "unknown does not occur: nothing is detected as unknown by it.",
          "another spelling, or the id of a category that has a name",
          "name one of the labels that there are in unknown_label="),
+    Code("OS315", "numbers, but the ground truth has names", "Which number is which name is stated "
+         "nowhere: any answer would be a guess.", "ground truth in a format without category ids "
+         "(VOC, YOLO, Open Images), detections in one with them (COCO)",
+         "map each number to a name in a JSON or CSV file: category_ids='FILE'"),
+    Code("OS316", "labels name other classes", "Boxes fit, but the objects under a label are of "
+         "one other class: every number by class would be wrong.", "another list or order of "
+         "classes, or ids that are off by one", "say what the labels mean: category_ids='index', "
+         "'index1' or a JSON or CSV file that maps them; force=True evaluates as it is"),
+    Code("OS317", "label without a category", "What category_ids= says of a label cannot be: a "
+         "position beyond the list, or an id that the ground truth lacks.", "another list of "
+         "classes, or a count from 1 in place of 0", "map every label of the detections"),
+    Code("OS318", "scores look upside down", "Right boxes score lower than boxes on background or "
+         "on other classes.", "a distance, a background probability or a rank was written as score",
+         "write a confidence: larger = more certain; ignore this if it is one"),
+    Code("OS319", "unknownness looks upside down", "Boxes on unknown objects look less unknown "
+         "than right ones on known objects.", "a confidence or a log-density was written as "
+         "unknownness",
+         "write it negated: larger = more unknown; ignore this if the scorer is that bad"),
+    Code("OS320", "category ids changed", "Two data sets give one id to different classes, or one "
+         "class different ids: one of them had to give way.", "data sets that are numbered "
+         "independently were joined", "write detections by name, or by the ids of the built file; "
+         "bundle.json lists old and new"),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",
@@ -361,6 +384,17 @@ _ENTRIES = (
          "give the folder that holds the official files"),
     Code("OS811", "data set not understood", "A file differs from the official layout.",
          "a truncated download, or another version of the data set", "download the file again"),
+    Code("OS812", "openness looks upside down", "Unknown samples look less unknown than known "
+         "ones.", "a confidence was written as openness: the largest probability or logit",
+         "write it negated: larger = more unknown; ignore this if the classifier is that bad"),
+    Code("OS813", "known and unknown look exchanged", "Unknown samples look less unknown than "
+         "known ones, whose classes are named as if by chance.", "the arrays, or the labels, of "
+         "known and unknown samples were exchanged",
+         "exchange them; ignore this if the classifier is that bad"),
+    Code("OS814", "labels mean other classes", "What is predicted is one other class throughout: "
+         "accuracy, and all that rests on it, would be wrong.", "labels and predictions go by "
+         "different lists, or orders, of classes",
+         "name classes alike in both columns; force=True measures as it is"),
     Code("OS901", "benchmark not understood", "A key or value of its TOML file is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/benchmarks.md for all keys"),
     Code("OS902", "source missing", "A file that the benchmark is made from is not in the folder.",

@@ -13,6 +13,7 @@ _FLAGS = {name: f"--{name}" for name in ("boxes", "known", "leaked", "protocol",
 _FLAGS |= {name: f"--{name}" for name in ("batch", "device", "unreadable", "weights")}
 _FLAGS |= {"unknownness": "--unknownness", "minimum_score": "--minimum-score"}
 _FLAGS |= {"unknown_label": "--unknown-label", "groups": "--group-by", "image_ids": "--image-ids"}
+_FLAGS |= {"category_ids": "--category-ids"}
 _FLAGS |= {"head": "openset score --head", "keep": "openset score --known-share"}
 _FLAGS |= {"format": "openset convert --from", "sizes": "openset convert --sizes"}
 _WORD, _NUMBER = r"'[^'\s]+'", r"-?\d+(?:\.\d+)?(?:e-?\d+)?"

@@ -133,6 +133,23 @@ def area_under_roc(ranking: Ranking) -> Any:
     return pairs / (ranking.n_known * ranking.n_unknown)
 
 
+def clearly_below_half(area: float, known: int, unknown: int) -> bool:
+    """Whether an area under the ROC curve says that the values are upside down.
+
+    A poor ranking is near one half, on either side. Far below it is one that knows the answer and
+    says the contrary; the spread is that of chance (Mann and Whitney), five times over.
+
+    >>> clearly_below_half(0.2, 100, 100), clearly_below_half(0.2, 5, 5)
+    (True, False)
+    >>> clearly_below_half(0.45, 10_000, 10_000)
+    False
+    """
+    if not known or not unknown:
+        return False
+    spread = ((known + unknown + 1) / (12 * known * unknown)) ** 0.5
+    return area < 0.4 and 0.5 - area >= 5 * spread
+
+
 def average_precision(positive: Counts, true: Counts, false: Counts) -> Any:
     """Area under the precision-recall curve, in steps.
 

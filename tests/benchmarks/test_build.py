@@ -14,9 +14,9 @@ from openset.benchmarks import building, load
 from openset.benchmarks.building import build
 from openset.benchmarks.pool import image_names
 from openset.benchmarks.writing import write_truth
-from openset.findings import InputError
+from openset.findings import InputError, Level
 from openset.tables import Vocabulary
-from scenes.benchmarks import CLEAN, HELD, clean, held, ten, write_coco
+from scenes.benchmarks import CLEAN, HELD, clean, coco, held, ten, write_coco
 
 
 def names(path):
@@ -244,6 +244,67 @@ def test_sources_that_spell_and_number_differently(tmp_path):
     (tmp_path / "b.toml").write_text(TWO.replace('ids = "stem"', ""))
     with pytest.raises(InputError, match="OS911"):
         build(tmp_path / "b.toml", tmp_path, tmp_path / "other")
+
+
+VOC = ("aeroplane", "dog", "person")
+COCO_IDS = {"person": 1, "car": 3, "airplane": 5, "dog": 18, "zebra": 24}
+
+
+def voc_and_coco(folder, tests):
+    """VOC in two guises, XML without ids and COCO's layout with ids of its own, and COCO."""
+    document = coco({"k1": ["zebra", "airplane"], "k2": ["dog", "car"]}, tuple(COCO_IDS))
+    ids = [*COCO_IDS.values()]
+    for record in document["annotations"]:
+        record["category_id"] = ids[record["category_id"] - 1]
+    for record in document["categories"]:
+        record["id"] = ids[record["id"] - 1]
+    (folder / "coco.json").write_text(json.dumps(document))
+    write_coco(folder / "voc.json", {"v1": ["dog", "person"]}, labels=VOC)
+    named = openset.read(write_coco(folder / "named.json", {"x1": ["dog"]}, labels=VOC))
+    openset.write(named, folder / "xml", format="voc")
+    (folder / "b.toml").write_text(
+        'summary = "both"\nids = "stem"\n[classes]\nknown = ["person", "dog", "aeroplane"]\n'
+        '[sources.voc]\npath = ["voc.json"]\n[sources.xml]\npath = ["xml"]\n'
+        '[sources.coco]\npath = ["coco.json"]\n[splits.train]\nkind = "train"\n'
+        f'source = ["xml", "voc"]\nselect = [{{ first = 1 }}]\n'
+        '[splits.val]\nkind = "val"\nsource = "coco"\n'
+        f'[splits.test]\nkind = "test"\nsource = {json.dumps(tests)}\n'
+    )
+    built = build(folder / "b.toml", folder, folder / "out")
+    table = openset.read(folder / "out" / "test.json")
+    return built, dict(zip(table.labels, table.category_id.tolist(), strict=True))
+
+
+def test_ids_are_those_of_the_data_set_that_is_tested_on(tmp_path):
+    built, ids = voc_and_coco(tmp_path, ["coco"])
+    assert ids == {"person": 1, "car": 3, "aeroplane": 5, "dog": 18, "zebra": 24}
+    assert built.manifest["changed_ids"] == {
+        "voc": {"aeroplane": [1, 5], "dog": [2, 18], "person": [3, 1]}
+    }
+    (finding,) = built.findings
+    assert (finding.code, finding.level, finding.count) == ("OS320", Level.NOTE, 3)
+    assert finding.example == "aeroplane: 1 in the file, 5 here"
+    assert build(tmp_path / "b.toml", tmp_path, tmp_path / "out").findings == built.findings
+
+
+def test_ids_that_clash_give_way_and_are_named(tmp_path):
+    built, ids = voc_and_coco(tmp_path, ["voc"])
+    kept = {"aeroplane": 1, "dog": 2, "person": 3}
+    assert ids.items() >= kept.items()
+    changed = built.manifest["changed_ids"]["coco"]
+    assert changed["car"] == [3, 25]  # taken by the person
+    assert "zebra" not in changed  # 24 is free
+
+
+def test_names_without_ids_join_those_that_have_them(tmp_path):
+    built, ids = voc_and_coco(tmp_path, ["xml", "coco"])
+    assert ids == {"person": 1, "car": 3, "aeroplane": 5, "dog": 18, "zebra": 24}
+    assert "xml" not in built.manifest["changed_ids"]
+    # Of two that are tested on, the one with more labels keeps its ids.
+    (tmp_path / "again").mkdir()
+    built, ids = voc_and_coco(tmp_path / "again", ["voc", "coco"])
+    assert ids["dog"] == 18
+    assert [finding.level for finding in built.findings] == [Level.WARNING]
 
 
 def test_large_files_are_written_in_parts(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import openset
 from openset.benchmarks.auditing import audit, page
 from openset.benchmarks.building import build
 from openset.benchmarks.bundle import of_lists
@@ -107,3 +108,34 @@ def test_lists_of_fmiyc_are_labels_of_open_images(official, name):
     lists = {k: v for k, v in load(name).lists.items() if k.endswith("openimages") or k == "people"}
     assert lists
     assert {label for chosen in lists.values() for label in chosen} <= labels
+
+
+BOTH = """
+summary = "taught on VOC, tested on COCO"
+[classes]
+known = ["@voc20"]
+[sources.voc]
+path = ["voc2007/voc2007_test_coco.json.gz"]
+[sources.coco]
+path = ["coco/instances_val2017_4697.json.gz"]
+[splits.train]
+kind = "train"
+source = "voc"
+[splits.test]
+kind = "test"
+source = "coco"
+"""
+
+
+def test_a_detector_keeps_its_ids_on_a_built_test(official, tmp_path):
+    (tmp_path / "both.toml").write_text(BOTH)
+    built = build(tmp_path / "both.toml", official, tmp_path / "out")
+    assert [finding.code for finding in built.findings] == ["OS320"]
+    options = {"known": "voc20", "metrics": ["ap_known"], "intervals": False}
+    found_by = official / "coco" / "yolox_nano_bbox.json.gz"
+    source = official / "coco" / "instances_val2017_4697.json.gz"
+    numbers = [
+        openset.evaluate(truth, found_by, **options).value("ap_known").value
+        for truth in (source, tmp_path / "out" / "test.json")
+    ]
+    assert numbers[0] == numbers[1] > 0.2

@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 from openset.findings import Level
+from openset.formats import write
 from scenes.bad_input import KNOWN, ROWS, Row, files
 from scenes.cli import write_scene
+from scenes.labels import KNOWN as TAUGHT
+from scenes.labels import exchanged, found, relabelled, truth
 
 # What a decoder says of broken bytes is its own business, and differs between the two readers.
 _DECODER = re.compile(r"(cannot read \S+:)(.|\n)*?(?=\n    (first|cause) )")
@@ -46,6 +49,21 @@ def test_a_mistake_is_said(row: Row, here, openset, snapshot):
     err = _DECODER.sub(r"\1 ...", done.err) if row.code.startswith("OS1") else done.err
     shown = "" if done.code == 2 else "(the table)\n"
     snapshot(f"mistakes/{slug(row)}", type(done)(done.command, done.code, shown, err))
+
+
+def test_labels_are_exchanged_and_a_file_says_so(here, openset, snapshot):
+    gt = truth()
+    write(gt, here / "gt.json")
+    write(relabelled(found(gt), exchanged("cat", "dog")), here / "dt.json")
+    arguments = ("evaluate", "gt.json", "dt.json", "--known", ",".join(TAUGHT), "--no-intervals")
+    refused = openset(*arguments)
+    assert refused.code == 2
+    snapshot("mistakes/labels-exchanged", refused)
+    assert openset("check", *arguments[1:5]).code == 1
+    (here / "ids.csv").write_text("17,18\n18,17\n")
+    assert openset(*arguments, "--category-ids", "ids.csv").code == 0
+    assert openset("check", *arguments[1:5], "--category-ids", "ids.csv").code == 0
+    assert openset(*arguments, "--category-ids", "indices").code == 2
 
 
 @pytest.mark.parametrize("row", ROWS, ids=slug)
@@ -174,7 +192,7 @@ def test_every_snapshot_has_its_test():
     names |= {f"evaluate/{name}" for name in (*verbs.EVALUATE, "wide")}
     names |= {f"compare/{name}" for name in verbs.COMPARE}
     names |= {"check/warnings", "check/errors", "convert/csv", "draw/three"}
-    names |= {"diagnose/some"}
+    names |= {"diagnose/some", "mistakes/labels-exchanged"}
     names |= {"help/evaluate", "help/compare", "demo/demo", "report/page"}
     names |= {"explain/code", "list/vocabularies", "list/formats", "worlds/digits"}
     names |= {f"train/{name}" for name in (*train, "done", "stopped", "gone-on")}

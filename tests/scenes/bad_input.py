@@ -257,7 +257,7 @@ ROWS = [
     Row("leaked classes, dropped", one("category_id", 9), "OS305", WARNING,
         example="detection 4", options=(("leaked", "drop"),)),
     Row("categories numbered from 0", numbered, "OS307", count=12, example="category id 0",
-        fix="map each index"),
+        fix="category_ids='index'"),
     Row("nothing labelled unknown", every("category_id", 2), "OS309", NOTE, count=12),
     # Groups of images.
     Row("an image without a group", filmed(1, 1, None), "OS413", example="image 2.jpg",

@@ -29,7 +29,12 @@ BOXES = np.array(
 def truth(**changes):
     images = Images([11, 12], ["a.jpg", "b.jpg"], np.full(2, 640.0), np.full(2, 480.0))
     table = Annotations(
-        images, ("dog", "cat", "zebra", "unknown"), [0, 0, 1, 1], [0, 1, 2, 3], BOXES
+        images,
+        ("dog", "cat", "zebra", "unknown"),
+        [0, 0, 1, 1],
+        [0, 1, 2, 3],
+        BOXES,
+        category_id=[1, 2, 3, 4],
     )
     return replace(table, **changes)
 
@@ -113,6 +118,7 @@ ROWS = [
     ("OS312", NOTE, 1, 4, truth(), detections(), replace(KNOWN, ignored=frozenset({"zebra"}))),
     ("OS313", WARNING, 1, 1, truth(labels=("tv", "cat", "tvmonitor", "unknown")), detections(),
      Vocabulary.of(["tv", "cat"])),
+    ("OS315", ERROR, 4, 4, truth(numbered=False), detections(), KNOWN),
     ("OS401", ERROR, 2, 2, truth().select(np.zeros(4, bool)), detections(), KNOWN),
     ("OS402", ERROR, 0, 0, truth(), detections().select(np.zeros(4, bool)), KNOWN),
     ("OS403", WARNING, 1, 4, truth(), detections(image=[11, 11, 12, 99]), KNOWN),
@@ -153,6 +159,7 @@ def test_every_code_of_check_has_a_row():
     # By vocabularies and by evaluations.
     elsewhere = {"OS301", "OS410", "OS411", "OS415", "OS214", "OS314"}
     elsewhere |= {"OS417", "OS418", "OS419", "OS420", "OS421"}
+    elsewhere |= {"OS316", "OS317", "OS318", "OS319", "OS320"}  # ... by labels, and by benchmarks
     larger = {"OS215", "OS216", "OS217", "OS423", "OS424", "OS425", "OS426"}  # of many images
     tested = {row[0] for row in ROWS} | elsewhere | larger  # test_readings.py, test_twice.py
     assert {code for code in CODES if code[2] in "234"} == tested

@@ -22,13 +22,14 @@ import numpy as np
 
 from openset.benchmarks import sources as files
 from openset.benchmarks.cutting import cut, joined
-from openset.benchmarks.definition import Benchmark, Split, load
+from openset.benchmarks.definition import TESTS, Benchmark, Split, load
 from openset.benchmarks.manifest import (
     MANIFEST,
     SCHEMA,
     differences,
     entry,
     read_manifest,
+    renumbered,
     universe_of,
     vocabulary_toml,
     write_json,
@@ -52,7 +53,7 @@ class Built:
     Attributes:
         folder: Where.
         manifest: What ``bundle.json`` says.
-        findings: Counts that are not the published ones.
+        findings: Counts that are not the published ones, and category ids that had to change.
         again: Whether it had been built before, and nothing was done.
     """
 
@@ -104,7 +105,7 @@ def build(
         if isinstance(error, OSError):
             raise unwritable(out, error) from error
         raise
-    return Built(out, manifest, differences(manifest))
+    return Built(out, manifest, _findings(manifest))
 
 
 def _list_digests(definition: Benchmark, folder: Path) -> dict[str, str]:
@@ -132,7 +133,11 @@ def _again(definition: Benchmark, out: Path, identity: dict[str, Any]) -> Built:
     if manifest.get("identity") != identity:
         held = manifest.get("benchmark", "other files")
         raise refuse("OS909", f"{out} holds {held}, not {definition.name} of these files")
-    return Built(out, manifest, differences(manifest), again=True)
+    return Built(out, manifest, _findings(manifest), again=True)
+
+
+def _findings(manifest: dict[str, Any]) -> tuple[Finding, ...]:
+    return (*differences(manifest), *renumbered(manifest))
 
 
 def _workshop(out: Path, identity: dict[str, Any]) -> Path:
@@ -184,7 +189,9 @@ class _Job:
         for key, path in self.paths.items():
             self.say(f"reading {path.name}")
             tables[key] = files.read(definition.sources[key], path, self.folder, wanted, names)
-        unified = files.unify(tables, names, wanted, definition.ids)
+        splits = definition.splits.values()
+        tested = {key for split in splits if split.kind in TESTS for key in split.sources}
+        unified = files.unify(tables, names, wanted, ids=definition.ids, tested=tested)
         universe = Universe(
             labels=_universe(definition, unified.labels, names),
             spelling=names,
@@ -300,6 +307,10 @@ class _Job:
             "classes": roles.document(),
             "sources": sources,
             "splits": splits,
+            "changed_ids": {
+                key: {label: list(ids) for label, ids in changed.items()}
+                for key, changed in unified.changed.items()
+            },
         }
 
 

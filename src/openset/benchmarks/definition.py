@@ -24,6 +24,7 @@ from openset.findings import InputError, UsageError, refuse
 from openset.plugins import lookup
 
 Kind = Literal["train", "finetune", "val", "test", "id", "ood"]
+TESTS: frozenset[Kind] = frozenset({"test", "id", "ood"})
 _KEEP: Mapping[str, tuple[str, ...]] = {
     "train": ("new",),
     "finetune": ("known",),

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 
-from openset.benchmarks.definition import Benchmark, Group, Kind, Some, Split
+from openset.benchmarks.definition import TESTS, Benchmark, Group, Kind, Some, Split
 from openset.benchmarks.pool import expanded
 from openset.findings import Finding, Level, refuse
 from openset.tables import Annotations, Vocabulary
@@ -104,6 +104,28 @@ def differences(manifest: dict[str, Any]) -> tuple[Finding, ...]:
         if wrong:
             words = ", ".join(f"{held[k]} {k} in place of {v}" for k, v in wrong.items())
             found.append(Finding("OS907", Level.WARNING, f"split {name}: {words}", len(wrong)))
+    return tuple(found)
+
+
+def renumbered(manifest: dict[str, Any]) -> tuple[Finding, ...]:
+    """A finding for every source whose category ids are not those of its file.
+
+    A detector may have learnt the ids of a file that is tested on: that is a warning.
+    """
+    splits = [held for held in manifest["splits"].values() if held["kind"] in TESTS]
+    tested = {name for held in splits for name in held["sources"]}
+    found = []
+    for name, ids in manifest.get("changed_ids", {}).items():
+        label, (old, new) = next(iter(ids.items()))
+        found.append(
+            Finding(
+                "OS320",
+                Level.WARNING if name in tested else Level.NOTE,
+                f"{len(ids)} labels of source {name} have other category ids than in its file",
+                len(ids),
+                f"{label}: {old} in the file, {new} here",
+            )
+        )
     return tuple(found)
 
 

@@ -2,7 +2,9 @@
 
 Data sets spell classes differently and number them differently. After `unify` all tables of a
 benchmark share one list of labels (each class once, spelt as the benchmark spells it) and one id
-per label: that of the files where they agree, else its place in the list.
+per label. Detectors are judged by ids, so those of the data set that tests come from are kept, and
+of several the one with the most labels; classes that only others have keep their ids where these
+are free. What had to change is stated (`Unified.changed`).
 """
 
 from __future__ import annotations
@@ -145,15 +147,28 @@ def taxonomy(benchmark: Benchmark, folder: Path) -> Taxonomy:
 
 @dataclass(frozen=True)
 class Unified:
-    """The tables of all sources over one list of labels."""
+    """The tables of all sources over one list of labels.
+
+    Attributes:
+        labels: The list.
+        supercategory: Super-classes by label.
+        tables: By name of the source.
+        changed: By source and label, the id of its file and the id here, where these differ.
+    """
 
     labels: tuple[str, ...]
     supercategory: Mapping[str, str]
     tables: Mapping[str, Annotations]
+    changed: Mapping[str, Mapping[str, tuple[int, int]]]
 
 
 def unify(
-    tables: Mapping[str, Annotations], spelling: Vocabulary, listed: Iterable[str], ids: str
+    tables: Mapping[str, Annotations],
+    spelling: Vocabulary,
+    listed: Iterable[str],
+    *,
+    ids: str,
+    tested: Iterable[str],
 ) -> Unified:
     """Bring tables to one list of labels, one id per label and, if asked, images named by stem.
 
@@ -162,6 +177,7 @@ def unify(
         spelling: What spellings of a class share.
         listed: Labels that the benchmark names, whose spelling counts.
         ids: ``source`` or ``stem``.
+        tested: Sources of test splits, whose category ids are kept.
     """
     names = {spelling.key(label): label for label in reversed(tuple(listed))}
     order: dict[str, str] = {}
@@ -170,7 +186,8 @@ def unify(
             key: names.get(key, k) for k in table.labels if (key := spelling.key(k)) not in order
         }
     labels = tuple(order.values())
-    category = _category_ids(tables.values(), spelling, tuple(order))
+    stated = _stated_ids(tables, spelling, frozenset(tested))
+    given = _given_ids(stated.values(), order)
     above: dict[str, str] = {}
     for table in tables.values():
         pairs = zip(table.labels, table.supercategory, strict=True)
@@ -184,27 +201,54 @@ def unify(
             images=_named(table) if ids == "stem" else table.images,
             labels=labels,
             label=remap[table.label] if len(remap) else table.label,
-            category_id=category,
+            category_id=np.array([given[key] for key in order], np.int64),
+            numbered=True,
             supercategory=tuple(above.get(label, "") for label in labels),
             role=(),
         )
-    return Unified(labels, above, found)
+    changed = {
+        name: {order[key]: (id_, given[key]) for key, id_ in held.items() if id_ != given[key]}
+        for name, held in stated.items()
+    }
+    return Unified(labels, above, found, {name: ids for name, ids in changed.items() if ids})
 
 
 def _named(table: Annotations) -> Any:
     return replace(table.images, id=image_names(table))
 
 
-def _category_ids(
-    tables: Iterable[Annotations], spelling: Vocabulary, keys: tuple[str, ...]
-) -> Any:
-    """Ids of the labels: the files' own where all agree."""
-    stated: dict[str, set[int]] = {key: set() for key in keys}
-    for table in tables:
+def _stated_ids(
+    tables: Mapping[str, Annotations], spelling: Vocabulary, tested: frozenset[str]
+) -> dict[str, dict[str, int]]:
+    """The ids that files state, by source and class; what tests come from first, then the most."""
+    stated: dict[str, dict[str, int]] = {}
+    for name, table in tables.items():
         assert table.category_id is not None
-        for label, id_ in zip(table.labels, table.category_id.tolist(), strict=True):
-            stated[spelling.key(label)].add(id_)
-    agreed = [next(iter(ids)) for ids in stated.values() if len(ids) == 1]
-    if len(set(agreed)) == len(keys):
-        return np.array(agreed, np.int64)
-    return np.arange(1, len(keys) + 1)
+        if table.numbered:
+            stated[name] = {}
+            for label, id_ in zip(table.labels, table.category_id.tolist(), strict=True):
+                stated[name].setdefault(spelling.key(label), id_)
+    first = sorted(stated, key=lambda name: (name not in tested, -len(stated[name])))
+    return {name: stated[name] for name in first}
+
+
+def _given_ids(stated: Iterable[Mapping[str, int]], keys: Iterable[str]) -> dict[str, int]:
+    """One id per class: the first that is stated and free, else one beyond all that are.
+
+    >>> _given_ids([{"cat": 17, "dog": 18}, {"cat": 1, "cow": 2, "emu": 18}], ["cow", "emu", "cat"])
+    {'cat': 17, 'dog': 18, 'cow': 2, 'emu': 19}
+    """
+    given: dict[str, int] = {}
+    taken: set[int] = set()
+    sources = [*stated]
+    for ids in sources:
+        for key, id_ in ids.items():
+            if key not in given and id_ not in taken:
+                given[key] = id_
+                taken.add(id_)
+    fresh = max((id_ for ids in sources for id_ in ids.values()), default=0)
+    for key in keys:
+        if key not in given:
+            fresh += 1
+            given[key] = fresh
+    return given

@@ -27,6 +27,7 @@ def check(
     known: list[str] | None = None,
     boxes: str = "xywh",
     image_ids: str = "id",
+    category_ids: str | None = None,
     group_by: str | None = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
@@ -39,6 +40,8 @@ def check(
         boxes: How boxes of detections are written: xywh, xyxy, cxcywh, yxyx ..., with -norm,
             -norm-1000, -letterbox-640 ... where they are not in pixels of the image.
         image_ids: What detections call images by: id, name, number (of the file name), index ...
+        category_ids: What labels of detections mean, if not ids or names of the ground truth: index
+            (its categories from 0), index1 (from 1), or a JSON or CSV file that maps them.
         group_by: Which images belong together, as in `openset evaluate`.
         output: How to speak.
     """
@@ -49,7 +52,13 @@ def check(
     from openset.evaluation.steps import Ground
 
     # Forced, to find what only matching can: that nothing overlaps anything.
-    settings = Settings(known=known_labels(known), boxes=boxes, image_ids=image_ids, force=True)
+    settings = Settings(
+        known=known_labels(known),
+        boxes=boxes,
+        image_ids=image_ids,
+        category_ids=category_ids,
+        force=True,
+    ).resolve()
     files = model_names(dt or [])
     with output.progress(1 + len(files)) as step:
         step("reading")

@@ -41,6 +41,7 @@ def evaluate(
     group_by: str | None = None,
     boxes: str = "xywh",
     image_ids: str = "id",
+    category_ids: str | None = None,
     leaked: Literal["unknown", "drop"] = "unknown",
     seed: int = 0,
     paired: Flag = False,
@@ -72,6 +73,8 @@ def evaluate(
         boxes: How boxes of detections are written: xywh, xyxy, cxcywh, yxyx ..., with -norm,
             -norm-1000, -letterbox-640 ... where they are not in pixels of the image.
         image_ids: What detections call images by: id, name, number (of the file name), index ...
+        category_ids: What labels of detections mean, if not ids or names of the ground truth: index
+            (its categories from 0), index1 (from 1), or a JSON or CSV file that maps them.
         leaked: Detections of classes that are unknown here count as unknown, or are dropped.
         seed: Seed of the resamples.
         paired: The trainings of all methods belong together, place by place: same seeds.
@@ -97,6 +100,7 @@ def evaluate(
         force=force,
         boxes=boxes,
         image_ids=image_ids,
+        category_ids=category_ids,
         leaked=leaked,
         unknown_label=unknown_label,
         unknownness=unknownness,

@@ -49,7 +49,7 @@ def recognise(
         plot: File to draw the OSCR curves to: .pdf, .svg or .png.
         seed: Seed of the resamples.
         no_intervals: Leave out the 95 % intervals, which take most of the time.
-        force: Compare classifiers in spite of different samples or classes.
+        force: Go on in spite of errors in the scores, and of different samples or classes.
         output: How to speak.
     """
     from openset.cli._inputs import listed, methods
@@ -68,7 +68,9 @@ def recognise(
             step(name)
             read = replace(read_scores(path, openness=openness), threshold=threshold)
             found[name].append(
-                evaluate_recognition(read, metrics=chosen, intervals=not no_intervals, seed=seed)
+                evaluate_recognition(
+                    read, metrics=chosen, intervals=not no_intervals, seed=seed, force=force
+                )
             )
     together = methods_of(found, force=force)
     said = findings_of(together)

@@ -1,7 +1,7 @@
 """Adjusting: what files of detections may need before they can be judged.
 
-Three things, each only if asked for: the minimum score, which label means unknown, and where
-unknownness comes from. What changed is said by findings.
+Four things, each only if asked for: the minimum score, what category ids mean, which label means
+unknown, and where unknownness comes from. What changed is said by findings.
 
 Not the layout of boxes, which takes the join with the ground truth (`openset.tables.boxes`).
 """
@@ -17,6 +17,7 @@ from openset.evaluation.settings import Settings
 from openset.findings import Finding, Level, UsageError
 from openset.plugins import lookup
 from openset.tables import Annotations, Detections
+from openset.tables.category_ids import with_names
 from openset.wording import grouped
 
 Adjusted = tuple[Detections, list[Finding]]
@@ -30,8 +31,13 @@ def adjusted(detections: Detections, truth: Annotations, settings: Settings) -> 
         detections, said = at_least(detections, settings.minimum_score)
     if len(detections) == 0:  # a batch may well be empty
         return detections, said
-    if settings.unknown_label is not None:
-        detections, more = call_unknown(detections, str(settings.unknown_label), truth)
+    strange = None if settings.unknown_label is None else str(settings.unknown_label)
+    if settings.stated_ids is not None:
+        detections = with_names(detections, truth, settings.stated_ids, unknown=strange)
+        strange = None if "unknown" in detections.labels else strange
+    # Numbers that stand for nothing are no label: `check` says so.
+    if strange is not None and (detections.labels or truth.numbered):
+        detections, more = call_unknown(detections, strange, truth)
         said += more
     if settings.unknownness is not None:
         detections = with_unknownness(detections, settings.unknownness)

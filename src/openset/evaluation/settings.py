@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from openset.matching import Protocol
     from openset.metrics import Metric
     from openset.tables import Annotations, Vocabulary
+    from openset.tables.category_ids import Positions, Renamed
     from openset.tables.join import Leaked
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -54,6 +55,9 @@ class Settings:
             ``xyxy-norm-1000``, ``xyxy-letterbox-640`` ... (`openset.tables.boxes`).
         image_ids: What the detections call images by, if not by id: ``index``, ``number`` of the
             file name ... (`openset.tables.image_ids`).
+        category_ids: What the labels of the detections mean, if not the ground truth's ids or
+            names: ``index`` (its categories counted from 0), ``index1`` (from 1), or a mapping of
+            ids or names to such, given as one or as a JSON or CSV file.
         leaked: Detections labelled with a class that is unknown here (the detector was taught it)
             count as ``unknown``, or ``drop`` them.
         unknown_label: Label, or category id, with which the detections say "unknown".
@@ -83,6 +87,7 @@ class Settings:
     force: bool = False
     boxes: str = "xywh"
     image_ids: str = "id"
+    category_ids: str | Path | Mapping[Any, Any] | None = None
     leaked: Leaked = "unknown"
     unknown_label: str | int | None = None
     unknownness: str | None = None
@@ -155,6 +160,13 @@ class Settings:
         given = {"recall": self.recall, "ratio": self.ratio, "tpr": self.tpr}
         return {name: checked(name, levels) for name, levels in given.items()}
 
+    @cached_property
+    def stated_ids(self) -> Positions | Renamed | None:
+        """What category ids are said to mean, read if it is a file."""
+        from openset.tables.category_ids import category_ids_of
+
+        return None if self.category_ids is None else category_ids_of(self.category_ids)
+
     @property
     def resamples(self) -> int:
         """How many resamples there are: none without intervals."""
@@ -164,7 +176,7 @@ class Settings:
 
     def resolve(self) -> Self:
         """Refuse misspelt names now, before there is anything to wait for."""
-        self.rules, self.measured  # noqa: B018 - kept for later
+        self.rules, self.measured, self.stated_ids  # noqa: B018 - kept for later
         return self
 
     def vocabulary(self, truth: Annotations) -> Vocabulary:

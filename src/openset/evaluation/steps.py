@@ -15,6 +15,7 @@ from openset.evaluation.adjusting import adjusted
 from openset.evaluation.provenance import Provenance, describe, ledger_line
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings
+from openset.evaluation.suspicion import suspicions
 from openset.findings import Finding, InputError, Level
 from openset.matching import Matches, match
 from openset.metrics import Metric, Value
@@ -105,7 +106,7 @@ def examine(ground: Ground, detections: Detections, settings: Settings) -> Exami
         rules, leaked = settings.rules, settings.leaked
         try:
             matches = match(truth, detections, vocabulary, rules, joined=joined, leaked=leaked)
-            findings += contact(matches)
+            findings += contact(matches) or suspicions(matches, truth, detections)
         except InputError as error:  # not even force helps: a score that is not a number
             said = {finding.code for finding in findings}
             findings += [finding for finding in error.findings if finding.code not in said]

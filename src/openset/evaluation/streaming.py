@@ -23,6 +23,7 @@ from openset.evaluation.steps import (
     examine,
     settle,
 )
+from openset.evaluation.suspicion import suspicions
 from openset.findings import Finding, InputError, Level, UsageError
 from openset.formats import read_annotations, read_detections
 from openset.matching import Matches
@@ -34,8 +35,8 @@ from openset.tables.check import group_sizes, in_order
 _OF_TRUTH = frozenset({"OS302", "OS303", "OS304"})
 _OF_DETECTIONS = frozenset({"OS209", "OS308", "OS309", "OS314"})
 _LACKING = _OF_TRUTH | _OF_DETECTIONS | {"OS310", "OS401", "OS402"}
-# Said of all matches together.
-_OF_ALL = ("OS410", "OS414", "OS416")
+# What all matches together decide.
+_OF_ALL = ("OS316", "OS318", "OS319", "OS410", "OS414", "OS416")
 # Errors that look at how many records they concern: of a batch, too few to tell.
 _BY_SHARE = frozenset(
     {"OS203", "OS204", "OS208", "OS215", "OS216", "OS306", "OS307", "OS403", "OS423", "OS424"}
@@ -95,7 +96,8 @@ class Evaluator:
         if not self._parts:
             raise UsageError("nothing to compute: call update() first")
         merged, batches = merge(self._parts), f"{len(self._parts)} batches"
-        of_all = [*contact(merged), *group_sizes(merged.image_ids, merged.groups)]
+        of_all = contact(merged) or suspicions(merged)
+        of_all += group_sizes(merged.image_ids, merged.groups)
         findings = [*_together(self._findings), *of_all]
         matched = Matched(
             merged,

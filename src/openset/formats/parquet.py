@@ -70,6 +70,7 @@ class Parquet(Format):
                 ),
                 labels=_texts(meta, "labels"),
                 category_id=np.array(meta["category_id"], np.int64),
+                numbered=meta.get("numbered") is not False,
                 supercategory=_texts(meta, "supercategory"),
                 role=_texts(meta, "role"),
                 info=_object(meta, "info"),
@@ -100,6 +101,7 @@ class Parquet(Format):
         meta = {
             "labels": table.labels,
             "category_id": category_id.tolist(),
+            "numbered": table.numbered,
             "supercategory": table.supercategory,
             "role": table.role,
             "info": table.info,

@@ -1,7 +1,8 @@
 """check: what is worth knowing about scores before their numbers are believed.
 
 What cannot be counted at all (not a number, another length, a label out of range) is refused when
-`Scores` are made. Everything here still has a defined result, which the finding tells.
+`Scores` are made. Everything here still has a defined result, which the finding tells; but labels
+that mean other classes are an error, since a weak classifier does not look like that.
 """
 
 from __future__ import annotations
@@ -9,13 +10,87 @@ from __future__ import annotations
 import numpy as np
 
 from openset.findings import Finding, Level
+from openset.ranking import area_under_roc, clearly_below_half
 from openset.recognition.scores import Scores
+from openset.tables.misnaming import MOST_LABELS, completed, misnamed
+
+_SHOWN = 3
+_LISTED = 20
+_CHANCE = 3.0  # standard deviations within which names are as good as drawn
 
 
 def check(scores: Scores) -> list[Finding]:
-    """Warnings about scores, the most serious first."""
-    found = [_empty(scores), _tied(scores), _classes(scores), _absent(scores)]
+    """Findings about scores, the most serious first."""
+    found = [_permuted(scores), _empty(scores), _upside_down(scores)]
+    found += [_tied(scores), _classes(scores), _absent(scores)]
     return [finding for finding in found if finding is not None]
+
+
+def _permuted(scores: Scores) -> Finding | None:
+    """Classes that are named as one other class, sample after sample."""
+    n = scores.n_classes
+    if not 1 < n <= MOST_LABELS or not scores.n_known:
+        return None
+    cells = scores.predicted.astype(np.int64) * n + scores.label
+    counts = np.bincount(cells, minlength=n * n).reshape(n, n)
+    means = misnamed(counts)
+    if not means:
+        return None
+    names = scores.classes
+    said = [
+        f"{names[a]} is {names[b]} in {counts[a, b]} of {counts[a].sum()} samples"
+        for a, b in means.items()
+    ]
+    steps = {(b - a) % n for a, b in means.items()}
+    cause = "labels and predictions go by different lists, or orders, of classes"
+    if len(steps) == 1:
+        high = steps.pop()
+        off = f"{high} too high" if 2 * high <= n else f"{n - high} too low"
+        cause = f"labels are {off}: counted from another number"
+    pairs = [f"{names[a]} = {names[b]}" for a, b in completed(means, counts).items()]
+    whole = ", ".join(pairs[:_LISTED]) + (" ..." if len(pairs) > _LISTED else "")
+    return Finding(
+        "OS814",
+        Level.ERROR,
+        f"{len(means)} of {n} predicted classes are one other class: {', '.join(said[:_SHOWN])}"
+        + (f" and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""),
+        len(means),
+        said[0],
+        cause,
+        f"name classes alike in both columns ({whole} would fit); force=True measures as it is",
+    )
+
+
+def _upside_down(scores: Scores) -> Finding | None:
+    """Unknown samples that look less unknown than known ones, and whether these are what is not."""
+    if not scores.n_known or not scores.n_unknown:
+        return None
+    area = float(area_under_roc(scores.ranking))
+    if not clearly_below_half(area, scores.n_known, scores.n_unknown):
+        return None
+    exchanged = scores.n_classes > 1 and _as_if_drawn(scores)
+    less = f"an unknown sample looks less unknown than a known one in {1 - area:.0%} of pairs"
+    also = ", and known samples are named as if by chance: the two look exchanged"
+    return Finding(
+        "OS813" if exchanged else "OS812",
+        Level.WARNING,
+        less + (also if exchanged else ""),
+        scores.n_known + scores.n_unknown,
+        f"means of openness: {scores.openness.mean():g} of known, "
+        f"{scores.unknown_openness.mean():g} of unknown samples",
+    )
+
+
+def _as_if_drawn(scores: Scores) -> bool:
+    """Whether predicted classes agree with the labels no more often than by chance."""
+    n = scores.n_known
+    shares = [
+        np.bincount(column, minlength=scores.n_classes) / n
+        for column in (scores.predicted, scores.label)
+    ]
+    chance = float(shares[0] @ shares[1])
+    spread = (chance * (1 - chance) / n) ** 0.5
+    return bool(scores.correct.mean() <= chance + _CHANCE * spread)
 
 
 def _empty(scores: Scores) -> Finding | None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from openset.evaluation.provenance import Provenance, digest
 from openset.evaluation.result import Evaluation
-from openset.evaluation.steps import measure
+from openset.evaluation.steps import measure, settle
 from openset.findings import UsageError
 from openset.options import check_options
 from openset.plugins import lookup
@@ -79,6 +79,7 @@ def evaluate_recognition(
     intervals: bool = True,
     seed: int = 0,
     resamples: int = RESAMPLES,
+    force: bool = False,
 ) -> Recognition:
     """Measure open-set recognition.
 
@@ -88,6 +89,7 @@ def evaluate_recognition(
         intervals: Whether to compute 95 % intervals.
         seed: Seed of the resamples; results of one seed on the same samples are paired.
         resamples: How many; their time grows with the number of samples, too.
+        force: Go on in spite of errors in the scores, which become warnings.
 
     Returns:
         The numbers, with findings about the scores.
@@ -104,14 +106,14 @@ def evaluate_recognition(
         raise UsageError(f"resamples={resamples} must be at least 1 and seed={seed} not negative")
     name = "" if isinstance(scores, Scores) else Path(scores).name
     given = scores if isinstance(scores, Scores) else read_scores(scores)
-    chosen = _choose(metrics)
+    chosen, findings = _choose(metrics), settle(check(given), force)
     values = {metric: compute(metric, given) for metric in chosen}
     exist = [metric for metric, value in values.items() if value.value is not None]
     return measure(
         values,
         partial(replicates, given, exist, seed, resamples) if intervals else dict,
         partial(_describe, given, name, seed, resamples if intervals else 0),
-        check(given),
+        findings,
         partial(Recognition, scores=given),
     )
 

@@ -15,6 +15,7 @@ from openset.wording import spaced
 COCO_LIMIT = 100
 _EXAMINED = 500
 _RAN, _FEWEST = 20, 5  # images with detections, and without at the end, from which that is told
+_LONGER = 2  # times the longest stretch without a detection before the last one
 _UNLIKELY = np.log(1e-6)
 _CUT = 0.1
 

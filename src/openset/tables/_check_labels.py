@@ -135,11 +135,33 @@ def detected_labels(case: Case) -> Iterator[Finding]:
     if len(case.detections) == 0:
         return
     yield from _spellings(case.detections.labels, "detections")
+    if not (case.detections.labels or case.truth.numbered):
+        yield _unnumbered(case)
+        return
     numbering = [*_numbering(case)]
     foreign = [*_foreign_names(case)]
     yield from numbering or _absent(case)
     yield from foreign or _leaked(case)
     yield from _undetected(case)
+
+
+def _unnumbered(case: Case) -> Finding:
+    """Category ids, although the ground truth knows names alone: a guess would join them."""
+    total, labels = len(case.detections), case.truth.labels
+    low, high = int(case.per_label[0][0]), int(case.per_label[0][-1])
+    fits = "'index'" if low == 0 else "'index1'"
+    return Finding(
+        "OS315",
+        Level.ERROR,
+        f"{share(total, total, 'detections')} say their label by a number ({low}..{high}), but the "
+        f"ground truth has names without ids: {some(map(repr, labels), 3)}",
+        count=total,
+        example=f"{case.where(0)}, category id {case.detections.label[0]}",
+        fix=f"category_ids={fits} if they are positions in that list; else map each number to a "
+        "name in a JSON or CSV file: category_ids='FILE'"
+        if low >= 0 and high - low < len(labels)
+        else "",
+    )
 
 
 def _absent(case: Case) -> Iterator[Finding]:
@@ -188,6 +210,8 @@ def _numbering(case: Case) -> Iterator[Finding]:
         return
     total = len(case.detections)
     given = some(map(str, np.sort(case.truth.category_id).tolist()))
+    reads = "index1" if start else "index"
+    fits = ids[-1] - start < len(case.truth.category_id)
     yield Finding(
         "OS307",
         Level.ERROR,
@@ -196,6 +220,7 @@ def _numbering(case: Case) -> Iterator[Finding]:
         count=total,
         example=f"{case.where(0)}, category id {case.detections.label[0]}",
         cause=f"the detector writes the position of the class, counted from {start}",
+        fix=f"category_ids='{reads}' reads them; force=True evaluates as it is" if fits else "",
     )
 
 

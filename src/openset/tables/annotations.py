@@ -75,6 +75,8 @@ class Annotations:
         difficult: VOC ``difficult`` or a generic ``ignore`` flag: an object that does not count.
         id: Ids of the annotations in the file.
         category_id: Ids of the labels in the file (sparse ids are fine).
+        numbered: Whether the file states these ids; where it knows names alone they are counted
+            from 1, and no number of a detection is taken for one of them.
         supercategory: Super-class of each label, or empty strings.
         role: Role each label was given in the file (``known``, ``unknown``, ``ignored`` or "").
         attributes: Any further column, by name.
@@ -91,6 +93,7 @@ class Annotations:
     difficult: NDArray[np.bool_] | None = None
     id: NDArray[np.int64] | None = None
     category_id: NDArray[np.int64] | None = None
+    numbered: bool | None = None
     supercategory: tuple[str, ...] = ()
     role: tuple[str, ...] = ()
     attributes: Attributes = field(default_factory=dict)
@@ -111,6 +114,8 @@ class Annotations:
             set_(self, name, blank if flag is None else column(name, flag, np.bool_, n))
         identity = np.arange(1, n + 1) if self.id is None else self.id
         set_(self, "id", column("id", identity, np.int64, n))
+        if self.numbered is None:
+            set_(self, "numbered", self.category_id is not None)
         category = np.arange(1, k + 1) if self.category_id is None else self.category_id
         set_(self, "category_id", column("category_id", category, np.int64, k))
         set_(self, "supercategory", tuple(self.supercategory) or ("",) * k)
@@ -135,6 +140,7 @@ class Annotations:
             images=self.images,
             labels=self.labels,
             category_id=self.category_id,
+            numbered=self.numbered,
             supercategory=self.supercategory,
             role=self.role,
             attributes=take(self.attributes, index),

@@ -35,6 +35,8 @@ def named(table: Detections, truth: Annotations | None) -> tuple[tuple[str, ...]
         return table.labels, table.label
     if truth is None:
         raise UsageError("these detections have category ids: pass truth= to find their names")
+    if not truth.numbered:
+        raise UsageError("these detections have category ids, and the ground truth names alone")
     assert truth.category_id is not None
     index = positions(truth.category_id, table.label)
     _refuse_absent(index, table.label)

@@ -1,0 +1,301 @@
+"""Suspicion: what only matching can show of a file that is not what it seems.
+
+Where boxes fit but labels do not, labels may be numbered otherwise; where wrong boxes score
+highest, scores may be upside down, and so may unknownness that is lowest on unknown objects. Each
+is said only where chance is no explanation, since a bad detector is no wrong file: labels that mean
+another class stop an evaluation (`openset.tables.misnaming` decides), the others are warnings.
+
+A bounded sample is looked at: the best detections of every class, and as many of all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import Finding, Level
+from openset.json_text import compact
+from openset.matching import Matches
+from openset.ranking import area_under_roc, clearly_below_half, rank
+from openset.tables import Annotations, Detections
+from openset.tables.category_ids import POSITIONS
+from openset.tables.columns import positions
+from openset.tables.misnaming import FEWEST, MOST_LABELS, completed, misnamed
+from openset.tables.vocabulary import is_unknown_spelling
+
+FITS = 0.5  # an overlap from which a box is on an object
+MISSES = 0.1  # an overlap below which it is on background
+_SAMPLE = 5_000
+_PER_CLASS = 100  # and, of very many classes, a share of ...
+_OF_CLASSES = 20_000
+_SHOWN = 3
+_MOST = 0.8  # of the labels, to speak of all: a rare one may look otherwise
+
+
+def suspicions(
+    matches: Matches, truth: Annotations | None = None, detections: Detections | None = None
+) -> list[Finding]:
+    """Findings about labels and scores that look exchanged.
+
+    Args:
+        matches: Everything that was matched.
+        truth: The ground truth, to tell how it numbers categories; None for several of them.
+        detections: What was matched with it, likewise: its labels that are unknown here.
+    """
+    if not len(matches) or not len(matches.objects):
+        return []
+    found = [_labels(matches, truth, detections), _scores(matches), _unknownness(matches)]
+    return [finding for finding in found if finding is not None]
+
+
+# ---------------------------------------------------------------------- labels
+
+
+@dataclass(frozen=True)
+class _Names:
+    """One list for labels of detections and of objects: known classes, then unknown labels."""
+
+    matches: Matches
+    detections: Detections | None
+    truth: Annotations | None
+
+    @cached_property
+    def all(self) -> tuple[str, ...]:
+        """The names."""
+        vocabulary = self.matches.vocabulary
+        taught = set(map(vocabulary.key, vocabulary.known))
+        rest = {vocabulary.key(label): label for label in reversed(self.matches.labels)}
+        return vocabulary.known + tuple(
+            label
+            for key, label in sorted(rest.items())
+            if key not in taught and not is_unknown_spelling(label)
+        )
+
+    @cached_property
+    def ids(self) -> list[int]:
+        """Category ids, in the order of the ground truth, if the detections are said by them."""
+        if self.truth is None or self.detections is None or self.detections.labels:
+            return []
+        assert self.truth.category_id is not None
+        return self.truth.category_id.tolist()
+
+    @property
+    def numbered(self) -> dict[int, int]:
+        """Where names are in `ids`."""
+        held = self.places(self.truth.labels)[:-1].tolist() if self.truth and self.ids else []
+        return {name: at for at, name in enumerate(held)}
+
+    def places(self, labels: tuple[str, ...]) -> NDArray[np.int64]:
+        """Where labels are in the list, -1 for none; a last entry for the index -1."""
+        key = self.matches.vocabulary.key
+        place = {key(name): at for at, name in enumerate(self.all)}
+        return np.array([*(place.get(key(label), -1) for label in labels), -1], np.int64)
+
+    def of_detections(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Names of detections; one of an unknown class has one only if the file is at hand."""
+        klass = self.matches.klass[rows].astype(np.int64)
+        unknown = klass == self.matches.n_known
+        klass[unknown] = -1
+        if self.detections is None or self.truth is None:
+            return klass
+        held = self.detections.label[self.matches.row[rows[unknown]]]
+        if not self.detections.labels:
+            assert self.truth.category_id is not None
+            held = positions(self.truth.category_id, held)
+        klass[unknown] = self.places(self.detections.labels or self.truth.labels)[held]
+        return klass
+
+
+def _labels(
+    matches: Matches, truth: Annotations | None, detections: Detections | None
+) -> Finding | None:
+    """Labels that mean other classes, in how many images they do."""
+    names = _Names(matches, detections, truth)
+    if len(names.all) > MOST_LABELS:
+        return None
+    counts = _together(matches, names)
+    found = misnamed(counts)
+    if not found:
+        return None
+    said = [
+        f"{names.all[d]} on {names.all[o]} (in {counts[d, o]} of {counts[d].sum()} images)"
+        for d, o in found.items()
+    ]
+    more = f" and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
+    seen = int(np.count_nonzero(counts.sum(axis=1)))
+    cause, fix = _explained(names, found, counts)
+    return Finding(
+        "OS316",
+        Level.ERROR,
+        f"{len(found)} of {seen} labels are put on objects of one other class: "
+        + ", ".join(said[:_SHOWN])
+        + more,
+        count=len(found),
+        example=said[0],
+        cause=cause,
+        fix=f"{fix}; force=True evaluates as it is",
+    )
+
+
+def _together(matches: Matches, names: _Names) -> NDArray[np.int64]:
+    """In how many images each label is on each class, of the classes that some label says.
+
+    What no label says cannot be meant: a zebra is called a horse by whoever was not taught zebras.
+    """
+    rows = _best_of_each(matches, len(names.all) - matches.n_known)
+    said = names.of_detections(rows)
+    iou, best = _under(matches, rows)
+    objects = matches.objects
+    on = np.where(best >= 0, names.places(matches.labels)[objects.label[best]], -1)
+    size = len(names.all)
+    heard = np.zeros(size + 1, np.bool_)  # the last place is that of no name
+    heard[said] = True
+    keep = (iou >= FITS) & ~objects.ignored[best] & (said >= 0) & (on >= 0) & heard[on]
+    pairs = np.unique((said * size + on)[keep] * matches.n_images + matches.image[rows[keep]])
+    counts = np.bincount(pairs // matches.n_images, minlength=size * size)
+    return counts.reshape(size, size)
+
+
+def _best_of_each(matches: Matches, unknown: int) -> NDArray[np.intp]:
+    """Detections of the highest scores of every class, those of unknown classes together."""
+    start, end = matches.class_start[:-1], matches.class_start[1:]
+    most = min(_PER_CLASS, _OF_CLASSES // len(start))
+    limit = np.append(np.full(len(start) - 1, most), min(most * unknown, _SAMPLE))
+    sizes = np.minimum(end - start, limit)
+    return np.repeat(start - np.append(0, sizes.cumsum()[:-1]), sizes) + np.arange(sizes.sum())
+
+
+def _under(
+    matches: Matches, rows: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """The object that each detection is on and their overlap; one of its class, if that fits."""
+    columns = matches.columns
+    iou, best = columns.iou_same[rows].copy(), columns.object_same[rows].copy()
+    wrong = iou < FITS
+    for other, index in (
+        (columns.iou_known, columns.object_known),
+        (columns.iou_unknown, columns.object_unknown),
+    ):
+        wins = wrong & (other[rows] > iou)
+        iou[wins], best[wins] = other[rows[wins]], index[rows[wins]]
+    return iou, best
+
+
+def _explained(names: _Names, found: dict[int, int], counts: NDArray[np.int64]) -> tuple[str, str]:
+    """What it looks like, and the option that reads it."""
+    own = np.diag(counts)
+    right = np.count_nonzero((own == counts.max(axis=1)) & (own >= FEWEST))
+    whole = _of_all(names, found) if right < (1 - _MOST) * len(found) else None
+    if whole is not None:
+        return whole
+    cause = "another list, or another order, of classes than that of the ground truth"
+    if len(found) == 2:
+        cause = "two classes are exchanged"
+    means, place, ids = completed(found, counts), names.numbered, names.ids
+    mapping: dict[str, int | str] = {names.all[d]: names.all[o] for d, o in means.items()}
+    if ids:
+        pairs = [(ids[place[d]], ids[place[o]]) for d, o in means.items() if {d, o} <= place.keys()]
+        mapping = {str(d): o for d, o in sorted(pairs)}
+    return cause, _with_file(mapping)
+
+
+def _of_all(names: _Names, found: dict[int, int]) -> tuple[str, str] | None:
+    """The same where hardly a label is right: positions in place of ids, or ids that are off."""
+    place, ids = names.numbered, names.ids
+    pairs = [(place[d], place[o]) for d, o in found.items() if {d, o} <= place.keys()]
+    if not pairs or names.detections is None:
+        return None
+    most = _MOST * len(pairs)
+    for option, first in POSITIONS.items():
+        if sum(ids[d] == o + first for d, o in pairs) >= most:
+            counted = f"positions in the list of categories, counted from {first}"
+            return f"the ids are {counted}", f"category_ids='{option}' reads them"
+    step, times = Counter(ids[o] - ids[d] for d, o in pairs).most_common(1)[0]
+    if times < most:
+        return None
+    said = np.unique(names.detections.label).tolist()
+    certain = {ids[d]: ids[o] for d, o in pairs}
+    means = {id_: certain.get(id_, id_ + step) for id_ in said}
+    mapping: dict[str, int | str] = {str(d): o for d, o in means.items() if o in ids}
+    return f"the ids are {abs(step)} too {'low' if step > 0 else 'high'}", _with_file(mapping)
+
+
+def _with_file(mapping: dict[str, int | str]) -> str:
+    return f"write {compact(mapping)} to a JSON file, if that is so: category_ids='FILE'"
+
+
+# ---------------------------------------------------------------------- scores
+
+
+def _scores(matches: Matches) -> Finding | None:
+    """Boxes with known labels that are wrong, and score higher than those that are right."""
+    rows = _some(matches.known_end)
+    overlap = matches.columns.iou_same[rows]
+    right, wrong = rows[overlap >= FITS], rows[overlap < MISSES]
+    area = _below(matches, matches.score, wrong, right)
+    if area is None:
+        return None
+    return Finding(
+        "OS318",
+        Level.WARNING,
+        "a box on background, or on another class, scores higher than one on an object of its "
+        f"class in {1 - area:.0%} of pairs",
+        count=len(right) + len(wrong),
+        example=_lowest(matches, right, matches.score, "score"),
+    )
+
+
+def _unknownness(matches: Matches) -> Finding | None:
+    """Boxes on unknown objects that look less unknown than those that are right."""
+    if matches.unknownness is None:
+        return None
+    rows = _some(len(matches))
+    iou, best = _under(matches, rows)
+    near = (iou >= FITS) & ~matches.objects.ignored[best]
+    unknown = near & (matches.objects.klass[best] == matches.n_known)
+    right = near & ~unknown & (matches.objects.klass[best] == matches.klass[rows])
+    known, strange = rows[right], rows[unknown]
+    area = _below(matches, matches.unknownness, known, strange)
+    if area is None:
+        return None
+    return Finding(
+        "OS319",
+        Level.WARNING,
+        "a box on an unknown object looks less unknown than one on a known object of its class "
+        f"in {1 - area:.0%} of pairs",
+        count=len(known) + len(strange),
+        example=_lowest(matches, strange, matches.unknownness, "unknownness"),
+    )
+
+
+def _some(end: int) -> NDArray[np.int64]:
+    """Detections from all classes and scores: evenly spaced among the first ones."""
+    return np.linspace(0, end - 1, min(end, _SAMPLE)).astype(np.int64)
+
+
+def _below(
+    matches: Matches,
+    values: NDArray[np.float64],
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+) -> float | None:
+    """How often the second population is above the first, if that is clearly less than half.
+
+    Boxes of one image resemble each other, so the images are what counts.
+    """
+    images = [len(np.unique(matches.image[rows])) for rows in (low, high)]
+    if min(images) < 2:
+        return None
+    area = float(area_under_roc(rank(values[low], values[high])))
+    return area if clearly_below_half(area, *images) else None
+
+
+def _lowest(
+    matches: Matches, rows: NDArray[np.int64], values: NDArray[np.float64], what: str
+) -> str:
+    row = int(rows[values[rows].argmin()])
+    return f"image {matches.image_ids[matches.image[row]]}, {what} {values[row]:g}"

@@ -1,0 +1,110 @@
+"""Scores that are not what they seem: named or refused; weak classifiers are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from openset.findings import InputError, Level
+from openset.recognition import evaluate_recognition, read_scores
+from openset.recognition.check import check
+from openset.recognition.flaws import digits, rejecting, rejecting_nothing
+from scenes.golden import DATA
+
+SCORES = digits()
+C = SCORES.n_classes
+CODES = {"OS812", "OS813", "OS814"}
+
+
+def suspicions(scores):
+    return {finding.code: finding for finding in check(scores) if finding.code in CODES}
+
+
+def with_label(new):
+    return replace(SCORES, label=np.asarray(new, np.int32)[SCORES.label])
+
+
+@pytest.mark.parametrize(
+    ("new", "cause"),
+    [
+        ([1, 2, 3, 4, 5, 0], "labels are 1 too high"),
+        ([5, 0, 1, 2, 3, 4], "labels are 1 too low"),
+        ([3, 0, 5, 1, 2, 4], "different lists, or orders"),
+        ([0, 1, 3, 2, 4, 5], "different lists, or orders"),
+    ],
+)
+def test_labels_that_mean_other_classes(new, cause):
+    wrong = with_label(new)
+    with pytest.raises(InputError) as caught:
+        evaluate_recognition(wrong, intervals=False)
+    (finding,) = caught.value.findings
+    assert finding.code == "OS814"
+    assert cause in finding.cause
+    fit = {f"{SCORES.classes[a]} = {SCORES.classes[b]}" for a, b in enumerate(new) if a != b}
+    assert all(pair in finding.fix for pair in fit)
+    forced = evaluate_recognition(wrong, intervals=False, force=True)
+    assert [f.level for f in forced.findings if f.code == "OS814"] == [Level.WARNING]
+
+
+def test_openness_upside_down():
+    flipped = replace(SCORES, openness=-SCORES.openness, unknown_openness=-SCORES.unknown_openness)
+    assert suspicions(flipped).keys() == {"OS812"}
+    assert suspicions(flipped)["OS812"].level is Level.WARNING
+
+
+def test_known_and_unknown_exchanged():
+    rng, n = np.random.default_rng(0), SCORES.n_unknown
+    wrong = replace(
+        SCORES,
+        openness=SCORES.unknown_openness,
+        predicted=SCORES.unknown_predicted,
+        label=rng.permutation(SCORES.label)[:n],
+        unknown_openness=SCORES.openness,
+        unknown_predicted=SCORES.predicted,
+    )
+    assert suspicions(wrong).keys() == {"OS813"}
+
+
+def guesses(seed):
+    rng = np.random.default_rng(seed)
+    return replace(SCORES, predicted=rng.integers(0, C, SCORES.n_known, dtype=np.int32))
+
+
+RNG = np.random.default_rng(1)
+HONEST = {
+    "clean": SCORES,
+    "guesses": guesses(0),
+    "one class": replace(SCORES, predicted=np.full(SCORES.n_known, 2, np.int32)),
+    "half guesses": replace(
+        SCORES,
+        predicted=np.where(
+            RNG.random(SCORES.n_known) < 0.5, guesses(1).predicted, SCORES.predicted
+        ),
+    ),
+    "openness by chance": replace(
+        SCORES,
+        openness=RNG.random(SCORES.n_known),
+        unknown_openness=RNG.random(SCORES.n_unknown),
+    ),
+    "a little below one half": replace(
+        SCORES,
+        openness=RNG.normal(0.2, 1, SCORES.n_known),
+        unknown_openness=RNG.normal(0, 1, SCORES.n_unknown),
+    ),
+    "rejecting": rejecting(),
+    "rejecting nothing": rejecting_nothing(rejecting()),
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_a_weak_classifier_is_no_wrong_file(name):
+    assert suspicions(HONEST[name]) == {}
+
+
+def test_real_scores_raise_no_alarm():
+    files = sorted((DATA.parent / "reference" / "recognition").glob("*.npz"))
+    if not files:
+        pytest.skip("there is no reference folder beside OPENSET_DATA")
+    assert not any(suspicions(read_scores(file)) for file in files)

@@ -1,0 +1,99 @@
+"""Misnaming: certain where labels are exchanged, silent where a detector is weak."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from openset.tables.misnaming import completed, misnamed
+
+
+def drawn(rng, accuracy, times=30, classes=20):
+    """What an honest detector of some accuracy says, `times` times of each label."""
+    share = np.full((classes, classes), (1 - accuracy) / (classes - 1))
+    np.fill_diagonal(share, accuracy)
+    return np.stack([rng.multinomial(times, row) for row in share])
+
+
+@pytest.mark.parametrize("accuracy", [0.05, 0.1, 0.3, 0.6, 0.95])
+def test_an_honest_detector_is_believed_however_weak(accuracy):
+    rng = np.random.default_rng(0)
+    assert not any(
+        misnamed(drawn(rng, accuracy, times)) for times in (5, 20, 90) for _ in range(20)
+    )
+
+
+@pytest.mark.parametrize("accuracy", [0.4, 0.6, 0.95])
+def test_any_permutation_is_found(accuracy):
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        order = rng.permutation(20)
+        found = misnamed(drawn(rng, accuracy)[:, order])
+        assert len(found) > 10
+        # Column j holds what was counted for class order[j]: that class is now called j.
+        assert all(order[means] == label for label, means in found.items())
+
+
+def test_a_shift_has_no_circle_and_is_found():
+    counts = np.roll(drawn(np.random.default_rng(2), 0.8), 1, axis=1)
+    counts[-1] = 0  # the last label says nothing
+    found = misnamed(counts)
+    assert {means - label for label, means in found.items()} == {1}
+
+
+def test_two_exchanged_among_many_that_are_right():
+    counts = drawn(np.random.default_rng(3), 0.8)
+    counts[[4, 9]] = counts[[9, 4]]
+    assert misnamed(counts) == {4: 9, 9: 4}
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        [[30, 30], [30, 30]],  # a coin
+        [[15, 40], [40, 15]],  # worse than a coin, but it knows some
+        [[0, 3], [3, 0]],  # too few to tell
+        [[0, 40], [30, 30]],  # one goes wrong, the other does not
+    ],
+)
+def test_two_classes_that_are_confused_are_not_exchanged(pair):
+    counts = np.diag([30, 30, 30, 30])
+    counts[:2, :2] = pair
+    assert misnamed(counts) == {}
+
+
+def test_one_label_for_everything_means_nothing():
+    shares = np.random.default_rng(4).multinomial(900, [0.02, 0.7, 0.1, 0.18])
+    counts = np.zeros((4, 4), int)
+    counts[0] = shares
+    assert misnamed(counts) == {}
+    counts[2] = shares // 20
+    assert misnamed(counts) == {}
+
+
+def test_random_labels_where_one_class_prevails():
+    rng = np.random.default_rng(5)
+    share = [0.8, *np.full(10, 0.02)]
+    assert not any(misnamed(rng.multinomial(40, share, size=11)) for _ in range(200))
+
+
+def test_what_is_too_rare_to_judge_gets_what_is_left():
+    counts = np.roll(10 * np.eye(5, dtype=int), 1, axis=1)
+    counts[3] = [0, 0, 0, 0, 2]
+    found = misnamed(counts)
+    assert 3 not in found
+    assert completed(found, counts) == {0: 1, 1: 2, 2: 3, 3: 4, 4: 0}
+
+
+def test_a_few_cases_are_chance():
+    assert misnamed(np.array([[1, 4], [4, 1]])) == {}
+    assert misnamed(np.array([[1, 14], [14, 1]])) == {0: 1, 1: 0}
+    rng = np.random.default_rng(6)
+    assert not any(misnamed(rng.multinomial(6, [0.4, 0.3, 0.3], size=3)) for _ in range(500))
+
+
+def test_a_class_goes_to_the_label_that_is_on_it_most():
+    counts = np.zeros((4, 4), int)
+    counts[[1, 2, 3], [2, 3, 1]] = 40
+    counts[0, 2] = 10
+    assert misnamed(counts) == {1: 2, 2: 3, 3: 1}
