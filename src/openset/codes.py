@@ -167,7 +167,8 @@ _ENTRIES = (
          "correct known=, or state synonyms in a vocabulary file"),
     Code("OS311", "several spellings of unknown", "They are merged into one unknown class.",
          "files of several sources were combined", "use one spelling: 'unknown'"),
-    Code("OS312", "ignored labels", "Their objects and detections take no part in the evaluation.",
+    Code("OS312", "ignored labels", "Their objects take no part in the evaluation, nor do detections "
+         "that have such a label or lie on such an object.",
          "the vocabulary gives them the role 'ignored'", "nothing, if it is intended"),
     Code("OS313", "several labels are one class", "They are merged into one known class.",
          "synonyms or spellings of one name in the ground truth",
@@ -176,6 +177,10 @@ _ENTRIES = (
          "unknown does not occur: nothing is detected as unknown by it.",
          "another spelling, or the id of a category that has a name",
          "name one of the labels that there are in unknown_label="),
+    Code("OS326", "detections on ignored objects", "They are neither right nor wrong: they take no "
+         "part, unless they are right about, or lie rather on, an object that counts.",
+         "the vocabulary gives the labels of these objects the role 'ignored'",
+         "nothing, if it is intended"),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",

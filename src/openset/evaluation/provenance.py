@@ -96,7 +96,7 @@ def counts(matches: Matches) -> dict[str, int]:
         "known_classes": matches.n_known,
         "known_objects": int((~unknown & ~objects.ignored).sum()),
         "unknown_objects": int((unknown & ~objects.ignored).sum()),
-        "ignored_objects": int(objects.ignored.sum()),
+        "ignored_objects": int(objects.ignored.sum()) + len(matches.excusing),
         "detections": len(matches),
         "known_detections": matches.known_end,
         "unknown_detections": len(matches) - matches.known_end,
@@ -104,12 +104,16 @@ def counts(matches: Matches) -> dict[str, int]:
 
 
 def _truth_hash(matches: Matches) -> str:
-    objects, place = matches.objects, ranks(matches.image_ids)
-    used, label = np.unique(objects.label, return_inverse=True)
+    place, parts = ranks(matches.image_ids), (matches.objects, matches.excusing)
+    image, labels, box, ignored = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("image", "label", "box", "ignored")
+    )
+    used, label = np.unique(labels, return_inverse=True)
     names = np.array([matches.labels[at] for at in used.tolist()] or [""])
-    columns = [place[objects.image], ranks(names)[label], *objects.box.T]
-    if objects.ignored.any():  # a plain truth keeps the hash that it always had
-        columns.append(objects.ignored)
+    columns = [place[image], ranks(names)[label], *box.T]
+    if ignored.any():  # a plain truth keeps the hash that it always had
+        columns.append(ignored)
     order = np.lexsort(columns[::-1])
     return digest([np.sort(matches.image_ids), np.sort(names), *(c[order] for c in columns)])
 

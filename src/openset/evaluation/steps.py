@@ -27,6 +27,7 @@ from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.boxes import in_pixels
 from openset.tables.check import check_detections, check_truth, in_order, no_match
 from openset.tables.join import join
+from openset.wording import grouped
 
 E = TypeVar("E", bound=Evaluation)
 TOUCHES = 0.1  # an overlap below this is background in every published error diagnosis
@@ -108,7 +109,7 @@ def examine(ground: Ground, detections: Detections, settings: Settings) -> Exami
         rules, leaked = settings.rules, settings.leaked
         try:
             matches = match(truth, detections, vocabulary, rules, joined=joined, leaked=leaked)
-            findings += contact(matches)
+            findings += [*contact(matches), *excused(matches)]
         except InputError as error:  # not even force helps: a score that is not a number
             said = {finding.code for finding in findings}
             findings += [finding for finding in error.findings if finding.code not in said]
@@ -117,9 +118,23 @@ def examine(ground: Ground, detections: Detections, settings: Settings) -> Exami
 
 def contact(matches: Matches) -> list[Finding]:
     """The finding that nothing overlaps anything, if so."""
+    if matches.excused:
+        return []
     if len(matches) and len(matches.objects) and not _any_contact(matches):
         return [no_match(len(matches))]
     return []
+
+
+def excused(matches: Matches) -> list[Finding]:
+    """The finding that detections lie on ignored objects, if so."""
+    count, objects = matches.excused, matches.excusing
+    if count == 0:
+        return []
+    said = f"{grouped(count)} detections lie on objects with an ignored label and take no part"
+    label = matches.labels[int(objects.label[0])]
+    example = f"one of {grouped(len(objects))} such objects is {label!r}, "
+    example += f"on image {matches.image_ids[objects.image[0]]}"
+    return [Finding("OS326", Level.NOTE, said, count, example)]
 
 
 def _any_contact(matches: Matches) -> bool:

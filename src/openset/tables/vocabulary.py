@@ -244,8 +244,9 @@ class Vocabulary:
     def from_annotations(cls, truth: Annotations | None) -> Vocabulary:
         """The roles that a ground-truth file states itself.
 
-        In this order: ``info.openset`` (category ids of `known_prev`, `known_cur`, `unknown_id`),
-        `role` fields of the categories, a category named "unknown".
+        In this order: ``info.openset`` (category ids of `known_prev`, `known_cur`, `unknown_id`;
+        the rest is unknown, but for the role "ignored"), `role` fields of the categories, a
+        category named "unknown".
         """
         if truth is None:
             raise UsageError("state which labels are known: known='voc20', a file or a list")
@@ -273,7 +274,13 @@ class Vocabulary:
         rest = [i for i in openset["known"] if i not in previous]
         tasks = [previous, openset.get("known_cur") or rest]
         listed = tuple(tuple(names[i] for i in task if i in names) for task in tasks if task)
-        return cls(tasks=listed, synonyms=_apart(truth.labels), name="info.openset")
+        roles = zip(truth.labels, truth.role, strict=True)
+        return cls(
+            tasks=listed,
+            ignored=frozenset(label for label, role in roles if role == Role.IGNORED),
+            synonyms=_apart(truth.labels),
+            name="info.openset",
+        )
 
     @classmethod
     def _from_roles(cls, truth: Annotations) -> Vocabulary:
