@@ -167,8 +167,8 @@ _ENTRIES = (
          "correct known=, or state synonyms in a vocabulary file"),
     Code("OS311", "several spellings of unknown", "They are merged into one unknown class.",
          "files of several sources were combined", "use one spelling: 'unknown'"),
-    Code("OS312", "ignored labels", "Their objects take no part in the evaluation, nor do detections "
-         "that have such a label or lie on such an object.",
+    Code("OS312", "ignored labels", "Their objects take no part in the evaluation, nor do "
+         "detections that have such a label or lie on such an object.",
          "the vocabulary gives them the role 'ignored'", "nothing, if it is intended"),
     Code("OS313", "several labels are one class", "They are merged into one known class.",
          "synonyms or spellings of one name in the ground truth",

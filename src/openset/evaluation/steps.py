@@ -118,9 +118,8 @@ def examine(ground: Ground, detections: Detections, settings: Settings) -> Exami
 
 def contact(matches: Matches) -> list[Finding]:
     """The finding that nothing overlaps anything, if so."""
-    if matches.excused:
-        return []
-    if len(matches) and len(matches.objects) and not _any_contact(matches):
+    judged = len(matches) and len(matches.objects) and not matches.excused
+    if judged and not _any_contact(matches):
         return [no_match(len(matches))]
     return []
 

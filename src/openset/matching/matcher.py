@@ -158,12 +158,12 @@ def _objects(
     if rules.ignored_labels == "unknown":
         klass, beside = np.where(beside, np.int32(len(vocabulary.known)), klass), beside & False
     assert truth.area is not None
+    area = truth.area
 
     def taken(mask: NDArray[np.bool_]) -> Objects:
         row = np.flatnonzero(mask).astype(np.int32)
-        columns = (truth.image, klass, truth.label, ignored, truth.area)
-        copy = np.zeros(len(row), np.bool_)
-        return Objects(*(column[row] for column in columns), row, truth.box[row], copy)
+        image, label, copy = truth.image[row], truth.label[row], np.zeros(len(row), np.bool_)
+        return Objects(image, klass[row], label, ignored[row], area[row], row, truth.box[row], copy)
 
     return taken(~beside), taken(beside)
 
