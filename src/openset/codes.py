@@ -181,6 +181,15 @@ _ENTRIES = (
          "part, unless they are right about, or lie rather on, an object that counts.",
          "the vocabulary gives the labels of these objects the role 'ignored'",
          "nothing, if it is intended"),
+    Code("OS327", "unknown classes listed as known", "known= lists classes that the detector never "
+         "names, or that the ground truth states to be unknown: known and unknown are exchanged.",
+         "the list of the unknown classes was given, or that of another task",
+         "give in known= the labels that the detector was taught; force=True evaluates as it is"),
+    Code("OS328", "label for unknown is a known class", "Every detection of that class would count "
+         "as unknown.", "the id or name of another label", "name in unknown_label= the label with "
+         "which the detections say unknown, or leave the class out of known="),
+    Code("OS329", "vocabulary among labels", "The name of a vocabulary is no label.",
+         "a built-in was extended by further labels", "give the vocabulary alone, or labels alone"),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",

@@ -105,6 +105,8 @@ ROWS = [
     ("OS312", NOTE, 1, 4, truth(), detections(), replace(KNOWN, ignored=frozenset({"zebra"}))),
     ("OS313", WARNING, 1, 1, truth(labels=("tv", "cat", "tvmonitor", "unknown")), detections(),
      Vocabulary.of(["tv", "cat"])),
+    ("OS327", ERROR, 3, 4, truth(), detections(label=[1, 1, 2, 4]), Vocabulary.of(["zebra"])),
+    ("OS327", ERROR, 1, 2, truth(role=("known", "unknown", "unknown", "")), detections(), KNOWN),
     ("OS401", ERROR, 2, 2, truth().select(np.zeros(4, bool)), detections(), KNOWN),
     ("OS402", ERROR, 0, 0, truth(), detections().select(np.zeros(4, bool)), KNOWN),
     ("OS403", WARNING, 1, 4, truth(), detections(image=[11, 11, 12, 99]), KNOWN),
@@ -139,7 +141,7 @@ def test_code(code, level, count, total, gt, dt, vocabulary):
 
 def test_every_code_of_check_has_a_row():
     elsewhere = {"OS301", "OS410", "OS411", "OS214", "OS314"}  # by vocabularies and by evaluations
-    elsewhere |= {"OS326"}
+    elsewhere |= {"OS326", "OS328", "OS329"}
     tested = {row[0] for row in ROWS} | elsewhere
     assert {code for code in CODES if code[2] in "234"} == tested
 

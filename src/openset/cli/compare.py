@@ -6,6 +6,7 @@ The table is corrected for all that it shows, gates for their own number: they a
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,10 +48,13 @@ def compare(
     """
     from openset.cli._inputs import listed, model_names, read_result
     from openset.evaluation.comparison import compare as compare_results
+    from openset.evaluation.leaks import said_first
     from openset.evaluation.scoreboard import Scoreboard
 
     one, other = model_names([first, second])
-    found = compare_results(read_result(first), read_result(second), force=force)
+    results = {one: read_result(first), other: read_result(second)}
+    leaks = said_first(results)
+    found = compare_results(*results.values(), force=force)
     gates = listed(fail_on_regression)
     for name in gates:
         _refuse_undirected(name, found)
@@ -60,8 +64,10 @@ def compare(
     worse = [line.name for line in guarded.lines if regressed(line.cells[1])]
     shown = _chosen(found, listed(metrics), gates)
     board = Scoreboard.between(found, (one, other), shown)
-    text = "\n".join([_fitted(board.differences()), *_gates(guarded, worse)])
-    return Answer(text, lambda: _document(found, board, gates, worse), 1 if worse else 0)
+    said = [wrapped(leak, "") for leak in leaks]
+    text = "\n".join([*said, _fitted(board.differences()), *_gates(guarded, worse)])
+    document = partial(_document, found, board, gates, worse)
+    return Answer(text, lambda: {"leaks": leaks, **document()}, 1 if worse else 0)
 
 
 def _fitted(table: Table) -> str:

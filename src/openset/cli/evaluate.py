@@ -118,10 +118,13 @@ def _text(run: Run, asked: list[str], out: Path | None) -> str:
 
     from openset.cli._lines import counts_line, ledger_lines, protocol_line
     from openset.diagnosis.verdict import in_short
+    from openset.evaluation.leaks import said_first
 
     columns = width()
     counts = next(iter(run.evaluations.values())).provenance.counts
-    head = [textwrap.fill(line, columns) for line in (protocol_line(run), counts_line(counts))]
+    leaks = said_first(run.evaluations)
+    first = [*leaks, protocol_line(run), counts_line(counts)]
+    head = [textwrap.fill(line, columns) for line in first]
     words = [textwrap.fill(sentence, columns) for sentence in in_short(run)]
     table = run.board(headline=not asked).text(columns, decimals=1)
     return "\n".join([*head, "", table, *ledger_lines(run, columns), "", *words, next_command(out)])
@@ -140,8 +143,10 @@ def document(run: Run, out: Path | None) -> dict[str, Any]:
     from dataclasses import asdict
 
     from openset.diagnosis.evidence import evidence_of
+    from openset.evaluation.leaks import said_first
 
     return {
+        "leaks": said_first(run.evaluations),
         "models": {name: json.loads(one.to_json()) for name, one in run.evaluations.items()},
         "differences": _differences(run),
         "object_evidence": {name: asdict(one) for name, one in evidence_of(run)},

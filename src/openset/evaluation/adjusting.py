@@ -16,14 +16,16 @@ from numpy.typing import NDArray
 from openset.evaluation.settings import Settings
 from openset.findings import Finding, Level, UsageError
 from openset.plugins import lookup
-from openset.tables import Annotations, Detections
+from openset.tables import Annotations, Detections, Role, Vocabulary
 from openset.wording import grouped
 
 Adjusted = tuple[Detections, list[Finding]]
 _SHOWN = 8
 
 
-def adjusted(detections: Detections, truth: Annotations, settings: Settings) -> Adjusted:
+def adjusted(
+    detections: Detections, truth: Annotations, vocabulary: Vocabulary, settings: Settings
+) -> Adjusted:
     """Detections as the settings ask for them, and what there is to say about it."""
     said: list[Finding] = []
     if settings.minimum_score is not None:
@@ -31,8 +33,9 @@ def adjusted(detections: Detections, truth: Annotations, settings: Settings) -> 
     if len(detections) == 0:  # a batch may well be empty
         return detections, said
     if settings.unknown_label is not None:
-        detections, more = call_unknown(detections, str(settings.unknown_label), truth)
-        said += more
+        label = str(settings.unknown_label)
+        detections, more = call_unknown(detections, label, truth)
+        said += more or of_known_class(label, vocabulary)
     if settings.unknownness is not None:
         detections = with_unknownness(detections, settings.unknownness)
     return detections, said
@@ -70,6 +73,14 @@ def call_unknown(detections: Detections, label: str, truth: Annotations) -> Adju
         return detections, [Finding("OS314", Level.ERROR, absent, example=f"there are {shown}")]
     new = tuple(name if name != label else "unknown" for name in names)
     return replace(detections, labels=new, label=index), []
+
+
+def of_known_class(label: str, vocabulary: Vocabulary) -> list[Finding]:
+    """The finding that the label for unknown is a known class, if so."""
+    if vocabulary.role(label) is not Role.KNOWN:
+        return []
+    said = f"unknown_label={label!r} is one of the {len(vocabulary.known)} known classes"
+    return [Finding("OS328", Level.ERROR, said, example=label)]
 
 
 def _named(detections: Detections, truth: Annotations) -> tuple[list[str], NDArray[np.int64]]:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.evaluation.leaks import LEAK, TAUGHT_CLASSES, taught
+from openset.findings import Finding
 from openset.matching import Matches
 from openset.tables import Detections
 from openset.tables.columns import ranks
@@ -75,15 +77,20 @@ def describe(
     )
 
 
-def ledger_line(detections: Detections) -> str:
-    """What was fitted on which data, as the detections say; nothing if there is nothing to say."""
+def ledger_line(detections: Detections, findings: Sequence[Finding]) -> str:
+    """What was fitted on which data, as the detections say, and what they were found to leak.
+
+    Nothing if there is nothing to say.
+    """
+    leaks = [TAUGHT_CLASSES] if taught(findings) else []
     if detections.provenance.get("ledger"):
         from openset.scorers.ledger import summary  # few detections have one
 
-        return summary(detections)
+        return summary(detections, *leaks)
     if detections.unknownness is None:
-        return ""
-    return "unknownness as in the file, which does not say what it was fitted on"
+        return "".join(LEAK + leak for leak in leaks)
+    said = "unknownness as in the file, which does not say what it was fitted on"
+    return "; ".join([said, *(LEAK + leak for leak in leaks)])
 
 
 def counts(matches: Matches) -> dict[str, int]:

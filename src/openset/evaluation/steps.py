@@ -100,7 +100,7 @@ class Examined:
 def examine(ground: Ground, detections: Detections, settings: Settings) -> Examined:
     """Adjust, join, check and match the detections of one detector."""
     truth, vocabulary = ground.truth, ground.vocabulary
-    detections, findings = adjusted(detections, truth, settings)
+    detections, findings = adjusted(detections, truth, vocabulary, settings)
     joined = join(truth, detections, vocabulary)
     detections = in_pixels(detections, joined.image, truth, settings.boxes)
     findings = in_order(findings + check_detections(truth, detections, vocabulary, joined))
@@ -113,7 +113,7 @@ def examine(ground: Ground, detections: Detections, settings: Settings) -> Exami
         except InputError as error:  # not even force helps: a score that is not a number
             said = {finding.code for finding in findings}
             findings += [finding for finding in error.findings if finding.code not in said]
-    return Examined(detections, findings, matches, ledger_line(detections))
+    return Examined(detections, findings, matches, ledger_line(detections, findings))
 
 
 def contact(matches: Matches) -> list[Finding]:

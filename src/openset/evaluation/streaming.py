@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+from openset.evaluation.leaks import together
 from openset.evaluation.reading import Input
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings, takes_settings
@@ -34,7 +35,7 @@ _OF_TRUTH = frozenset({"OS302", "OS303", "OS304"})
 _OF_DETECTIONS = frozenset({"OS209", "OS308", "OS309", "OS314"})
 _LACKING = _OF_TRUTH | _OF_DETECTIONS | {"OS310", "OS401", "OS402"}
 # Errors that look at how many records they concern: of a batch, too few to tell.
-_BY_SHARE = frozenset({"OS203", "OS204", "OS208", "OS306", "OS307", "OS403"})
+_BY_SHARE = frozenset({"OS203", "OS204", "OS208", "OS327", "OS306", "OS307", "OS403"})
 
 
 @takes_settings
@@ -93,7 +94,7 @@ class Evaluator:
             merged,
             settle(findings, self._settings.force),
             {"truth": batches, "detections": batches},
-            "; ".join(dict.fromkeys(filter(None, self._ledgers))),
+            together(self._ledgers),
         )
         return evaluation_of(matched, self._settings)
 

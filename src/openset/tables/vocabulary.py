@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from openset.findings import UsageError, refuse
 from openset.plugins import documents, lookup
 from openset.tables.annotations import Annotations
+from openset.wording import short
 
 UNKNOWN_SPELLINGS = frozenset({"unknown", "unk", "unknowns", "unknownobject", "unknownclass"})
 SAME_CLASS = (
@@ -190,6 +191,24 @@ class Vocabulary:
         if wrong := [label for label in labels if not isinstance(label, str)]:
             allowed = "labels, the name of a vocabulary, or a file"
             raise UsageError(f"known must be {allowed}, not {wrong[0]!r}")
+        return cls._of_labels(labels)
+
+    @classmethod
+    def _of_labels(cls, labels: tuple[str, ...]) -> Vocabulary:
+        """Labels as they are named; a built-in among them is not one of them."""
+        names = [label for label in labels if label in vocabularies()]
+        if names:
+            others = [label for label in labels if label not in names]
+            beside = f" with labels such as {others[0]!r}" if others else ""
+            raise refuse(
+                "OS329",
+                f"known= lists {', '.join(map(repr, names))}{beside}",
+                count=len(names),
+                example=f"{names[0]!r} is a vocabulary of {len(vocabularies()[names[0]].known)}"
+                " labels",
+                fix=f"known={names[0]!r} alone, or labels alone; a vocabulary file (TOML) with "
+                "known = [...] holds any list",
+            )
         return cls(tasks=(labels,))
 
     @classmethod
@@ -200,9 +219,9 @@ class Vocabulary:
         if os.path.isfile(path):  # noqa: PTH113 - labels in a row are too long for is_file()
             return cls.from_file(path)
         if path.suffix in {".toml", ".txt"} or "/" in name:
-            raise refuse("OS101", f"no such vocabulary file: {name}")
+            raise refuse("OS101", f"no such vocabulary file: {short(name, 200)}")
         if "," in name:
-            return cls(tasks=(tuple(part.strip() for part in name.split(",") if part.strip()),))
+            return cls._of_labels(tuple(p.strip() for p in name.split(",") if p.strip()))
         return lookup(vocabularies(), name, "vocabulary")
 
     @classmethod
