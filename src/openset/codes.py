@@ -94,10 +94,10 @@ _ENTRIES = (
          "run the detector again, or write the detections without it"),
     Code("OS201", "box is not finite", "A coordinate is NaN or infinite, so no overlap exists.",
          "a division by zero, or an overflow in half precision",
-         "remove the records or repair the export"),
+         "repair the export; drop_invalid=True leaves such records out"),
     Code("OS202", "score is not finite", "A score is NaN or infinite, so it cannot be ranked.",
          "an overflow in half precision, or a logarithm of zero",
-         "remove the records or repair the export"),
+         "repair the export; drop_invalid=True leaves such records out"),
     Code("OS203", "normalised boxes", "Boxes lie in the unit square while images are in pixels.",
          "the boxes are normalised by the size of the image",
          "boxes='cxcywh-norm', 'xywh-norm' or 'xyxy-norm' converts them"),
@@ -105,14 +105,15 @@ _ENTRIES = (
          "it as x1, y1, x2, y2.", "the detector writes corners", "boxes='xyxy' converts them"),
     Code("OS205", "negative size", "A box has a negative width or height and matches nothing.",
          "width was computed as x1 - x2, or corners were written in another order",
-         "repair the records; boxes= names another layout"),
+         "repair the records; drop_invalid=True leaves them out, boxes= names another layout"),
     Code("OS206", "empty box", "A box has no area: it overlaps nothing.",
          "boxes were rounded or clipped to nothing", "leave such boxes out of the file"),
     Code("OS207", "box far outside its image", "A box reaches more than a quarter of the image's "
          "side beyond the border.", _SCALE, _LAYOUT + ", or scale the boxes back to the image"),
     Code("OS208", "score outside 0..1", "Score thresholds of protocols expect 0..1.",
          "percentages, logits or another unbounded score",
-         "write probabilities; force=True ranks by the scores as they are"),
+         "write probabilities; force=True ranks by the scores as they are, drop_invalid=True "
+         "leaves single ones out"),
     Code("OS209", "all scores are equal", "Nothing can be ranked: precision depends on file order.",
          "labels were exported in place of detections, or the score was lost",
          "write the confidence of each detection"),
@@ -215,6 +216,12 @@ _ENTRIES = (
          "the list of another split, or a protocol that counts repeated lines without any list",
          "give the list that the images were taken from (--image-list), or build the benchmark, "
          "whose files state it"),
+    Code("OS428", "broken records dropped", "They take no part: the numbers are those of the "
+         "others.", "drop_invalid=True was given",
+         "nothing, if it is intended; repair the export to have all"),
+    Code("OS429", "too many broken records to drop", "More than half would go, and what is left "
+         "would not be what the detector said.", "an export that is broken as a whole",
+         "repair the export"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

@@ -12,7 +12,7 @@ import re
 _FLAGS = {name: f"--{name}" for name in ("boxes", "known", "leaked", "protocol", "force", "truth")}
 _FLAGS |= {name: f"--{name}" for name in ("batch", "device", "unreadable", "weights")}
 _FLAGS |= {"unknownness": "--unknownness", "minimum_score": "--minimum-score"}
-_FLAGS |= {"unknown_label": "--unknown-label"}
+_FLAGS |= {"unknown_label": "--unknown-label", "drop_invalid": "--drop-invalid"}
 _FLAGS |= {"head": "openset score --head", "keep": "openset score --known-share"}
 _FLAGS |= {"format": "openset convert --from", "sizes": "openset convert --sizes"}
 _WORD, _NUMBER = r"'[\w.-]+'", r"-?\d+(?:\.\d+)?(?:e-?\d+)?"

@@ -1,4 +1,4 @@
-"""A detector that was taught the unknown classes: said before any number, never beside "no leak"."""
+"""A detector that was taught the unknown classes: said before any number and in the ledger."""
 
 from __future__ import annotations
 

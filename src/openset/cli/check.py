@@ -48,7 +48,7 @@ def check(
     with output.progress(1 + len(files)) as step:
         step("reading")
         truth, tables = Reading(gt, files).tables()
-        ground = Ground.of(truth, settings.vocabulary(truth))
+        ground = Ground.of(truth, settings.vocabulary(truth), settings)
         found = {gt.name: ground.findings}
         for name, one in tables.items():
             step(f"checking {name}")

@@ -33,6 +33,7 @@ def evaluate(
     unknown_label: str | None = None,
     unknownness: str | None = None,
     minimum_score: float | None = None,
+    drop_invalid: Flag = False,
     image_list: Path | None = None,
     boxes: str = "xywh",
     leaked: Literal["unknown", "drop"] = "unknown",
@@ -54,6 +55,8 @@ def evaluate(
         unknown_label: Label, or category id, with which the detections say "unknown".
         unknownness: Where it comes from: a scorer (it reads logits), or a column of the file.
         minimum_score: Leave out detections with a lower score, before anything else.
+        drop_invalid: Leave out, and count, broken boxes: not finite, of negative size, with single
+            scores outside 0..1. Without it they are errors.
         image_list: The benchmark's list of images, for protocols that count repeated lines.
         boxes: How boxes of detections are written: xywh, xyxy, cxcywh, or one of them with -norm.
         leaked: Detections of classes that are unknown here count as unknown, or are dropped.
@@ -79,6 +82,7 @@ def evaluate(
         unknown_label=unknown_label,
         unknownness=unknownness,
         minimum_score=minimum_score,
+        drop_invalid=drop_invalid,
         image_list=image_list,
     )
     command = shlex.join(["openset", *sys.argv[1:]])
@@ -116,14 +120,14 @@ def _tell(run: Run, gt: Path, output: Output, seconds: float) -> None:
 def _text(run: Run, asked: list[str], out: Path | None) -> str:
     import textwrap
 
-    from openset.cli._lines import counts_line, ledger_lines, protocol_line
+    from openset.cli._lines import counts_line, dropped_lines, ledger_lines, protocol_line
     from openset.diagnosis.verdict import in_short
     from openset.evaluation.leaks import said_first
 
     columns = width()
     counts = next(iter(run.evaluations.values())).provenance.counts
     leaks = said_first(run.evaluations)
-    first = [*leaks, protocol_line(run), counts_line(counts)]
+    first = [*leaks, protocol_line(run), counts_line(counts), *dropped_lines(run)]
     head = [textwrap.fill(line, columns) for line in first]
     words = [textwrap.fill(sentence, columns) for sentence in in_short(run)]
     table = run.board(headline=not asked).text(columns, decimals=1)

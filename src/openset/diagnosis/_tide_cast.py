@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from openset.diagnosis._regions import ANY_CLASS, IgnoreRegions, swallowed
 from openset.matching import Matches, Protocol, match
 from openset.tables import Annotations, Detections, Vocabulary
-from openset.tables.join import Joined, join
+from openset.tables.join import join
 
 Unknown = Literal["class", "drop", "ignore"]
 Difficult = Literal["object", "ignore"]
@@ -59,8 +59,8 @@ def cast(
     joined = join(truth, detections, vocabulary)
     rows = _taking_part(joined, detections.score, known if unknown == "class" else known - 1)
     bare = replace(detections, logits=None, layout=None, embedding=None, attributes={}).select(rows)
-    part = Joined(joined.image[rows], joined.klass[rows], joined.leaked[rows])
-    matches = match(truth.select(objects), bare, vocabulary, rules, joined=part)
+    part = truth.select(objects)
+    matches = match(part, bare, vocabulary, rules, joined=joined.select(rows))
     return Cast(
         matches=matches,
         row=rows[matches.row],

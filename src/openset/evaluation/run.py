@@ -151,7 +151,8 @@ def examine_all(
     truth, tables = reading.tables()
     if settings.image_list is not None:
         truth = as_listed(truth, settings.image_list)
-    ground = Ground.of(truth, settings.vocabulary(truth))
+    ground = Ground.of(truth, settings.vocabulary(truth), settings)
+    truth = ground.truth
     failures: list[InputError] = []
     with _noting(failures):
         of_truth = settle(ground.findings, settings.force)

@@ -26,6 +26,7 @@ from openset.resampling.intervals import at_the_edge, bias, interval, undefined
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.boxes import in_pixels
 from openset.tables.check import check_detections, check_truth, in_order, no_match
+from openset.tables.dropping import valid_detections, valid_objects
 from openset.tables.join import join
 from openset.wording import grouped
 
@@ -48,9 +49,13 @@ class Ground:
     findings: list[Finding]
 
     @classmethod
-    def of(cls, truth: Annotations, vocabulary: Vocabulary) -> Self:
-        """Check a ground truth."""
-        return cls(truth, vocabulary, check_truth(truth, vocabulary))
+    def of(cls, truth: Annotations, vocabulary: Vocabulary, settings: Settings) -> Self:
+        """Check a ground truth, without its broken objects if these are to be dropped."""
+        dropped: list[Finding] = []
+        if settings.drop_invalid:
+            valid, dropped = valid_objects(truth)
+            truth = truth.select(valid)
+        return cls(truth, vocabulary, in_order([*dropped, *check_truth(truth, vocabulary)]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +108,10 @@ def examine(ground: Ground, detections: Detections, settings: Settings) -> Exami
     detections, findings = adjusted(detections, truth, vocabulary, settings)
     joined = join(truth, detections, vocabulary)
     detections = in_pixels(detections, joined.image, truth, settings.boxes)
+    if settings.drop_invalid:
+        valid, dropped = valid_detections(detections)
+        detections, joined = detections.select(valid), joined.select(valid)
+        findings += dropped
     findings = in_order(findings + check_detections(truth, detections, vocabulary, joined))
     matches = None
     if settings.force or not errors([*ground.findings, *findings]):

@@ -35,7 +35,7 @@ _OF_TRUTH = frozenset({"OS302", "OS303", "OS304"})
 _OF_DETECTIONS = frozenset({"OS209", "OS308", "OS309", "OS314"})
 _LACKING = _OF_TRUTH | _OF_DETECTIONS | {"OS310", "OS401", "OS402"}
 # Errors that look at how many records they concern: of a batch, too few to tell.
-_BY_SHARE = frozenset({"OS203", "OS204", "OS208", "OS327", "OS306", "OS307", "OS403"})
+_BY_SHARE = frozenset({"OS203", "OS204", "OS208", "OS327", "OS429", "OS306", "OS307", "OS403"})
 
 
 @takes_settings
@@ -66,7 +66,7 @@ class Evaluator:
             raise UsageError("an image list needs all images at once; batches state `listed` each")
         if self._vocabulary is None:
             self._vocabulary = self._settings.vocabulary(truth)
-        ground = Ground.of(truth, self._vocabulary)
+        ground = Ground.of(truth, self._vocabulary, self._settings)
         one = examine(ground, detections, self._anyway)
         findings = in_order([*ground.findings, *one.findings])
         if one.matches is None:
