@@ -216,6 +216,10 @@ _ENTRIES = (
          "the list of another split, or a protocol that counts repeated lines without any list",
          "give the list that the images were taken from (--image-list), or build the benchmark, "
          "whose files state it"),
+    Code("OS427", "run does not belong together", "A file of a kept run has other bytes than were "
+         "written with it, or another vocabulary: its numbers are not of its boxes.",
+         "a file was changed, or exchanged with that of another run",
+         "restore the file, or evaluate again"),
     Code("OS428", "broken records dropped", "They take no part: the numbers are those of the "
          "others.", "drop_invalid=True was given",
          "nothing, if it is intended; repair the export to have all"),

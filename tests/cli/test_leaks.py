@@ -28,7 +28,9 @@ def test_the_first_sentence(one_class, openset, more):
     some, whole = cats(one_class)
     text = " ".join(done.out.split())
     assert done.code == 0 and text.startswith(LEAD)
-    assert f"{some} of {whole} detections are labelled with 1 classes" in text
+    assert (
+        f"{some} of {whole} detections are labelled with 1 class that is unknown here: cat" in text
+    )
     assert "LEAK: the detector was taught classes" in text and "no leak" not in text
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from scenes.cli import write_scene
@@ -48,6 +50,35 @@ def test_json_by_setting_holds_for_errors_too(scene, openset):
     (scene / "openset.toml").write_text('[evaluate]\nknown = "known.txt"\njson = true\n')
     done = openset("evaluate", "gt.json", "nothing.json")
     assert done.code == done.json["exit_code"] == 2
+
+
+def test_a_file_of_settings_is_named(scene, openset, monkeypatch):
+    settings = scene / "openset.toml"
+    settings.write_text(SETTINGS)
+    inner = scene / "inner"
+    inner.mkdir()
+    write_scene(inner)
+    (inner / "known.txt").write_text("dog\ncat\n")
+    monkeypatch.chdir(inner)
+    asked = [*ASKED[:-1], "--protocol", "coco", "-o", "run"]
+    monkeypatch.setattr("sys.argv", ["openset", *asked])
+    done = openset(*asked)
+    said = 'openset.toml: known = "known.txt", metrics = ["a_ose", "udr"], no-inter'
+    assert (
+        f"options from TMP/{said}" in done.err and "protocol =" not in done.err
+    )  # the command line wins
+    kept = json.loads((inner / "run" / "run.json").read_text())["command"]
+    assert kept.startswith("openset evaluate gt.json") and said in kept
+    held = openset(*asked, "--json").json["settings"]
+    assert held["file"] == "TMP/openset.toml" and held["options"]["known"] == "known.txt"
+
+
+def test_without_such_a_file_nothing_is_said(scene, openset):
+    (scene / "openset.toml").write_text('[check]\nknown = "known.txt"\n')
+    done = openset(*ASKED[:-1], "--known", "known.txt", "--no-intervals")
+    assert "options from" not in done.err
+    asked = (*ASKED, "--known", "known.txt", "--json", "--no-intervals")
+    assert "settings" not in openset(*asked).json
 
 
 WRONG = {

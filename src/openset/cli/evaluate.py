@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -65,6 +64,7 @@ def evaluate(
         force: Go on in spite of errors in the inputs.
         output: How to speak.
     """
+    from openset.cli._config import command_line
     from openset.cli._inputs import known_labels, listed
     from openset.evaluation.run import evaluate_all
     from openset.evaluation.settings import Settings
@@ -85,9 +85,8 @@ def evaluate(
         drop_invalid=drop_invalid,
         image_list=image_list,
     )
-    command = shlex.join(["openset", *sys.argv[1:]])
     with output.progress(1 + 2 * len(files)) as step:
-        run = evaluate_all(gt, files, settings=settings, command=command, step=step)
+        run = evaluate_all(gt, files, settings=settings, command=command_line(), step=step)
         kept = None if out is None else run.save(out)
     _tell(run, gt, output, perf_counter() - started)
     return Answer("" if output.json else _text(run, asked, kept), lambda: document(run, kept))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -77,9 +75,10 @@ def recognise(
 def _write(found: Mapping[str, Recognition], out: Path | None, plot: Path | None) -> list[Path]:
     written = []
     if out is not None:
+        from openset.cli._config import command_line
         from openset.recognition.folder import save
 
-        written.append(save(found, out, command=shlex.join(["openset", *sys.argv[1:]])))
+        written.append(save(found, out, command=command_line()))
     if plot is not None:
         from openset.recognition.plot import write_oscr_plot
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from openset.diagnosis._regions import ANY_CLASS, IgnoreRegions, swallowed
 from openset.matching import Matches, Protocol, match
 from openset.tables import Annotations, Detections, Vocabulary
-from openset.tables.join import join
+from openset.tables.join import Joined, join
 
 Unknown = Literal["class", "drop", "ignore"]
 Difficult = Literal["object", "ignore"]

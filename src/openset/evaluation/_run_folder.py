@@ -31,10 +31,12 @@ _FOLDER = ResultFolder(
     index="run.json",
     schema="openset.run/1",
     fix="openset evaluate GT DT...",
-    beside=(TRUTH, "report.html", "report-figures"),  # the page goes with its run
+    parts=(TRUTH,),
+    beside=("report.html", "report-figures"),  # the page goes with its run
     endings=(RESULT, _DETECTIONS),
 )
-refuse_other = _FOLDER.refuse_other
+refuse_other, verify = _FOLDER.refuse_other, _FOLDER.verify
+is_run = _FOLDER.is_in
 
 
 def save(run: Run, folder: Path) -> Path:
@@ -68,6 +70,7 @@ def load(folder: Path) -> Run:
     from openset.evaluation.run import Run
 
     index = _FOLDER.read(folder)
+    verify(folder)
     try:
         protocol = Protocol(**{k: _tuples(v) for k, v in index["protocol"].items()})
         vocabulary = _vocabulary(index["vocabulary"])
@@ -82,7 +85,7 @@ def load(folder: Path) -> Run:
             for name, result in _FOLDER.results(folder, Evaluation).items()
         }
         command, seed = str(index["command"]), int(index["seed"])
-        of_truth = tuple(map(Finding.of, index.get("truth_findings", ())))
+        of_truth = tuple(map(Finding.of, index["truth_findings"]))
     except InputError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:

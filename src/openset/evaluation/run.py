@@ -95,6 +95,14 @@ def check_folder(folder: str | Path) -> None:
     refuse_other(Path(folder))
 
 
+def check_result(path: Path) -> None:
+    """Refuse a result file in a run's folder that is not the one its run wrote."""
+    from openset.evaluation._run_folder import is_run, verify
+
+    if is_run(path.parent):
+        verify(path.parent, path.name)
+
+
 def _nothing(step: str) -> None:
     """Report no progress."""
 

@@ -39,4 +39,5 @@ def save(results: Mapping[str, Recognition], folder: str | Path, *, command: str
 
 def load(folder: str | Path) -> dict[str, Recognition]:
     """Read results back, by the name of their classifier."""
+    FOLDER.verify(Path(folder))
     return FOLDER.results(Path(folder), Recognition)

@@ -265,11 +265,12 @@ def _leaked(case: Case) -> Iterator[Finding]:
     order = leaks[np.argsort(-times[leaks], kind="stable")]
     names = [f"{labels[at]} ({spaced(int(times[at]))})" for at in order]
     count = int(times[leaks].sum())
+    classes = "1 class that is" if len(names) == 1 else f"{len(names)} classes that are"
     yield Finding(
         "OS305",
         Level.WARNING,
-        f"{share(count, len(case.detections), 'detections')} are labelled with {len(names)} "
-        f"classes that are unknown here: {some(names)}",
+        f"{share(count, len(case.detections), 'detections')} are labelled with {classes} unknown "
+        f"here: {some(names)}",
         count=count,
         example=case.where(first(case.joined.leaked)),
     )
