@@ -208,3 +208,18 @@ def test_inputs_are_not_changed():
     assert (truth.box == before[0]).all()
     assert (found.box == before[1]).all()
     assert (found.score == before[2]).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("datetime64[D]", "dates"), ("timedelta64[s]", "durations"), ("c16", "complex")],
+)
+def test_unknownness_is_of_numbers(kind, words):
+    truth, found = builders.scene(3).tables()
+    odd = np.arange(len(found)).astype(kind)
+    with pytest.raises(UsageError, match=words):
+        openset.evaluate(
+            truth, replace(found, attributes={"x": odd}), known=builders.KNOWN, unknownness="x"
+        )
+    with pytest.raises(UsageError, match=words):
+        replace(found, unknownness=odd)

@@ -229,3 +229,8 @@ def test_a_run_whose_files_do_not_belong_together_is_refused(name, scene):
     with pytest.raises(InputError) as caught:
         Run.load(folder)
     assert caught.value.findings[0].code == "OS427"
+
+
+def test_a_list_of_detections_needs_names(scene):
+    with pytest.raises(UsageError, match=r"\{'name': detections\}, not as a list"):
+        evaluate_all("gt.json", ["base.json"], known=["dog", "cat"])

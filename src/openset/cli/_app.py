@@ -7,11 +7,12 @@ without importing them: ``openset evaluate`` never imports ``draw``. Only the li
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from inspect import cleandoc
 
-from cyclopts import App, Group, Parameter
+from cyclopts import App, ArgumentCollection, Group, Parameter
 
 from openset.cli import _config
 from openset.findings import OpenSetError, UsageError
@@ -58,11 +59,19 @@ def build() -> App:
         help_flags=["--help", "-h"],
         group_commands=Group("Options", sort_key=99),
         default_parameter=Parameter(negative=()),
-        config=_config.apply,
+        config=(_config.apply, _refuse_fractions),
     )
     for name, homes in verbs().items():
         app.command(f"{homes[0]}:app", name=name)
     return app
+
+
+def _refuse_fractions(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Refuse a fraction where a whole number is meant, which would be cut off in silence."""
+    for one in arguments:
+        for token in one.tokens if one.hint in (int, int | None) else ():
+            if re.fullmatch(r"[-+]?\d*\.\d*|[-+]?[\d.]+[eE]-\d+", token.value):
+                raise UsageError(f"{one.names[0]} must be a whole number, not {token.value}")
 
 
 def complete_help(app: App) -> None:

@@ -17,6 +17,7 @@ from openset.evaluation.settings import Settings
 from openset.findings import Finding, Level, UsageError
 from openset.plugins import lookup
 from openset.tables import Annotations, Detections, Role, Vocabulary
+from openset.tables.columns import column
 from openset.wording import grouped
 
 Adjusted = tuple[Detections, list[Finding]]
@@ -99,11 +100,13 @@ def with_unknownness(detections: Detections, source: str) -> Detections:
 
     if source in detections.attributes:
         try:
-            column = np.asarray(detections.attributes[source], np.float64)
+            values = column(source, detections.attributes[source], np.float64, len(detections))
+        except UsageError:
+            raise
         except ValueError as error:
             message = f"column {source!r} of unknownness= does not hold numbers"
             raise UsageError(message) from error
-        return replace(scorers.ledger.unscored(detections), unknownness=column)
+        return replace(scorers.ledger.unscored(detections), unknownness=values)
     table = scorers.table()
     columns = dict.fromkeys(detections.attributes)
     lookup({**columns, **dict.fromkeys(table)}, source, "scorer or column")

@@ -136,6 +136,11 @@ def evaluate_all(
     (('one', 'two'), True)
     """
     asked = Settings.of(settings, options)
+    if not isinstance(detections, Mapping):
+        raise UsageError(
+            "detections must be given by the name of their detector, {'name': detections}, not as "
+            f"a {type(detections).__name__}; openset.evaluate takes those of a single one"
+        )
     if not detections:
         raise UsageError("give the detections of at least one detector")
     step("reading")
