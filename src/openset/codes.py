@@ -94,10 +94,10 @@ _ENTRIES = (
          "run the detector again, or write the detections without it"),
     Code("OS201", "box is not finite", "A coordinate is NaN or infinite, so no overlap exists.",
          "a division by zero, or an overflow in half precision",
-         "remove the records or repair the export"),
+         "repair the export; drop_invalid=True leaves such records out"),
     Code("OS202", "score is not finite", "A score is NaN or infinite, so it cannot be ranked.",
          "an overflow in half precision, or a logarithm of zero",
-         "remove the records or repair the export"),
+         "repair the export; drop_invalid=True leaves such records out"),
     Code("OS203", "normalised boxes", "Boxes lie in the unit square while images are in pixels.",
          "the boxes are normalised by the size of the image",
          "boxes='cxcywh-norm', 'xywh-norm' or 'xyxy-norm' converts them"),
@@ -105,14 +105,15 @@ _ENTRIES = (
          "it as x1, y1, x2, y2.", "the detector writes corners", "boxes='xyxy' converts them"),
     Code("OS205", "negative size", "A box has a negative width or height and matches nothing.",
          "width was computed as x1 - x2, or corners were written in another order",
-         "repair the records; boxes= names another layout"),
+         "repair the records; drop_invalid=True leaves them out, boxes= names another layout"),
     Code("OS206", "empty box", "A box has no area: it overlaps nothing.",
          "boxes were rounded or clipped to nothing", "leave such boxes out of the file"),
     Code("OS207", "box far outside its image", "A box reaches more than a quarter of the image's "
          "side beyond the border.", _SCALE, _LAYOUT + ", or scale the boxes back to the image"),
     Code("OS208", "score outside 0..1", "Score thresholds of protocols expect 0..1.",
          "percentages, logits or another unbounded score",
-         "write probabilities; force=True ranks by the scores as they are"),
+         "write probabilities; force=True ranks by the scores as they are, drop_invalid=True "
+         "leaves single ones out"),
     Code("OS209", "all scores are equal", "Nothing can be ranked: precision depends on file order.",
          "labels were exported in place of detections, or the score was lost",
          "write the confidence of each detection"),
@@ -180,7 +181,8 @@ _ENTRIES = (
          "correct known=, or state synonyms in a vocabulary file"),
     Code("OS311", "several spellings of unknown", "They are merged into one unknown class.",
          "files of several sources were combined", "use one spelling: 'unknown'"),
-    Code("OS312", "ignored labels", "Their objects and detections take no part in the evaluation.",
+    Code("OS312", "ignored labels", "Their objects take no part in the evaluation, nor do "
+         "detections that have such a label or lie on such an object.",
          "the vocabulary gives them the role 'ignored'", "nothing, if it is intended"),
     Code("OS313", "several labels are one class", "They are merged into one known class.",
          "synonyms or spellings of one name in the ground truth",
@@ -211,6 +213,19 @@ _ENTRIES = (
          "class different ids: one of them had to give way.", "data sets that are numbered "
          "independently were joined", "write detections by name, or by the ids of the built file; "
          "bundle.json lists old and new"),
+    Code("OS326", "detections on ignored objects", "They are neither right nor wrong: they take no "
+         "part, unless they are right about, or lie rather on, an object that counts.",
+         "the vocabulary gives the labels of these objects the role 'ignored'",
+         "nothing, if it is intended"),
+    Code("OS327", "unknown classes listed as known", "known= lists classes that the detector never "
+         "names, or that the ground truth states to be unknown: known and unknown are exchanged.",
+         "the list of the unknown classes was given, or that of another task",
+         "give in known= the labels that the detector was taught; force=True evaluates as it is"),
+    Code("OS328", "label for unknown is a known class", "Every detection of that class would count "
+         "as unknown.", "the id or name of another label", "name in unknown_label= the label with "
+         "which the detections say unknown, or leave the class out of known="),
+    Code("OS329", "vocabulary among labels", "The name of a vocabulary is no label.",
+         "a built-in was extended by further labels", "give the vocabulary alone, or labels alone"),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",
@@ -288,6 +303,16 @@ _ENTRIES = (
          "detection, far more than by chance: their objects count as missed.",
          "the detector stopped, or its file was cut off",
          "run it on all images, or evaluate on those it saw; force=True evaluates as it is"),
+    Code("OS427", "run does not belong together", "A file of a kept run has other bytes than were "
+         "written with it, or another vocabulary: its numbers are not of its boxes.",
+         "a file was changed, or exchanged with that of another run",
+         "restore the file, or evaluate again"),
+    Code("OS428", "broken records dropped", "They take no part: the numbers are those of the "
+         "others.", "drop_invalid=True was given",
+         "nothing, if it is intended; repair the export to have all"),
+    Code("OS429", "too many broken records to drop", "More than half would go, and what is left "
+         "would not be what the detector said.", "an export that is broken as a whole",
+         "repair the export"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

@@ -67,6 +67,14 @@ def is_gzip(path: Path) -> bool:
         return stream.read(2) == _GZIP
 
 
+def digest(path: Path) -> str:
+    """The SHA-256 of a file's bytes."""
+    import hashlib
+
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def load_text(path: Path) -> str:
     """All text of a UTF-8 file."""
     data = load(path)

@@ -221,10 +221,10 @@ def lookup(table: Mapping[str, T], name: str, what: str) -> T:
         return table[name]
     import difflib
 
-    close = difflib.get_close_matches(str(name), table, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(str(name)[:200], table, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     known = f" Known: {', '.join(sorted(table))}" if len(table) <= _LISTED else ""
-    raise UsageError(f"unknown {what} {name!r}.{hint}{known}")
+    raise UsageError(f"unknown {what} {name!r:.200}.{hint}{known}")
 
 
 def check_installed(what: str, packages: Sequence[str]) -> None:

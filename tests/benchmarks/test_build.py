@@ -11,11 +11,13 @@ import pytest
 
 import openset
 from openset.benchmarks import building, load
+from openset.benchmarks.auditing import audit
 from openset.benchmarks.building import build
+from openset.benchmarks.bundle import of_folder
 from openset.benchmarks.pool import image_names
 from openset.benchmarks.writing import write_truth
 from openset.findings import InputError, Level
-from openset.tables import Vocabulary
+from openset.tables import Role, Vocabulary
 from scenes.benchmarks import CLEAN, HELD, clean, coco, held, ten, write_coco
 
 
@@ -109,6 +111,39 @@ expect = { images = 10, known = 4, unknown = 8, boxes = 11 }
     [finding] = built.findings
     assert finding.code == "OS907"
     assert "12 boxes in place of 11" in finding.message
+
+
+TWO_TASKS = """
+summary = "what is not listed does not count"
+[classes]
+tasks = [["cat"], ["dog"]]
+unknown = ["zebra"]
+rest = "ignored"
+[sources.s]
+path = ["ten.json"]
+[splits.test]
+kind = "test"
+source = "s"
+task = [1, 2]
+"""
+
+
+def test_boxes_that_do_not_count_stay_with_their_role(tmp_path):
+    ten(tmp_path)
+    (tmp_path / "b.toml").write_text(TWO_TASKS)
+    built = build(tmp_path / "b.toml", tmp_path, tmp_path / "out")
+    test = built.manifest["splits"]["test-t2"]
+    assert (test["boxes"], test["ignored"], test["dropped"]) == (10, 4, {})
+    truth = openset.read(tmp_path / "out" / "test-t2.json")
+    assert len(truth) == 14
+    roles = dict(zip(truth.labels, truth.role, strict=True))
+    assert roles["tree"] == roles["car"] == "ignored"
+    vocabulary = Vocabulary.of(None, truth)  # as the file says, tasks included
+    assert vocabulary.previous == ("cat",) and vocabulary.current == ("dog",)
+    assert vocabulary.role("tree") is Role.IGNORED and vocabulary.role("zebra") is Role.UNKNOWN
+    found = audit(of_folder(tmp_path / "out"), ["label_integrity"])
+    noted = [check for check in found["label_integrity"].checks if "do not count" in check.what]
+    assert [check.said for check in noted] == ["4 are ignored"] * 2
 
 
 def test_again_and_taken(tmp_path):

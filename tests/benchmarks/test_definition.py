@@ -17,7 +17,7 @@ def test_a_definition_is_read(tmp_path):
     assert list(unrolled) == ["test-t1", "test-t2", "val-t1", "val-t2", "train-t1", "train-t2"]
     assert unrolled["train-t2"].keep == ("new",)
     assert unrolled["val-t2"].keep == ("known",)
-    assert unrolled["test-t1"].keep == ("known", "unknown")
+    assert unrolled["test-t1"].keep == ("known", "unknown", "ignored")
 
 
 def test_the_hash_changes_with_the_definition(tmp_path):

@@ -124,3 +124,16 @@ def test_training_leaves_other_folders_alone(scene, openset):
     done = openset("train", "digits-small", "gt.json", "-o", "mine")
     assert done.code == 2 and "holds something else than a training" in done.err
     assert [path.name for path in (scene / "mine").iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("verb", ["report", "diagnose", "draw"])
+def test_a_run_that_was_changed_is_refused(verb, scene, openset):
+    asked = ("--known", "known.txt", "--no-intervals", "-o", "run", "-q")
+    assert openset("evaluate", "gt.json", "base.json", *asked).code == 0
+    path = scene / "run" / "base.result.json"
+    path.write_text(path.read_text().replace('"seed": 0', '"seed": 1'))
+    more = ("--images", ".", "-o", "pictures") if verb == "draw" else ()
+    done = openset(verb, "run", *more)
+    assert done.code == 2 and "error OS427" in done.err and "base.result.json" in done.err
+    done = openset("compare", "run/base.result.json", "run/base.result.json", "--force")
+    assert done.code == 2

@@ -200,3 +200,14 @@ def test_every_snapshot_has_its_test():
     folder = Path(__file__).with_name("snapshots")
     stored = {str(path.relative_to(folder).with_suffix("")) for path in folder.rglob("*.txt")}
     assert stored <= names
+
+
+def test_broken_boxes_are_dropped_on_request(scene, openset):
+    found = json.loads((scene / "base.json").read_text())
+    found[4]["bbox"][2] = -5.0
+    (scene / "base.json").write_text(json.dumps(found))
+    asked = ("evaluate", "gt.json", "base.json", "--known", "known.txt", "--no-intervals", "-q")
+    refused = openset(*asked)
+    assert refused.code == 2 and "--drop-invalid leaves them out" in " ".join(refused.err.split())
+    done = openset(*asked, "--drop-invalid")
+    assert done.code == 0 and f"base: 1 of {len(found)} detections are broken" in done.out

@@ -217,3 +217,22 @@ def test_a_column_is_not_what_the_ledger_speaks_of():
     threshold = ledger.LedgerEntry("threshold", "quantile", "val", 4, 9)
     labelled = ledger.recorded(replace(scored, attributes=column), threshold)
     assert ledger.entries(with_unknownness(labelled, "odd")) == ledger.entries(labelled)
+
+
+@pytest.mark.parametrize("flag", ["--fit", "--calibrate"])
+def test_the_file_that_is_scored_is_no_file_to_fit_on(openset, files, flag):
+    for name in ("train", "test"):  # which nobody says
+        found = read_detections(files / f"{name}.parquet")
+        write(replace(found, provenance={}), files / f"{name}.parquet")
+    (files / "same.parquet").symlink_to(files / "test.parquet")
+    asked = ("score", "test.parquet", "--scorers", "knn", "-o", "out.parquet")
+    fit = ("--fit", "train.parquet") if flag == "--calibrate" else ()
+    done = openset(*asked, *fit, flag, "same.parquet", "--minimum-score", "2")
+    assert done.code == 2 and "error OS505" in done.err and not (files / "out.parquet").exists()
+
+
+def test_a_test_set_of_which_nothing_is_left_is_a_test_set(openset, files):
+    write(scene(60, seed=3, split="digits test"), files / "more.parquet")
+    options = ("--scorers", "knn", "--fit", "more.parquet", "--minimum-score", "2")
+    done = openset("score", "test.parquet", *options, "-o", "out.parquet")
+    assert done.code == 2 and "error OS505" in done.err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from scenes.cli import write_scene
@@ -50,12 +52,42 @@ def test_json_by_setting_holds_for_errors_too(scene, openset):
     assert done.code == done.json["exit_code"] == 2
 
 
+def test_a_file_of_settings_is_named(scene, openset, monkeypatch):
+    settings = scene / "openset.toml"
+    settings.write_text(SETTINGS)
+    inner = scene / "inner"
+    inner.mkdir()
+    write_scene(inner)
+    (inner / "known.txt").write_text("dog\ncat\n")
+    monkeypatch.chdir(inner)
+    asked = [*ASKED[:-1], "--protocol", "coco", "-o", "run"]
+    monkeypatch.setattr("sys.argv", ["openset", *asked])
+    done = openset(*asked)
+    said = 'openset.toml: known = "known.txt", metrics = ["a_ose", "udr"], no-inter'
+    assert (
+        f"options from TMP/{said}" in done.err and "protocol =" not in done.err
+    )  # the command line wins
+    kept = json.loads((inner / "run" / "run.json").read_text())["command"]
+    assert kept.startswith("openset evaluate gt.json") and said in kept
+    held = openset(*asked, "--json").json["settings"]
+    assert held["file"] == "TMP/openset.toml" and held["options"]["known"] == "known.txt"
+
+
+def test_without_such_a_file_nothing_is_said(scene, openset):
+    (scene / "openset.toml").write_text('[check]\nknown = "known.txt"\n')
+    done = openset(*ASKED[:-1], "--known", "known.txt", "--no-intervals")
+    assert "options from" not in done.err
+    asked = (*ASKED, "--known", "known.txt", "--json", "--no-intervals")
+    assert "settings" not in openset(*asked).json
+
+
 WRONG = {
     "misspelt key": ('[evaluate]\nprotocl = "owod"\n', "Did you mean 'protocol'"),
     "misspelt verb": ('[evalute]\nprotocol = "owod"\n', "Did you mean 'evaluate'"),
     "key outside of a verb": ('protocol = "owod"\n', "unknown verb"),
     "a verb that is no table": ("evaluate = 3\n", "must be a table"),
     "wrong type": ('[evaluate]\nseed = "x"\n', "seed"),
+    "a fraction": ("[evaluate]\nseed = 1.5\n", "--seed must be a whole number, not 1.5"),
     "wrong choice": ('[evaluate]\nleaked = "dropp"\n', "leaked"),
     "not TOML": ("[evaluate\n", "openset.toml"),
     "not UTF-8": (b"\xff\xfe\x00", "openset.toml"),
@@ -77,3 +109,9 @@ def test_help_works_in_spite_of_wrong_settings(scene, openset):
     (scene / "openset.toml").write_text("[evaluate\n")
     assert openset("--help").code == 0
     assert openset("evaluate", "--help").code == 0
+
+
+@pytest.mark.parametrize("text", ["1.5", "2.0", ".5", "1e-3"])
+def test_a_fraction_is_no_count(text, scene, openset):
+    done = openset(*ASKED, "--known", "known.txt", "--seed", text)
+    assert done.code == 2 and f"--seed must be a whole number, not {text}" in done.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -208,3 +209,17 @@ def test_inputs_are_not_changed():
     assert (truth.box == before[0]).all()
     assert (found.box == before[1]).all()
     assert (found.score == before[2]).all()
+
+
+NO_NUMBERS = {"datetime64[D]": "dates", "timedelta64[s]": "durations", "c16": "complex"}
+
+
+@pytest.mark.parametrize("kind", NO_NUMBERS)
+def test_unknownness_is_of_numbers(kind):
+    truth, found = scene(3).tables()
+    odd = np.arange(len(found)).astype(kind)
+    column = replace(found, attributes={"x": odd})
+    with pytest.raises(UsageError, match=NO_NUMBERS[kind]):
+        openset.evaluate(truth, column, known=KNOWN, unknownness="x")
+    with pytest.raises(UsageError, match=NO_NUMBERS[kind]):
+        replace(found, unknownness=odd)

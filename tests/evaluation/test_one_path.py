@@ -233,12 +233,6 @@ def test_findings_are_kept_apart(files):
         assert whole == openset.evaluate("gt.json", models[name], **QUICK).findings
     back = Run.load(run.save("run"))
     assert (back.truth_findings, back.findings) == (run.truth_findings, run.findings)
-    index = files / "run" / "run.json"
-    stored = json.loads(index.read_text())
-    del stored["truth_findings"]
-    index.write_text(json.dumps(stored))
-    older = Run.load("run")
-    assert older.findings["base"] == run.evaluations["base"].findings
 
 
 def test_what_is_wrong_with_the_truth_is_said_once(files):

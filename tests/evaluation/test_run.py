@@ -183,3 +183,54 @@ def test_steps_are_announced(scene):
     said = []
     evaluated(scene, intervals=False, step=said.append)
     assert len(said) == 1 + 2 * 2
+
+
+def edited(name, change):
+    """A change of a JSON file of a run."""
+
+    def spoil(folder, other):
+        held = json.loads((folder / name).read_text())
+        change(held)
+        (folder / name).write_text(json.dumps(held))
+
+    return spoil
+
+
+def exchanged(name):
+    """A file of another run in the place of one."""
+
+    def spoil(folder, other):
+        (folder / name).write_bytes((other / name).read_bytes())
+
+    return spoil
+
+
+TAMPERED = {
+    "a number": edited("base.result.json", lambda r: r["values"]["a_ose"].update(value=0)),
+    "the vocabulary": edited("run.json", lambda r: r["vocabulary"].update(tasks=[["dog"]])),
+    "what becomes of leaks": edited("run.json", lambda r: r.update(leaked="drop")),
+    "no checksums": edited("run.json", lambda r: r.pop("files")),
+    "another truth": exchanged("truth.parquet"),
+    "other detections": exchanged("base.detections.parquet"),
+    "another result": exchanged("base.result.json"),
+    "another index": exchanged("run.json"),
+    "a file less": lambda folder, other: (folder / "truth.parquet").unlink(),
+}
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_a_run_whose_files_do_not_belong_together_is_refused(name, scene):
+    run = evaluated(scene, intervals=False)
+    folder = run.save(scene / "run")
+    half = np.arange(len(run.truth)) < len(run.truth) // 2
+    less = {name: one.select(one.score > 0.5) for name, one in run.detections.items()}
+    other = evaluate_all(run.truth.select(half), less, known=run.vocabulary, intervals=False)
+    TAMPERED[name](folder, other.save(scene / "other"))
+    with pytest.raises(InputError) as caught:
+        Run.load(folder)
+    assert caught.value.findings[0].code == "OS427"
+
+
+def test_a_list_of_detections_needs_names(scene):
+    with pytest.raises(UsageError, match=r"\{'name': detections\}, not as a list"):
+        evaluate_all("gt.json", ["base.json"], known=["dog", "cat"])

@@ -174,7 +174,11 @@ def test_detectors_that_name_unknown_classes_were_taught_them():
     made = evaluate_all(truth, {"one": found}, known=["dog"], intervals=False)
     page = render(made)
     text = _Tags(page).text
-    assert "What one does with objects that count as unknown here" in text
+    assert text.index("Not an open-set result: what one does") < text.index("protocol default")
+    first = text[text.index("This is not an open-set result: one was taught") :]
+    assert re.match(r".*?; \d+ of \d+ detections are labelled with 2 classes", first, re.DOTALL)
+    assert text.index("This is not an") < text.index("At its operating point")
+    assert "LEAK: the detector was taught" in text and "no leak known" not in text
     assert "(likely cause: the detector was trained on them)" in text
     assert "--leaked drop removes them; or add them to --known" in text
     assert "leaked='" not in text

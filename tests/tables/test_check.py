@@ -119,6 +119,8 @@ ROWS = [
     ("OS313", WARNING, 1, 1, truth(labels=("tv", "cat", "tvmonitor", "unknown")), detections(),
      Vocabulary.of(["tv", "cat"])),
     ("OS315", ERROR, 4, 4, truth(numbered=False), detections(), KNOWN),
+    ("OS327", ERROR, 3, 4, truth(), detections(label=[1, 1, 2, 4]), Vocabulary.of(["zebra"])),
+    ("OS327", ERROR, 1, 2, truth(role=("known", "unknown", "unknown", "")), detections(), KNOWN),
     ("OS401", ERROR, 2, 2, truth().select(np.zeros(4, bool)), detections(), KNOWN),
     ("OS402", ERROR, 0, 0, truth(), detections().select(np.zeros(4, bool)), KNOWN),
     ("OS403", WARNING, 1, 4, truth(), detections(image=[11, 11, 12, 99]), KNOWN),
@@ -158,6 +160,7 @@ def test_code(code, level, count, total, gt, dt, vocabulary):
 def test_every_code_of_check_has_a_row():
     # By vocabularies and by evaluations.
     elsewhere = {"OS301", "OS410", "OS411", "OS415", "OS214", "OS314"}
+    elsewhere |= {"OS326", "OS328", "OS329", "OS427", "OS428", "OS429"}
     elsewhere |= {"OS417", "OS418", "OS419", "OS420", "OS421"}
     elsewhere |= {"OS316", "OS317", "OS318", "OS319", "OS320"}  # ... by labels, and by benchmarks
     larger = {"OS215", "OS216", "OS217", "OS423", "OS424", "OS425", "OS426"}  # of many images

@@ -268,7 +268,7 @@ class _Job:
             "sources": {key: self.identity["sources"][key] for key in split.sources},
             "seed": self.definition.seed,
         }
-        if vocabulary.previous and not vocabulary.ignored:
+        if vocabulary.previous:
             info["openset"] = _task_ids(table, vocabulary)
         return info
 

@@ -88,7 +88,7 @@ def entry(split: Split, table: Annotations, dropped: dict[str, int]) -> dict[str
         "task": split.task,
         "keep": list(split.keep),
         "images": len(table.images),
-        "boxes": len(table),
+        "boxes": len(table) - by_role[Role.IGNORED],  # those that count, as papers count them
         **by_role,
         "dropped": dropped,
         "sources": {key: int((origins == key).sum()) for key in split.sources},

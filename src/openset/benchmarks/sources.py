@@ -20,6 +20,7 @@ import numpy as np
 from openset.benchmarks.definition import Benchmark, Source
 from openset.benchmarks.pool import image_names
 from openset.benchmarks.taxonomy import Taxonomy, of_open_images
+from openset.files import digest
 from openset.findings import refuse
 from openset.tables import Annotations, Vocabulary
 
@@ -82,14 +83,13 @@ def used(benchmark: Benchmark) -> tuple[str, ...]:
 def fingerprint(path: Path) -> str:
     """SHA-256 of a file; of a folder, that of the names and sizes of its files."""
     if path.is_file():
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return digest(path)
     files = sorted(file for file in path.rglob("*") if file.is_file())
     lines = (f"{file.relative_to(path).as_posix()} {file.stat().st_size}\n" for file in files)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def verify(name: str, source: Source, path: Path, digest: str) -> None:
+def verify(name: str, source: Source, path: Path, found: str) -> None:
     """Refuse a file that is not the one the benchmark was defined on."""
     size = path.stat().st_size if path.is_file() else 0
     if source.size and path.is_file() and size != source.size:
@@ -98,9 +98,9 @@ def verify(name: str, source: Source, path: Path, digest: str) -> None:
             f"{path} has {size} bytes, but source {name!r} has {source.size}",
             example="a half download" if size < source.size else "another version",
         )
-    if source.sha256 and path.is_file() and digest != source.sha256:
+    if source.sha256 and path.is_file() and found != source.sha256:
         raise refuse(
-            "OS903", f"{path} is another file than source {name!r}", example=f"SHA-256 {digest}"
+            "OS903", f"{path} is another file than source {name!r}", example=f"SHA-256 {found}"
         )
 
 

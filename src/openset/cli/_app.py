@@ -7,6 +7,7 @@ without importing them: ``openset evaluate`` never imports ``draw``. Only the li
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from inspect import cleandoc
@@ -71,7 +72,7 @@ def _refuse_fractions(app: App, commands: tuple[str, ...], arguments: ArgumentCo
     for argument in arguments:
         if is_of(0, argument.hint) and not is_of(0.5, argument.hint):
             for token in argument.tokens:
-                if "." in token.value:
+                if re.fullmatch(r"[-+]?\d*\.\d*|[-+]?[\d.]+[eE]-\d+", token.value):
                     raise UsageError(f"{argument.name} takes a whole number, not {token.value}")
 
 

@@ -2,17 +2,23 @@
 
 The nearest of them, from the working directory upwards, counts. A table per verb, keys as the flags
 are written; what is given on the command line wins. A key that is no option is an error: a
-misspelt setting must not be a setting that silently does nothing.
+misspelt setting must not be a setting that silently does nothing. What a file changes is said: on
+screen, in JSON, and in the command that a run keeps.
 """
 
 from __future__ import annotations
 
+import json
+import shlex
+import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openset.findings import UsageError
+from openset.json_text import plain
 from openset.plugins import lookup
 
 if TYPE_CHECKING:
@@ -28,6 +34,40 @@ def apply(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) ->
         return
     check(table, source, commands[0], arguments)
     Dict(dict(table), source=str(source))(app, commands, arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a file adds to a command.
+
+    Attributes:
+        file: The file.
+        options: The options of the verb that the command line left open.
+    """
+
+    file: Path
+    options: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        pairs = (f"{key} = {json.dumps(plain(value))}" for key, value in self.options.items())
+        return f"options from {self.file}: {', '.join(pairs)}"
+
+
+def used(tokens: Sequence[str]) -> Used | None:
+    """What the nearest file adds to a command line, if it adds anything."""
+    source, table = find(Path.cwd())
+    if source is None or not tokens:
+        return None
+    given = {token.partition("=")[0].removeprefix("--") for token in tokens}
+    held = {key: value for key, value in table.get(tokens[0], {}).items() if key not in given}
+    return Used(source, held) if held else None
+
+
+def command_line() -> str:
+    """The command as it was typed, and what a file of settings added to it, as a comment."""
+    tokens = sys.argv[1:]
+    added = used(tokens)
+    return shlex.join(["openset", *tokens]) + ("" if added is None else f"  # {added}")
 
 
 def find(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:

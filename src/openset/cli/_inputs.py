@@ -73,12 +73,18 @@ def read_result(path: Path) -> Evaluation:
     import json
 
     from openset.evaluation.result import Evaluation
+    from openset.evaluation.run import check_result
     from openset.recognition import Recognition
+    from openset.recognition.folder import FOLDER
 
     if path.is_dir():
         held = sorted(path.glob("*.result.json"))
         fix = f"name a result in it: {held[0]}" if held else "name a *.result.json"
         raise refuse("OS103", f"{path} is a folder, but a result was expected", fix=fix)
+    if path.is_file():
+        check_result(path)
+        if FOLDER.is_in(path.parent):
+            FOLDER.verify(path.parent, path.name)
     try:
         schema = json.loads(path.read_text("utf-8")).get("schema")
     except (OSError, ValueError, AttributeError, RecursionError):

@@ -50,3 +50,14 @@ def counts_line(counts: Mapping[str, int]) -> str:
         f"{spaced(counts['images'])} images · {spaced(counts['known_objects'])} known and "
         f"{spaced(counts['unknown_objects'])} unknown objects"
     )
+
+
+def dropped_lines(run: Run) -> list[str]:
+    """What was left out of the files because it is broken, and was asked to be."""
+    by_file = {"ground truth": run.truth_findings, **run.findings}
+    return [
+        f"{short(name, COLUMN)}: {finding.message}"
+        for name, findings in by_file.items()
+        for finding in findings
+        if finding.code == "OS428"
+    ]

@@ -19,6 +19,7 @@ from cyclopts import CycloptsError
 from cyclopts.exceptions import UnknownOptionError, UnusedCliTokensError
 
 from openset.cli._app import build, complete_help, resolve, verbs
+from openset.cli._config import Used, used
 from openset.cli._console import (
     SCHEMA_VERSION,
     Answer,
@@ -44,10 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             reconfigure(errors="backslashreplace")
     try:
         command, bound = _parse(tokens)
-        output = next((v for v in bound.arguments.values() if isinstance(v, Output)), output)
+        spoken = [v for v in bound.arguments.values() if isinstance(v, Output)]
+        output = (spoken or [output])[0]
+        added = used(tokens) if spoken else None  # help has no options to add
+        if added is not None:
+            output.say(str(added))
         with _inputs_kept(bound):
             answer = command(*bound.args, **bound.kwargs)
-        return _print(answer, output, tokens) if isinstance(answer, Answer) else 0
+        return _print(answer, output, tokens, added) if isinstance(answer, Answer) else 0
     except KeyboardInterrupt:
         return _fail("interrupted", "interrupted", output, INTERRUPTED)
     except BrokenPipeError:  # whoever read stdout has seen enough
@@ -90,10 +95,13 @@ def _inputs_kept(bound: BoundArguments) -> Iterator[None]:
         yield
 
 
-def _print(answer: Answer, output: Output, tokens: Sequence[str]) -> int:
+def _print(answer: Answer, output: Output, tokens: Sequence[str], added: Used | None) -> int:
     failed = 0
     if output.json:
-        document = {"verb": tokens[0], "exit_code": answer.code, **answer.document()}
+        document: dict[str, Any] = {"verb": tokens[0], "exit_code": answer.code}
+        if added is not None:
+            document["settings"] = {"file": str(added.file), "options": added.options}
+        document |= answer.document()
         failed = _put(_json(document))
     elif answer.text:
         failed = _put(partial(write, answer.text))

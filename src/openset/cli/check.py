@@ -64,7 +64,7 @@ def check(
         step("reading")
         truth, tables = Reading(gt, files).tables()
         truth = truth if group_by is None else as_grouped(truth, group_by)
-        ground = Ground.of(truth, settings.vocabulary(truth))
+        ground = Ground.of(truth, settings.vocabulary(truth), settings)
         found = {gt.name: ground.findings}
         for name, one in tables.items():
             step(f"checking {name}")

@@ -7,6 +7,7 @@ they are chosen before anything is seen.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +53,12 @@ def compare(
     """
     from openset.cli._inputs import listed
     from openset.evaluation.comparison import compare as compare_results
+    from openset.evaluation.leaks import said_first
     from openset.evaluation.scoreboard import Scoreboard
 
     sides = _sides(first, second, force, output)
     one, other = sides
+    leaks = said_first({name: method.results[0] for name, method in sides.items()})
     found = compare_results(*sides.values(), force=force, paired=paired)
     gates = listed(fail_on_regression)
     for name in gates:
@@ -66,8 +69,10 @@ def compare(
     guarded = board.gates(gates)
     worse = [line.name for line in guarded.lines if regressed(line.cells[1])]
     shown = board.only(_chosen(found, listed(metrics), gates))
-    text = "\n".join([_fitted(shown.differences()), *_gates(guarded, worse)])
-    return Answer(text, lambda: _document(found, board, gates, worse), 1 if worse else 0)
+    said = [wrapped(leak, "") for leak in leaks]
+    text = "\n".join([*said, _fitted(shown.differences()), *_gates(guarded, worse)])
+    document = partial(_document, found, board, gates, worse)
+    return Answer(text, lambda: {"leaks": leaks, **document()}, 1 if worse else 0)
 
 
 def _sides(first: Path, second: Path, force: bool, output: Output) -> dict[str, Trainings]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -37,6 +36,7 @@ def evaluate(
     unknown_label: str | None = None,
     unknownness: str | None = None,
     minimum_score: float | None = None,
+    drop_invalid: Flag = False,
     image_list: Path | None = None,
     group_by: str | None = None,
     boxes: str = "xywh",
@@ -66,6 +66,8 @@ def evaluate(
         unknown_label: Label, or category id, with which the detections say "unknown".
         unknownness: Where it comes from: a scorer (it reads logits), or a column of the file.
         minimum_score: Leave out detections with a lower score, before anything else.
+        drop_invalid: Leave out, and count, broken boxes: not finite, of negative size, with single
+            scores outside 0..1. Without it they are errors.
         image_list: The benchmark's list of images, for protocols that count repeated lines.
         group_by: Images that resamples draw together, as frames of one video: a column of the image
             records (video_id), a regular expression with one (group) that is searched in file
@@ -82,6 +84,7 @@ def evaluate(
         force: Go on in spite of errors in the inputs.
         output: How to speak.
     """
+    from openset.cli._config import command_line
     from openset.cli._inputs import known_labels, listed
     from openset.evaluation.run import evaluate_all
     from openset.evaluation.settings import Settings
@@ -105,12 +108,12 @@ def evaluate(
         unknown_label=unknown_label,
         unknownness=unknownness,
         minimum_score=minimum_score,
+        drop_invalid=drop_invalid,
         image_list=image_list,
         groups=group_by,
     )
-    command = shlex.join(["openset", *sys.argv[1:]])
     with output.progress(1 + 2 * sum(map(len, files.values()))) as step:
-        run = evaluate_all(gt, files, settings=settings, command=command, step=step)
+        run = evaluate_all(gt, files, settings=settings, command=command_line(), step=step)
         run = replace(run, paired=paired)
         kept = None if out is None else run.save(out)
     _tell(run, gt, output, perf_counter() - started)
@@ -144,12 +147,15 @@ def _tell(run: Run, gt: Path, output: Output, seconds: float) -> None:
 def _text(run: Run, asked: list[str], out: Path | None) -> str:
     import textwrap
 
-    from openset.cli._lines import counts_line, ledger_lines, protocol_line
+    from openset.cli._lines import counts_line, dropped_lines, ledger_lines, protocol_line
     from openset.diagnosis.verdict import in_short
+    from openset.evaluation.leaks import said_first
 
     columns = width()
     counts = next(iter(run.evaluations.values())).provenance.counts
-    head = [textwrap.fill(line, columns) for line in (protocol_line(run), counts_line(counts))]
+    leaks = said_first(run.evaluations)
+    first = [*leaks, protocol_line(run), counts_line(counts), *dropped_lines(run)]
+    head = [textwrap.fill(line, columns) for line in first]
     words = [textwrap.fill(sentence, columns) for sentence in in_short(run)]
     table = run.board(headline=not asked).text(columns, decimals=1)
     return "\n".join([*head, "", table, *ledger_lines(run, columns), "", *words, next_command(out)])
@@ -168,8 +174,10 @@ def document(run: Run, out: Path | None) -> dict[str, Any]:
     from dataclasses import asdict
 
     from openset.diagnosis.evidence import evidence_of
+    from openset.evaluation.leaks import said_first
 
     return {
+        "leaks": said_first(run.evaluations),
         "models": {name: json.loads(one.to_json()) for name, one in run.evaluations.items()},
         "methods": {name: one.document() for name, one in run.results.items()},
         "differences": _differences(run),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -89,9 +87,10 @@ def _write(
 ) -> list[Path]:
     written = []
     if out is not None:
+        from openset.cli._config import command_line
         from openset.recognition.folder import save
 
-        written.append(save(found, out, command=shlex.join(["openset", *sys.argv[1:]])))
+        written.append(save(found, out, command=command_line()))
     if plot is not None:
         from openset.evaluation.trainings import apart
         from openset.recognition.plot import write_oscr_plot

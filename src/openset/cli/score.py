@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -66,6 +67,8 @@ def score(
 
     last = None if head is None else load_head(head)
     detections = _read(dt, last)
+    if not force:
+        _refuse_own(dt, {"--fit": fit, "--calibrate": calibrate})
     chosen = _chosen(listed(scorers), option_pairs(option), detections, fit)
     training, held_out = (
         _of_knowns(path, truth, last, minimum_score)
@@ -99,6 +102,15 @@ def _read(path: Path, head: Head | None) -> Detections:
 
     found = read_detections(path)
     return replace(found, head=own_head(found, head))
+
+
+def _refuse_own(dt: Path, given: Mapping[str, Path | None]) -> None:
+    """Refuse to fit on the very file that is scored, whatever it is called."""
+    from openset.findings import refuse
+
+    for flag, path in given.items():
+        if path is not None and path.exists() and path.samefile(dt):
+            raise refuse("OS505", f"{flag} {path} is the file that is scored", example=str(dt))
 
 
 def _of_knowns(

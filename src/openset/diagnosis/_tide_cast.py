@@ -55,12 +55,12 @@ def cast(
     known = len(vocabulary.known)
     klass = vocabulary.classes(truth.labels)[truth.label] if len(truth) else truth.label
     counted, regions = _split(truth, klass, known, unknown, difficult)
-    objects = np.flatnonzero(counted)
+    objects = np.flatnonzero(counted | (klass < 0))  # matching lets go what lies on the ignored
     joined = join(truth, detections, vocabulary)
     rows = _taking_part(joined, detections.score, known if unknown == "class" else known - 1)
     bare = replace(detections, logits=None, layout=None, embedding=None, attributes={}).select(rows)
-    part = Joined(joined.image[rows], joined.klass[rows], joined.leaked[rows])
-    matches = match(truth.select(objects), bare, vocabulary, rules, joined=part)
+    part = truth.select(objects)
+    matches = match(part, bare, vocabulary, rules, joined=joined.select(rows))
     return Cast(
         matches=matches,
         row=rows[matches.row],

@@ -170,21 +170,26 @@ def restrict_images(matches: Matches, images: NDArray[np.bool_]) -> Matches:
         raise UsageError(f"expected a mask of {matches.n_images} images, but got {images.shape}")
     kept, keep = matches.on(images), images[matches.objects.image]
     new_image, new_object = _renumbered(images), np.append(_renumbered(keep), NO_OBJECT)
-    objects = {
-        item.name: getattr(matches.objects, item.name)[keep] for item in fields(matches.objects)
-    }
     named = {name: new_object[getattr(kept.columns, name)] for name in OBJECT_COLUMNS}
     return replace(
         kept,
         image_ids=matches.image_ids[images],
         wild=matches.wild[images],
-        objects=Objects(**{**objects, "image": new_image[objects["image"]]}),
+        objects=_on_images(matches.objects, images),
+        excusing=_on_images(matches.excusing, images),
         image=new_image[kept.image],
         columns=kept.columns._replace(**named),
         weights=None if matches.weights is None else matches.weights[images],
         groups=None if matches.groups is None else matches.groups[images],
         _outcomes={},
     )
+
+
+def _on_images(objects: Objects, images: NDArray[np.bool_]) -> Objects:
+    """The objects of some images, which are counted anew."""
+    keep = images[objects.image]
+    columns = {item.name: getattr(objects, item.name)[keep] for item in fields(objects)}
+    return Objects(**{**columns, "image": _renumbered(images)[columns["image"]]})
 
 
 def _renumbered(keep: NDArray[np.bool_]) -> NDArray[np.int32]:

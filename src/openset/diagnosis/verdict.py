@@ -13,6 +13,7 @@ from openset.diagnosis.absorption import Absorption, absorption
 from openset.diagnosis.deployed import LONGEST_NAME, Deployed, first_trainings
 from openset.diagnosis.evidence import Spread, evidence_of
 from openset.diagnosis.flow import Flow
+from openset.evaluation.leaks import said_first
 from openset.evaluation.run import Run
 from openset.evaluation.scoreboard import Scoreboard
 from openset.findings import Finding, Level
@@ -39,12 +40,13 @@ def verdict(
     findings: Sequence[tuple[str, Finding]],
 ) -> tuple[Sentence, ...]:
     """What to know, most important first; findings come with what they are about."""
-    said: list[Sentence] = []
+    leaks = said_first({model.title: model.evaluation for model in models})
+    said = [Sentence(text, "provenance", "bad") for text in leaks]
     for model, table_ in zip(models, absorptions, strict=True):
         said += [*_unknowns(model, table_), *(_wilderness(model) if len(models) < 3 else ())]
     for at in range(1, len(models)):
         said += _difference(board, at)
-    return (*said, *_leaks(models), *_worst(findings))
+    return (*said, *_worst(findings))
 
 
 def in_short(run: Run) -> list[str]:
@@ -171,15 +173,6 @@ def _difference(board: Scoreboard, at: int) -> Iterator[Sentence]:
     else:
         text = f"{second} and {first} do not differ beyond what {board.chance_explains}."
     yield Sentence(text, "comparison")
-
-
-def _leaks(models: Sequence[Deployed]) -> Iterator[Sentence]:
-    """Detectors whose unknownness or labels have seen what they are tested on."""
-    for model in models:
-        ledger = model.evaluation.provenance.ledger
-        if "LEAK: " in ledger:
-            text = f"The numbers of {isolated(model.title)} are too good: {short(ledger, 300)}."
-            yield Sentence(text, "provenance", "bad")
 
 
 def _worst(findings: Sequence[tuple[str, Finding]]) -> Iterator[Sentence]:

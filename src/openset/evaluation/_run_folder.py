@@ -31,10 +31,12 @@ _FOLDER = ResultFolder(
     index="run.json",
     schema="openset.run/1",
     fix="openset evaluate GT DT...",
-    beside=(TRUTH, "report.html", "report-figures"),  # the page goes with its run
+    parts=(TRUTH,),
+    beside=("report.html", "report-figures"),  # the page goes with its run
     endings=(RESULT, _DETECTIONS),
 )
-refuse_other = _FOLDER.refuse_other
+refuse_other, verify = _FOLDER.refuse_other, _FOLDER.verify
+is_run = _FOLDER.is_in
 
 
 def save(run: Run, folder: Path) -> Path:
@@ -70,6 +72,7 @@ def load(folder: Path) -> Run:
     from openset.evaluation.run import Run, settle_trainings
 
     index = _FOLDER.read(folder)
+    verify(folder)
     try:
         protocol = Protocol(**{k: _tuples(v) for k, v in index["protocol"].items()})
         vocabulary = _vocabulary(index["vocabulary"])
@@ -86,7 +89,7 @@ def load(folder: Path) -> Run:
         command, seed = str(index["command"]), int(index["seed"])
         trainings = {name: tuple(map(str, runs)) for name, runs in index["trainings"].items()}
         paired = bool(index["paired"])
-        of_truth = tuple(map(Finding.of, index.get("truth_findings", ())))
+        of_truth = tuple(map(Finding.of, index["truth_findings"]))
     except InputError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:

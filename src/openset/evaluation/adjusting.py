@@ -16,15 +16,18 @@ from numpy.typing import NDArray
 from openset.evaluation.settings import Settings
 from openset.findings import Finding, Level, UsageError
 from openset.plugins import lookup
-from openset.tables import Annotations, Detections
+from openset.tables import Annotations, Detections, Role, Vocabulary
 from openset.tables.category_ids import with_names
+from openset.tables.columns import column
 from openset.wording import grouped
 
 Adjusted = tuple[Detections, list[Finding]]
 _SHOWN = 8
 
 
-def adjusted(detections: Detections, truth: Annotations, settings: Settings) -> Adjusted:
+def adjusted(
+    detections: Detections, truth: Annotations, vocabulary: Vocabulary, settings: Settings
+) -> Adjusted:
     """Detections as the settings ask for them, and what there is to say about it."""
     said: list[Finding] = []
     if settings.minimum_score is not None:
@@ -38,7 +41,7 @@ def adjusted(detections: Detections, truth: Annotations, settings: Settings) -> 
     # Numbers that stand for nothing are no label: `check` says so.
     if strange is not None and (detections.labels or truth.numbered):
         detections, more = call_unknown(detections, strange, truth)
-        said += more
+        said += more or of_known_class(strange, vocabulary)
     if settings.unknownness is not None:
         detections = with_unknownness(detections, settings.unknownness)
     return detections, said
@@ -78,6 +81,14 @@ def call_unknown(detections: Detections, label: str, truth: Annotations) -> Adju
     return replace(detections, labels=new, label=index), []
 
 
+def of_known_class(label: str, vocabulary: Vocabulary) -> list[Finding]:
+    """The finding that the label for unknown is a known class, if so."""
+    if vocabulary.role(label) is not Role.KNOWN:
+        return []
+    said = f"unknown_label={label!r} is one of the {len(vocabulary.known)} known classes"
+    return [Finding("OS328", Level.ERROR, said, example=label)]
+
+
 def _named(detections: Detections, truth: Annotations) -> tuple[list[str], NDArray[np.int64]]:
     """Names of the labels and each detection's index; a category id is its name, or its number."""
     if detections.labels:
@@ -94,11 +105,13 @@ def with_unknownness(detections: Detections, source: str) -> Detections:
 
     if source in detections.attributes:
         try:
-            column = np.asarray(detections.attributes[source], np.float64)
+            values = column(source, detections.attributes[source], np.float64, len(detections))
+        except UsageError:
+            raise
         except ValueError as error:
             message = f"column {source!r} of unknownness= does not hold numbers"
             raise UsageError(message) from error
-        return replace(scorers.ledger.unscored(detections), unknownness=column)
+        return replace(scorers.ledger.unscored(detections), unknownness=values)
     table = scorers.table()
     columns = dict.fromkeys(detections.attributes)
     lookup({**columns, **dict.fromkeys(table)}, source, "scorer or column")

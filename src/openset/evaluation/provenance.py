@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.evaluation.leaks import LEAK, TAUGHT_CLASSES, taught
+from openset.findings import Finding
 from openset.matching import Matches
 from openset.tables import Detections
 from openset.tables.columns import ranks
@@ -87,15 +89,20 @@ def describe(
     )
 
 
-def ledger_line(detections: Detections) -> str:
-    """What was fitted on which data, as the detections say; nothing if there is nothing to say."""
+def ledger_line(detections: Detections, findings: Sequence[Finding]) -> str:
+    """What was fitted on which data, as the detections say, and what they were found to leak.
+
+    Nothing if there is nothing to say.
+    """
+    leaks = [TAUGHT_CLASSES] if taught(findings) else []
     if detections.provenance.get("ledger"):
         from openset.scorers.ledger import summary  # few detections have one
 
-        return summary(detections)
+        return summary(detections, *leaks)
     if detections.unknownness is None:
-        return ""
-    return "unknownness as in the file, which does not say what it was fitted on"
+        return "".join(LEAK + leak for leak in leaks)
+    said = "unknownness as in the file, which does not say what it was fitted on"
+    return "; ".join([said, *(LEAK + leak for leak in leaks)])
 
 
 def counts(matches: Matches) -> dict[str, int]:
@@ -108,7 +115,7 @@ def counts(matches: Matches) -> dict[str, int]:
         "known_classes": matches.n_known,
         "known_objects": int((~unknown & ~objects.ignored).sum()),
         "unknown_objects": int((unknown & ~objects.ignored).sum()),
-        "ignored_objects": int(objects.ignored.sum()),
+        "ignored_objects": int(objects.ignored.sum()) + len(matches.excusing),
         "detections": len(matches),
         "known_detections": matches.known_end,
         "unknown_detections": len(matches) - matches.known_end,
@@ -117,12 +124,16 @@ def counts(matches: Matches) -> dict[str, int]:
 
 
 def _truth_hash(matches: Matches) -> str:
-    objects, place = matches.objects, ranks(matches.image_ids)
-    used, label = np.unique(objects.label, return_inverse=True)
+    place, parts = ranks(matches.image_ids), (matches.objects, matches.excusing)
+    image, labels, box, ignored = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("image", "label", "box", "ignored")
+    )
+    used, label = np.unique(labels, return_inverse=True)
     names = np.array([matches.labels[at] for at in used.tolist()] or [""])
-    columns = [place[objects.image], ranks(names)[label], *objects.box.T]
-    if objects.ignored.any():  # a plain truth keeps the hash that it always had
-        columns.append(objects.ignored)
+    columns = [place[image], ranks(names)[label], *box.T]
+    if ignored.any():  # a plain truth keeps the hash that it always had
+        columns.append(ignored)
     order = np.lexsort(columns[::-1])
     return digest([np.sort(matches.image_ids), np.sort(names), *(c[order] for c in columns)])
 

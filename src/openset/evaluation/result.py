@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.evaluation.leaks import said_first
 from openset.evaluation.provenance import Provenance
 from openset.findings import Finding, InputError, UsageError, refuse
 from openset.json_text import plain
@@ -109,7 +110,8 @@ class Evaluation:
         return Scoreboard.of({"value": self}, headline=headline)
 
     def __repr__(self) -> str:
-        return f"{self.headline()}\n\n{self.board(headline=True).text()}"
+        leaks = said_first({"the detector": self})
+        return "\n".join([*leaks, self.headline(), "", self.board(headline=True).text()])
 
     def headline(self) -> str:
         """One line: the protocol and what was evaluated."""

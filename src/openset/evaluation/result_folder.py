@@ -1,6 +1,7 @@
 """ResultFolder: results of several models in one folder, readable without us.
 
-An index, JSON of a versioned schema, names the files of every model. One of them is
+An index, JSON of a versioned schema, names the files of every model, and their checksums: what was
+changed or exchanged since is refused (OS427). One of them is
 ``<name>.result.json``: its numbers with every resample, so that `compare` is paired. The folder
 appears whole or not at all, and gives way to a later one of its kind, never to anything else. Names
 of models may be anything: file names are made from them and stay inside the folder.
@@ -18,13 +19,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from openset.evaluation.result import Evaluation
-from openset.files import file_stems, replacing, safe_name, target_of, unwritable
+from openset.files import digest, file_stems, replacing, safe_name, target_of, unwritable
 from openset.findings import UsageError, refuse
 from openset.json_text import plain
 from openset.version import __version__
 
 E = TypeVar("E", bound=Evaluation)
 RESULT = ".result.json"
+FILES = "files"  # the key of the index that holds the checksum of every file
 _FILES = {".json", ".html", ".csv", ".npz", ".parquet"}
 
 
@@ -37,6 +39,7 @@ class ResultFolder:
         index: Name of the index.
         schema: Schema of the index.
         fix: What writes such a folder.
+        parts: Names of what else is part of it.
         beside: Names of what else it may hold.
         endings: How files of a model end, after its stem.
     """
@@ -45,6 +48,7 @@ class ResultFolder:
     index: str
     schema: str
     fix: str
+    parts: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     endings: tuple[str, ...] = (RESULT,)
 
@@ -54,20 +58,57 @@ class ResultFolder:
 
         if not self.refuse_other(folder):
             with replacing(folder, folder=True) as new:
-                new.mkdir()
-                write(new)
+                self._fill(new, write)
             return folder
         target = target_of(folder, folder=True, empty=False)
         try:
             with tempfile.TemporaryDirectory(prefix=".openset-", dir=target.parent) as workshop:
                 new, old = Path(workshop) / "new", Path(workshop) / "old"
-                new.mkdir()
-                write(new)
+                self._fill(new, write)
                 target.rename(old)
                 new.rename(target)
         except OSError as error:
             raise unwritable(folder, error) from error
         return folder
+
+    def _fill(self, new: Path, write: Callable[[Path], None]) -> None:
+        """Write everything, and last into the index which bytes belong together."""
+        new.mkdir()
+        write(new)
+        index = new / self.index
+        document = json.loads(index.read_text("utf-8"))
+        files = {path.name: digest(path) for path in sorted(new.iterdir()) if path != index}
+        document |= {FILES: {self.index: _own_digest(document), **files}}
+        index.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+
+    def verify(self, folder: Path, only: str = "") -> None:
+        """Refuse files that are not the ones that were written together.
+
+        Args:
+            folder: A folder of this kind.
+            only: One file, if not all; nothing is said of one that is not part of the folder.
+        """
+        document = self.read(folder)
+        every = [stem + end for stem in document["models"].values() for end in self.endings]
+        wanted = [name for name in (self.index, *self.parts, *every) if only in ("", name)]
+        held = document.get(FILES)
+        held = held if isinstance(held, dict) else {}
+        found = {
+            name: digest(folder / name)
+            for name in wanted
+            if name != self.index and (folder / name).is_file()
+        } | {self.index: _own_digest(document)}
+        wrong = [name for name in wanted if found.get(name, "") != held.get(name)]
+        if wrong:
+            many = f"{len(wrong)} of {len(wanted)} files" if len(wanted) > 1 else "the file"
+            raise refuse(
+                "OS427",
+                f"{many} of the {self.what} in {folder} are not those that were written with it: "
+                f"{', '.join(wrong[:5])}",
+                count=len(wrong),
+                example=str(folder / wrong[0]),
+                fix=f"restore the files, or {self.fix} -o {folder}",
+            )
 
     def refuse_other(self, folder: Path) -> bool:
         """Whether there is an earlier one, and nothing else; refused if there is anything else."""
@@ -80,7 +121,12 @@ class ResultFolder:
                 raise UsageError(message)
             return False
         stems = self.read(folder)["models"].values()
-        ours = {self.index, *self.beside, *(stem + end for stem in stems for end in self.endings)}
+        ours = {
+            self.index,
+            *self.parts,
+            *self.beside,
+            *(stem + end for stem in stems for end in self.endings),
+        }
         others = sorted(path.name for path in folder.iterdir() if path.name not in ours)
         if others:
             raise UsageError(
@@ -135,6 +181,14 @@ class ResultFolder:
         return {**document, "models": {name: safe_name(str(stem)) for name, stem in models.items()}}
 
     def results(self, folder: Path, kind: type[E]) -> dict[str, E]:
-        """The result of each model, as it was written."""
+        """The result of each model, as it was written; `verify` says whether it was."""
         stems = self.read(folder)["models"]
         return {name: kind.from_json(folder / (stem + RESULT)) for name, stem in stems.items()}
+
+
+def _own_digest(document: Mapping[str, Any]) -> str:
+    """The SHA-256 of what an index says beside its checksums."""
+    import hashlib
+
+    said = {key: value for key, value in document.items() if key != FILES}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

@@ -132,6 +132,14 @@ def check_folder(folder: str | Path) -> None:
     refuse_other(Path(folder))
 
 
+def check_result(path: Path) -> None:
+    """Refuse a result file in a run's folder that is not the one its run wrote."""
+    from openset.evaluation._run_folder import is_run, verify
+
+    if is_run(path.parent):
+        verify(path.parent, path.name)
+
+
 def _nothing(step: str) -> None:
     """Report no progress."""
 
@@ -166,6 +174,11 @@ def evaluate_all(
     (('one', 'two'), True)
     """
     asked = Settings.of(settings, options)
+    if not isinstance(detections, Mapping):
+        raise UsageError(
+            "detections must be given by the name of their detector, {'name': detections}, not as "
+            f"a {type(detections).__name__}; openset.evaluate takes those of a single one"
+        )
     if not detections:
         raise UsageError("give the detections of at least one detector")
     step("reading")
@@ -213,7 +226,8 @@ def examine_all(
         truth = as_listed(truth, settings.image_list)
     if settings.groups is not None:
         truth = as_grouped(truth, settings.groups)
-    ground = Ground.of(truth, settings.vocabulary(truth))
+    ground = Ground.of(truth, settings.vocabulary(truth), settings)
+    truth = ground.truth
     failures: list[InputError] = []
     with _noting(failures):
         of_truth = settle(ground.findings, settings.force)

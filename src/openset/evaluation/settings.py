@@ -64,6 +64,9 @@ class Settings:
         unknownness: Where unknownness comes from: a scorer that needs no fit (it reads logits), or
             a column of the file; by default it is as the file has it.
         minimum_score: Detections with a lower score are left out before anything else.
+        drop_invalid: Leave broken records out (not finite, of negative size, single scores outside
+            0..1), which are errors otherwise; what is dropped is counted and named. More than half
+            are not dropped.
         image_list: The benchmark's list of its images, one a line, for protocols that count an
             image as often as it is listed, unless the ground truth states it.
         groups: Which images resamples draw together, as frames of one video are: a column of the
@@ -92,6 +95,7 @@ class Settings:
     unknown_label: str | int | None = None
     unknownness: str | None = None
     minimum_score: float | None = None
+    drop_invalid: bool = False
     image_list: str | Path | None = None
     groups: str | Mapping[Any, Any] | None = None
 

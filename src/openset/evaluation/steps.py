@@ -24,7 +24,9 @@ from openset.resampling.intervals import at_the_edge, bias, interval, undefined
 from openset.resampling.trainings import Spread
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.check import check_detections, check_truth, in_order, no_match
+from openset.tables.dropping import valid_detections, valid_objects
 from openset.tables.written import Written
+from openset.wording import grouped
 
 E = TypeVar("E", bound=Evaluation)
 TOUCHES = 0.1  # an overlap below this is background in every published error diagnosis
@@ -45,9 +47,13 @@ class Ground:
     findings: list[Finding]
 
     @classmethod
-    def of(cls, truth: Annotations, vocabulary: Vocabulary) -> Self:
-        """Check a ground truth."""
-        return cls(truth, vocabulary, check_truth(truth, vocabulary))
+    def of(cls, truth: Annotations, vocabulary: Vocabulary, settings: Settings) -> Self:
+        """Check a ground truth, without its broken objects if these are to be dropped."""
+        dropped: list[Finding] = []
+        if settings.drop_invalid:
+            valid, dropped = valid_objects(truth)
+            truth = truth.select(valid)
+        return cls(truth, vocabulary, in_order([*dropped, *check_truth(truth, vocabulary)]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +103,14 @@ class Examined:
 def examine(ground: Ground, detections: Detections, settings: Settings) -> Examined:
     """Adjust, join, check and match the detections of one detector."""
     truth, vocabulary = ground.truth, ground.vocabulary
-    detections, findings = adjusted(detections, truth, settings)
+    detections, findings = adjusted(detections, truth, vocabulary, settings)
     written = Written(detections, settings.boxes, settings.image_ids)
-    detections, joined = read = written.read(truth, vocabulary)
+    read = written.read(truth, vocabulary)
+    if settings.drop_invalid:
+        valid, dropped = valid_detections(read[0])
+        written, read = written.select(valid), (read[0].select(valid), read[1].select(valid))
+        findings += dropped
+    detections, joined = read
     findings = in_order(findings + check_detections(truth, vocabulary, written, read))
     matches = None
     if settings.force or not errors([*ground.findings, *findings]):
@@ -107,17 +118,31 @@ def examine(ground: Ground, detections: Detections, settings: Settings) -> Exami
         try:
             matches = match(truth, detections, vocabulary, rules, joined=joined, leaked=leaked)
             findings += contact(matches) or suspicions(matches, truth, detections)
+            findings += excused(matches)
         except InputError as error:  # not even force helps: a score that is not a number
             said = {finding.code for finding in findings}
             findings += [finding for finding in error.findings if finding.code not in said]
-    return Examined(detections, findings, matches, ledger_line(detections))
+    return Examined(detections, findings, matches, ledger_line(detections, findings))
 
 
 def contact(matches: Matches) -> list[Finding]:
     """The finding that nothing overlaps anything, if so."""
-    if len(matches) and len(matches.objects) and not _any_contact(matches):
+    judged = len(matches) and len(matches.objects) and not matches.excused
+    if judged and not _any_contact(matches):
         return [no_match(len(matches))]
     return []
+
+
+def excused(matches: Matches) -> list[Finding]:
+    """The finding that detections lie on ignored objects, if so."""
+    count, objects = matches.excused, matches.excusing
+    if count == 0:
+        return []
+    said = f"{grouped(count)} detections lie on objects with an ignored label and take no part"
+    label = matches.labels[int(objects.label[0])]
+    example = f"one of {grouped(len(objects))} such objects is {label!r}, "
+    example += f"on image {matches.image_ids[objects.image[0]]}"
+    return [Finding("OS326", Level.NOTE, said, count, example)]
 
 
 def _any_contact(matches: Matches) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from openset.evaluation.grouping import as_grouped
+from openset.evaluation.leaks import together
 from openset.evaluation.reading import Input
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings, takes_settings
@@ -38,9 +39,8 @@ _LACKING = _OF_TRUTH | _OF_DETECTIONS | {"OS310", "OS401", "OS402"}
 # What all matches together decide.
 _OF_ALL = ("OS316", "OS318", "OS319", "OS410", "OS414", "OS416")
 # Errors that look at how many records they concern: of a batch, too few to tell.
-_BY_SHARE = frozenset(
-    {"OS203", "OS204", "OS208", "OS215", "OS216", "OS306", "OS307", "OS403", "OS423", "OS424"}
-)
+_BY_SHARE = frozenset({"OS203", "OS204", "OS208", "OS215", "OS216", "OS327", "OS429", "OS306"})
+_BY_SHARE |= {"OS307", "OS403", "OS423", "OS424"}
 
 
 @takes_settings
@@ -73,7 +73,7 @@ class Evaluator:
             truth = as_grouped(truth, self._settings.groups)
         if self._vocabulary is None:
             self._vocabulary = self._settings.vocabulary(truth)
-        ground = Ground.of(truth, self._vocabulary)
+        ground = Ground.of(truth, self._vocabulary, self._settings)
         one = examine(ground, detections, self._anyway)
         findings = in_order([*ground.findings, *one.findings])
         if one.matches is None:
@@ -103,7 +103,7 @@ class Evaluator:
             merged,
             settle(findings, self._settings.force),
             {"truth": batches, "detections": batches},
-            "; ".join(dict.fromkeys(filter(None, self._ledgers))),
+            together(self._ledgers),
         )
         return evaluation_of(matched, self._settings)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -48,54 +48,126 @@ def match(
     rules = Protocol.of(protocol)
     if not rules.synonyms:
         vocabulary, joined = replace(vocabulary, synonyms=()), None
-    times = times_listed(truth, rules)
-    objects = _repeated(_objects(truth, vocabulary, rules), times)
     joined = join(truth, detections, vocabulary) if joined is None else joined
-    keep = _again(_taking_part(joined, leaked), joined.image, times)
-    image, klass = _take(joined.image, keep), _take(joined.klass, keep)
-    boxes = geometry.detection_boxes(_take(detections.box, keep), rules)
-    score = geometry.detection_scores(_take(detections.score, keep), rules)
-    if not np.isfinite(score).all():
-        raise refuse("OS202", "detections with NaN or infinite scores cannot be ordered")
-    n_classes = len(vocabulary.known) + 1
-    wild = _wild(objects, len(truth.images), n_classes - 1, rules)
-    tie = tie_keys(rules, truth.images.id, wild)
-    tie = None if tie is None else tie[image]
-    order, class_start = kernels.class_order(klass, score, tie, n_classes)
-    found = kernels.DetectionColumns(image, klass, boxes, order, class_start)
-    columns = _run(truth, objects, found, vocabulary, rules)
-    row = order if keep is None else keep[order].astype(np.int32)
-    unknownness = detections.unknownness
-    return Matches(
-        protocol=rules,
-        vocabulary=vocabulary,
-        labels=truth.labels,
-        image_ids=truth.images.id,
-        wild=wild,
-        objects=objects,
-        image=kernels.take(image, order),
-        score=kernels.take(score, order),
-        row=row,
-        tie=None if tie is None else kernels.take(tie, order),
-        class_start=class_start,
-        columns=columns,
-        unknownness=None if unknownness is None else unknownness[row],
-        groups=groups_of(truth.images),
-    )
+    inputs = _Inputs(truth, detections, vocabulary, joined, rules)
+    keep = _again(_taking_part(joined, leaked), joined.image, times_listed(truth, rules))
+    found = inputs.matched(keep)
+    if not len(found.excusing) or not (excused := _excused(found, inputs)).any():
+        return found
+    # Without them, and not beside them: a box that does not count must not take a place either.
+    again = inputs.matched(np.sort(found.row[~excused]))
+    return replace(again, excused=int(np.count_nonzero(excused)))
 
 
-def _objects(truth: Annotations, vocabulary: Vocabulary, rules: Protocol) -> Objects:
-    """The objects that take part: those whose label is not ignored."""
+@dataclass(frozen=True)
+class _Inputs:
+    """All that matching depends on but for which detections take part."""
+
+    truth: Annotations
+    detections: Detections
+    vocabulary: Vocabulary
+    joined: Joined
+    rules: Protocol
+
+    def columns(
+        self, keep: NDArray[Any] | None
+    ) -> tuple[NDArray[np.int32], kernels.BoxColumns | NDArray[np.float64], NDArray[np.float64]]:
+        """Image, box and score of the detections in `keep`, as the protocol sees them."""
+        boxes = geometry.detection_boxes(_take(self.detections.box, keep), self.rules)
+        score = geometry.detection_scores(_take(self.detections.score, keep), self.rules)
+        return _take(self.joined.image, keep), boxes, score
+
+    def matched(self, keep: NDArray[Any] | None) -> Matches:
+        """The detections in `keep`, or all of them, matched."""
+        truth, vocabulary, rules = self.truth, self.vocabulary, self.rules
+        times = times_listed(truth, rules)
+        objects, excusing = (_repeated(one, times) for one in _objects(truth, vocabulary, rules))
+        image, boxes, score = self.columns(keep)
+        klass = _take(self.joined.klass, keep)
+        if not np.isfinite(score).all():
+            raise refuse("OS202", "detections with NaN or infinite scores cannot be ordered")
+        n_classes = len(vocabulary.known) + 1
+        wild = _wild(objects, len(truth.images), n_classes - 1, rules)
+        tie = tie_keys(rules, truth.images.id, wild)
+        tie = None if tie is None else tie[image]
+        order, class_start = kernels.class_order(klass, score, tie, n_classes)
+        found = kernels.DetectionColumns(image, klass, boxes, order, class_start)
+        columns = _run(truth, objects, found, vocabulary, rules)
+        row = order if keep is None else keep[order].astype(np.int32)
+        unknownness = self.detections.unknownness
+        return Matches(
+            protocol=rules,
+            vocabulary=vocabulary,
+            labels=truth.labels,
+            image_ids=truth.images.id,
+            wild=wild,
+            objects=objects,
+            excusing=excusing,
+            image=kernels.take(image, order),
+            score=kernels.take(score, order),
+            row=row,
+            tie=None if tie is None else kernels.take(tie, order),
+            class_start=class_start,
+            columns=columns,
+            unknownness=None if unknownness is None else unknownness[row],
+            groups=groups_of(truth.images),
+        )
+
+
+def _excused(found: Matches, inputs: _Inputs) -> NDArray[np.bool_]:
+    """Detections, in class order, that lie on an object with an ignored label.
+
+    What is right stays right, and what lies rather on an object that counts is judged by that.
+    """
+    image, boxes, score = inputs.columns(found.row)
+    one = np.zeros(len(found), np.int32)
+    order, start = kernels.class_order(one, score, None, 1)
+    objects = replace(found.excusing, klass=np.zeros(len(found.excusing), np.int32))
+    rules = inputs.rules.but(rule="coco", iou=inputs.rules.iou[:1], max_detections=None)
+    lying = kernels.DetectionColumns(image, one, boxes, order, start)
+    columns = _run(inputs.truth, objects, lying, Vocabulary(tasks=()), rules)
+    assert inputs.truth.crowd is not None
+    crowd = inputs.truth.crowd[objects.row] & rules.regions
+    region = np.zeros(len(found), np.bool_)
+    hit = columns.object[:, 0] >= 0  # crowds have no best overlap, but are claimed
+    region[order[columns.position[hit]]] = crowd[columns.object[hit, 0]]
+    overlap = np.empty(len(found))
+    overlap[order] = columns.iou_same
+    rival = found.best_any[0]
+    nearer = ~found.overlaps(rival) | (overlap >= rival)
+    return (found.overlaps(overlap) | region) & nearer & ~_right(found)
+
+
+def _right(found: Matches) -> NDArray[np.bool_]:
+    """Detections that are correct at any of the protocol's overlaps."""
+    if found.protocol.rule != "coco":
+        return found.outcome().correct
+    right = np.zeros(len(found), np.bool_)
+    right[found.columns.position] = found.columns.matched[:, 0] != 0
+    return right
+
+
+def _objects(
+    truth: Annotations, vocabulary: Vocabulary, rules: Protocol
+) -> tuple[Objects, Objects]:
+    """The objects that take part, and those whose label is ignored."""
     classes = vocabulary.classes(truth.labels)
     klass = classes[truth.label] if len(truth) else np.empty(0, np.int32)
-    row = np.flatnonzero(klass >= 0).astype(np.int32)
-    ignored = np.zeros(len(truth), np.bool_)
+    beside = klass < 0
+    ignored = beside.copy()
     for flag in rules.ignore:
         ignored |= getattr(truth, flag)
+    if rules.ignored_labels == "unknown":
+        klass, beside = np.where(beside, np.int32(len(vocabulary.known)), klass), beside & False
     assert truth.area is not None
-    image, label, area, box = truth.image[row], truth.label[row], truth.area[row], truth.box[row]
-    copy = np.zeros(len(row), np.bool_)
-    return Objects(image, klass[row], label, ignored[row], area, row, box, copy)
+    area = truth.area
+
+    def taken(mask: NDArray[np.bool_]) -> Objects:
+        row = np.flatnonzero(mask).astype(np.int32)
+        image, label, copy = truth.image[row], truth.label[row], np.zeros(len(row), np.bool_)
+        return Objects(image, klass[row], label, ignored[row], area[row], row, truth.box[row], copy)
+
+    return taken(~beside), taken(beside)
 
 
 def _taking_part(joined: Joined, leaked: Leaked) -> NDArray[np.intp] | None:
@@ -165,7 +237,10 @@ def _run(
     rules: Protocol,
 ) -> kernels.MatchColumns:
     assert truth.crowd is not None
-    regions = objects.ignored & truth.crowd[objects.row] & rules.regions
+    crowd = truth.crowd[objects.row]
+    if rules.ignored_labels == "unknown":  # OSOD-III writes them as crowds
+        crowd = crowd | (vocabulary.classes(truth.labels)[objects.label] < 0)
+    regions = objects.ignored & crowd & rules.regions
     limit = rules.max_detections
     return kernels.match(
         found,

@@ -98,6 +98,7 @@ class Matches:
         image_ids: Ids of the images, in the order of the file.
         wild: Per image: part of the wilderness, by the protocol's definition.
         objects: The objects.
+        excusing: Objects whose label is ignored: a detection on one takes no part.
         image: Per detection (as all below): index of its image.
         score: Score, as the protocol sees it.
         row: Row in the `Detections`.
@@ -108,6 +109,7 @@ class Matches:
         groups: Name of each image's group, whose images are drawn together; None without groups.
         weights: Per image and resample, how often the image was drawn; None for the data itself.
         object_weights: The same for objects, where they count otherwise than detections.
+        excused: How many detections took no part because they lie on one of `excusing`.
     """
 
     protocol: Protocol
@@ -116,6 +118,7 @@ class Matches:
     image_ids: NDArray[Any]
     wild: Mask
     objects: Objects
+    excusing: Objects
     image: NDArray[np.int32]
     score: NDArray[np.float64]
     row: NDArray[np.int32]
@@ -126,6 +129,7 @@ class Matches:
     groups: NDArray[Any] | None = None
     weights: NDArray[np.uint8] | None = None
     object_weights: NDArray[np.uint8] | None = None
+    excused: int = 0
     _outcomes: dict[float, Outcome] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:

@@ -35,7 +35,8 @@ def merge(parts: Sequence[Matches]) -> Matches:
     if len(np.unique(ids)) < len(ids):
         raise UsageError("an image is in two shards")
     images = _offsets([part.n_images for part in parts])
-    objects, object_offset = _objects(parts, images)
+    objects = _objects(parts, [part.objects for part in parts], images)
+    starts = _offsets([len(part.objects) for part in parts])
     klass = np.concatenate([part.klass for part in parts])
     score = np.concatenate([part.score for part in parts])
     image = _shifted(parts, "image", images)
@@ -50,14 +51,16 @@ def merge(parts: Sequence[Matches]) -> Matches:
         image_ids=ids,
         wild=wild,
         objects=objects,
+        excusing=_objects(parts, [part.excusing for part in parts], images),
         image=image[order],
         score=score[order],
         row=row[order],
         tie=None if keys is None else tie[order],
         class_start=class_start,
-        columns=_columns(parts, order, object_offset),
+        columns=_columns(parts, order, starts),
         unknownness=_unknownness(parts, order),
         groups=_groups(parts),
+        excused=sum(part.excused for part in parts),
         _outcomes={},
     )
 
@@ -101,14 +104,13 @@ def _labels(parts: Sequence[Matches]) -> tuple[tuple[str, ...], list[NDArray[np.
     return union, [np.array([index[x] for x in part.labels], np.int32) for part in parts]
 
 
-def _objects(parts: Sequence[Matches], images: Sequence[int]) -> tuple[Objects, list[int]]:
+def _objects(parts: Sequence[Matches], each: Sequence[Objects], images: Sequence[int]) -> Objects:
     _, places = _labels(parts)
-    each = [part.objects for part in parts]
     label = [place[one.label] for place, one in zip(places, each, strict=True)]
     image = [one.image + at for one, at in zip(each, images, strict=True)]
     rows = _offsets([int(one.row.max(initial=-1)) + 1 for one in each])
     row = [one.row + at for one, at in zip(each, rows, strict=True)]
-    merged = Objects(
+    return Objects(
         np.concatenate(image).astype(np.int32),
         np.concatenate([one.klass for one in each]),
         np.concatenate(label),
@@ -118,7 +120,6 @@ def _objects(parts: Sequence[Matches], images: Sequence[int]) -> tuple[Objects, 
         np.concatenate([one.box for one in each]),
         np.concatenate([one.copy for one in each]),
     )
-    return merged, _offsets([len(one) for one in each])
 
 
 def _columns(

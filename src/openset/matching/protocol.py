@@ -37,6 +37,7 @@ TWENTIETHS = tuple(step / 20 for step in range(1, 20))
 
 
 Flag = Literal["crowd", "difficult"]
+IgnoredLabels = Literal["any", "unknown"]
 Geometry = Literal["continuous", "voc", "shifted", "shifted-int"]
 Rule = Literal["coco", "voc", "elephant"]
 Ties = Literal["image", "input", "closed-first"]
@@ -52,6 +53,7 @@ Wild = Literal["no-known", "unknown"]
 FprRule = Literal["at-least", "nearest"]
 AuprRule = Literal["steps", "trapezoid"]
 _CHOICES = {
+    "ignored_labels": get_args(IgnoredLabels),
     "geometry": get_args(Geometry),
     "rule": get_args(Rule),
     "ties": get_args(Ties),
@@ -88,6 +90,9 @@ class Protocol:
         ties: Order of equal scores: by ``image`` id, as in the ``input``, or ``closed-first`` (as
             in the input, but closed-set images before wild ones).
         ignore: Which flags of an object take it out of the evaluation.
+        ignored_labels: On objects whose label is ignored, detections of ``any`` label take no part,
+            or only those called ``unknown``, as in OSOD-III, where such objects are crowds of the
+            unknown class and a known name for one is wrong.
         regions: Ignored crowds are regions: overlap is the covered share of the detection, and any
             number of detections may fall on one.
         max_detections: Cut per image and class, at least 1, or None.
@@ -136,6 +141,7 @@ class Protocol:
     prefer_later: bool = True
     ties: Ties = "image"
     ignore: tuple[Flag, ...] = ("crowd", "difficult")
+    ignored_labels: IgnoredLabels = "any"
     regions: bool = True
     max_detections: int | None = 100
     empty_images: EmptyImages = "count"
@@ -234,7 +240,13 @@ def _presets() -> dict[str, Protocol]:
     protocols = [
         Protocol(name="default"),
         Protocol(name="coco", ignore=("crowd",)),
-        Protocol(name="osod3", ignore=("crowd",), float32_detections=True, errors_from="osod3-voc"),
+        Protocol(
+            name="osod3",
+            ignore=("crowd",),
+            ignored_labels="unknown",
+            float32_detections=True,
+            errors_from="osod3-voc",
+        ),
         _voc("owod"),
         _voc("owod-listed", repeats="listed"),
         _voc("reowod"),
@@ -245,6 +257,7 @@ def _presets() -> dict[str, Protocol]:
             "osod3-voc",
             geometry="shifted-int",
             ignore=("crowd",),
+            ignored_labels="unknown",
             drop_nan=True,
             ose_counts_ignored=False,
             recalls=TWENTIETHS,

@@ -46,6 +46,7 @@ def save(
 def load(folder: str | Path) -> dict[str, Trainings]:
     """Read results back, by the name of their classifier."""
     where = Path(folder)
+    FOLDER.verify(where)
     trainings = FOLDER.read(where).get("trainings")
     if not isinstance(trainings, dict) or not all(isinstance(v, list) for v in trainings.values()):
         raise refuse(

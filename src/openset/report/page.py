@@ -18,6 +18,7 @@ from openset.diagnosis.absorption import absorption
 from openset.diagnosis.breakdown import groupings
 from openset.diagnosis.deployed import LONGEST_NAME, Deployed, first_trainings
 from openset.diagnosis.verdict import verdict
+from openset.evaluation.leaks import taught
 from openset.evaluation.run import Run
 from openset.evaluation.scoreboard import Scoreboard
 from openset.evaluation.trainings import Given
@@ -153,7 +154,7 @@ def _context(
     results = dict(zip(methods, run.results.values(), strict=True))
     board = Scoreboard.of(results, force=True, paired=run.paired)
     return {
-        "title": _title(methods, taught=any(finding.code == "OS305" for _, finding in found)),
+        "title": _title(methods, leaked=any(taught(one.evaluation.findings) for one in models)),
         "version": __version__,
         "sections": [s for s in SECTIONS if s.key != "comparison" or len(models) > 1],
         "headline": _headline(models[0]),
@@ -184,12 +185,13 @@ def _context(
     }
 
 
-def _title(names: Sequence[str], *, taught: bool) -> str:
-    """The question of the page; detectors that name unknown classes were taught them."""
+def _title(names: Sequence[str], *, leaked: bool) -> str:
+    """The question of the page, or that it is none: the unknown classes were taught."""
     who = listed([short(name, 40) for name in names])
     verb, subject = ("does", "it was") if len(names) == 1 else ("do", "they were")
-    objects = "that count as unknown here" if taught else f"{subject} never taught"
-    return f"What {who} {verb} with objects {objects}"
+    if leaked:
+        return f"Not an open-set result: what {who} {verb} with objects of classes that were taught"
+    return f"What {who} {verb} with objects {subject} never taught"
 
 
 def _headline(model: Deployed) -> str:

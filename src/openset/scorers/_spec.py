@@ -93,11 +93,14 @@ class Scorer:
         chosen = self._chosen(options)
         if self.fits_on == "nothing":
             return self._unfitted(head, chosen)
-        if detections is None or not len(detections):
-            raise refuse("OS504", f"scorer {self.name!r} fits on {self.fits_on}; there are none")
-        leaks = ledger.check_fit(
+        none = refuse("OS504", f"scorer {self.name!r} fits on {self.fits_on}; there are none")
+        if detections is None:
+            raise none
+        leaks = ledger.check_fit(  # of nothing left, too: it is the wrong file all the same
             f"scorer {self.name!r}", detections, uses_unknown=self.uses_unknown, force=force
         )
+        if not len(detections):
+            raise none
         columns = (*self.requires, *self.fit_requires)
         evidence = gather(self.name, detections, columns, head)
         assert self.state is not None

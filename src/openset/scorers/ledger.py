@@ -120,8 +120,12 @@ def unscored(detections: Detections) -> Detections:
     return replace(detections, provenance=kept)
 
 
-def summary(detections: Detections) -> str:
+def summary(detections: Detections, *more_leaks: str) -> str:
     """One line to print beside a number: what was fitted on what, and what leaked.
+
+    Args:
+        detections: Detections with a ledger.
+        more_leaks: What is known to leak beside what the ledger says.
 
     >>> found = Detections([1], [0], [[0, 0, 9, 9]], [0.9], ("dog",))
     >>> summary(recorded(found, LedgerEntry("fit", "knn", "digits train", 900, 5000)))
@@ -132,7 +136,7 @@ def summary(detections: Detections) -> str:
     fitted = {entry.name for entry in held if entry.step == "fit"}
     if done and held[-1].step == "score" and held[-1].name not in fitted:
         done.append(f"unknownness of {held[-1].name}, which fits nothing")
-    leaks = list(dict.fromkeys(leak for entry in held for leak in entry.leaks))
+    leaks = list(dict.fromkeys([*(leak for entry in held for leak in entry.leaks), *more_leaks]))
     verdict = f"LEAK: {', '.join(leaks)}" if leaks else "no leak known"
     return "; ".join([*(done or ["nothing was fitted"]), verdict])
 

@@ -12,7 +12,7 @@ from openset.tables._check_case import Case, first, object_at, share, some, tall
 from openset.tables.annotations import Annotations
 from openset.tables.columns import positions
 from openset.tables.join import ABSENT, IGNORED
-from openset.tables.vocabulary import Vocabulary, is_unknown_spelling
+from openset.tables.vocabulary import Role, Vocabulary, is_unknown_spelling
 from openset.wording import spaced
 
 
@@ -22,6 +22,7 @@ def truth_labels(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding
     yield from _vocabulary_labels(truth, vocabulary, classes)
     yield from _spellings(truth.labels, "ground truth")
     yield from _merged(truth, vocabulary, classes)
+    yield from _contradicted(truth, vocabulary)
     if len(truth):
         yield from _roles(truth, vocabulary, classes)
 
@@ -44,6 +45,25 @@ def _vocabulary_labels(
         count=len(missing),
         example=f"{missing[0]!r}; the ground truth has {some(map(repr, truth.labels), 3)}",
     )
+
+
+def _contradicted(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
+    """Labels that known= lists and the ground truth itself states to be unknown."""
+    pairs = zip(truth.labels, truth.role, strict=True)
+    both = [
+        label
+        for label, role in pairs
+        if role == Role.UNKNOWN and vocabulary.role(label) is Role.KNOWN
+    ]
+    if both:
+        yield Finding(
+            "OS327",
+            Level.ERROR,
+            f"known= lists {share(len(both), len(vocabulary.known), 'labels')} that the ground "
+            f"truth states to be unknown: {some(both)}",
+            count=len(both),
+            example=both[0],
+        )
 
 
 def _spellings(labels: tuple[str, ...], where: str) -> Iterator[Finding]:
@@ -141,7 +161,7 @@ def detected_labels(case: Case) -> Iterator[Finding]:
     numbering = [*_numbering(case)]
     foreign = [*_foreign_names(case)]
     yield from numbering or _absent(case)
-    yield from foreign or _leaked(case)
+    yield from foreign or [*_exchanged(case), *_leaked(case)]
     yield from _undetected(case)
 
 
@@ -239,6 +259,26 @@ def _first_number(
     return 1 if low >= 1 and (sparse or shifted) and len(ids) >= 0.5 * k else None
 
 
+def _exchanged(case: Case) -> Iterator[Finding]:
+    """Detections that name classes, but no known one: known= may list what is unknown."""
+    total, k = len(case.detections), len(case.vocabulary.known)
+    if case.per_class[-ABSENT : k - ABSENT].any() or not case.joined.leaked.any():
+        return
+    if case.vocabulary.classes(case.truth.labels).min(initial=k) >= k:
+        return  # known= is of another data set, which the ground truth's findings say
+    count = int(np.count_nonzero(case.joined.leaked))
+    names = [_name(case, value) for value in case.per_label[0]]
+    named = [name for name in names if name and not is_unknown_spelling(name)]
+    yield Finding(
+        "OS327",
+        Level.ERROR,
+        f"0 of {spaced(total)} detections name a known class, {spaced(count)} name classes that "
+        f"are unknown here: {some(named)}",
+        count=count,
+        example=f"{case.where(first(case.joined.leaked))}; known are {some(case.vocabulary.known)}",
+    )
+
+
 def _leaked(case: Case) -> Iterator[Finding]:
     if not case.joined.leaked.any():
         return
@@ -250,11 +290,12 @@ def _leaked(case: Case) -> Iterator[Finding]:
     order = leaks[np.argsort(-times[leaks], kind="stable")]
     names = [f"{labels[at]} ({spaced(int(times[at]))})" for at in order]
     count = int(times[leaks].sum())
+    classes = "1 class that is" if len(names) == 1 else f"{len(names)} classes that are"
     yield Finding(
         "OS305",
         Level.WARNING,
-        f"{share(count, len(case.detections), 'detections')} are labelled with {len(names)} "
-        f"classes that are unknown here: {some(names)}",
+        f"{share(count, len(case.detections), 'detections')} are labelled with {classes} unknown "
+        f"here: {some(names)}",
         count=count,
         example=case.where(first(case.joined.leaked)),
     )

@@ -53,9 +53,19 @@ def _finite(
     )
 
 
-def _outside(case: Case, values: NDArray[np.float64]) -> Iterator[Finding]:
+def few_outside(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Scores outside 0..1 where nearly all are inside; none where the scale is another."""
+    outside = _is_outside(values)
+    return outside & bool(outside.mean() <= _MANY) if len(values) else outside
+
+
+def _is_outside(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     # Rounding in single precision is no mistake.
-    outside = np.isfinite(values) & ((values < 0) | (values > 1 + 1e-6))
+    return np.isfinite(values) & ((values < 0) | (values > 1 + 1e-6))
+
+
+def _outside(case: Case, values: NDArray[np.float64]) -> Iterator[Finding]:
+    outside = _is_outside(values)
     count = int(np.count_nonzero(outside))
     if count == 0:
         return

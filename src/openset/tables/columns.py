@@ -39,6 +39,10 @@ def column(
     name: str, values: ArrayLike, dtype: DTypeLike, length: int, width: int | None = None
 ) -> NDArray[Any]:
     """`values` as a contiguous column of `dtype`, refused when its shape is not the table's."""
+    kind = np.asarray(values).dtype.kind
+    if kind in "cmM" and np.dtype(dtype).kind != kind:  # NumPy would convert them in silence
+        what = "complex numbers" if kind == "c" else "dates or durations"
+        raise UsageError(f"column {name!r} must not hold {what}")
     array: NDArray[Any] = np.ascontiguousarray(values, dtype)
     shape = (length,) if width is None else (length, width)
     if array.shape != shape:

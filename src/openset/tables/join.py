@@ -8,7 +8,7 @@ and marked, so that `check` can say it and matching can leave it out.
 from __future__ import annotations
 
 from pathlib import PurePosixPath
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,10 @@ class Joined(NamedTuple):
     image: NDArray[np.int32]
     klass: NDArray[np.int32]
     leaked: NDArray[np.bool_]
+
+    def select(self, rows: NDArray[Any]) -> Joined:
+        """Where only the given detections belong (a mask or indices)."""
+        return Joined(self.image[rows], self.klass[rows], self.leaked[rows])
 
 
 def join(truth: Annotations, detections: Detections, vocabulary: Vocabulary) -> Joined:

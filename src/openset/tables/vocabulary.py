@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from openset.findings import UsageError, refuse
 from openset.plugins import documents, lookup
 from openset.tables.annotations import Annotations
+from openset.wording import short
 
 UNKNOWN_SPELLINGS = frozenset({"unknown", "unk", "unknowns", "unknownobject", "unknownclass"})
 SAME_CLASS = (
@@ -190,6 +191,24 @@ class Vocabulary:
         if wrong := [label for label in labels if not isinstance(label, str)]:
             allowed = "labels, the name of a vocabulary, or a file"
             raise UsageError(f"known must be {allowed}, not {wrong[0]!r}")
+        return cls._of_labels(labels)
+
+    @classmethod
+    def _of_labels(cls, labels: tuple[str, ...]) -> Vocabulary:
+        """Labels as they are named; a built-in among them is not one of them."""
+        names = [label for label in labels if label in vocabularies()]
+        if names:
+            others = [label for label in labels if label not in names]
+            beside = f" with labels such as {others[0]!r}" if others else ""
+            raise refuse(
+                "OS329",
+                f"known= lists {', '.join(map(repr, names))}{beside}",
+                count=len(names),
+                example=f"{names[0]!r} is a vocabulary of {len(vocabularies()[names[0]].known)}"
+                " labels",
+                fix=f"known={names[0]!r} alone, or labels alone; a vocabulary file (TOML) with "
+                "known = [...] holds any list",
+            )
         return cls(tasks=(labels,))
 
     @classmethod
@@ -200,9 +219,9 @@ class Vocabulary:
         if os.path.isfile(path):  # noqa: PTH113 - labels in a row are too long for is_file()
             return cls.from_file(path)
         if path.suffix in {".toml", ".txt"} or "/" in name:
-            raise refuse("OS101", f"no such vocabulary file: {name}")
+            raise refuse("OS101", f"no such vocabulary file: {short(name, 200)}")
         if "," in name:
-            return cls(tasks=(tuple(part.strip() for part in name.split(",") if part.strip()),))
+            return cls._of_labels(tuple(p.strip() for p in name.split(",") if p.strip()))
         return lookup(vocabularies(), name, "vocabulary")
 
     @classmethod
@@ -244,8 +263,9 @@ class Vocabulary:
     def from_annotations(cls, truth: Annotations | None) -> Vocabulary:
         """The roles that a ground-truth file states itself.
 
-        In this order: ``info.openset`` (category ids of `known_prev`, `known_cur`, `unknown_id`),
-        `role` fields of the categories, a category named "unknown".
+        In this order: ``info.openset`` (category ids of `known_prev`, `known_cur`, `unknown_id`;
+        the rest is unknown, but for the role "ignored"), `role` fields of the categories, a
+        category named "unknown".
         """
         if truth is None:
             raise UsageError("state which labels are known: known='voc20', a file or a list")
@@ -273,7 +293,13 @@ class Vocabulary:
         rest = [i for i in openset["known"] if i not in previous]
         tasks = [previous, openset.get("known_cur") or rest]
         listed = tuple(tuple(names[i] for i in task if i in names) for task in tasks if task)
-        return cls(tasks=listed, synonyms=_apart(truth.labels), name="info.openset")
+        roles = zip(truth.labels, truth.role, strict=True)
+        return cls(
+            tasks=listed,
+            ignored=frozenset(label for label, role in roles if role == Role.IGNORED),
+            synonyms=_apart(truth.labels),
+            name="info.openset",
+        )
 
     @classmethod
     def _from_roles(cls, truth: Annotations) -> Vocabulary:

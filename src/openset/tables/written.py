@@ -5,7 +5,11 @@ What `check` needs to say that another reading fits better, or that an option wa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from openset.tables.annotations import Annotations
 from openset.tables.boxes import in_pixels
@@ -34,3 +38,7 @@ class Written:
         detections = with_image_ids(self.detections, truth, self.image_ids)
         joined = join(truth, detections, vocabulary)
         return in_pixels(detections, joined.image, truth, self.boxes), joined
+
+    def select(self, rows: NDArray[np.bool_]) -> Self:
+        """Some of the detections."""
+        return replace(self, detections=self.detections.select(rows))

@@ -1,0 +1,81 @@
+"""A detector that was taught the unknown classes: said before any number and in the ledger."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+LEAD = "This is not an open-set result: base was taught classes that are unknown here; "
+ASKED = ("evaluate", "gt.json", "base.json", "--no-intervals")
+
+
+@pytest.fixture
+def one_class(scene):
+    """Known is the dog alone, though the detector names cats."""
+    (scene / "known.txt").write_text("dog\n")
+    return scene
+
+
+def cats(folder):
+    found = json.loads((folder / "base.json").read_text())
+    return sum(one["category_id"] == 2 for one in found), len(found)
+
+
+@pytest.mark.parametrize("more", [(), ("--leaked", "drop")])
+def test_the_first_sentence(one_class, openset, more):
+    done = openset(*ASKED, "--known", "known.txt", *more)
+    some, whole = cats(one_class)
+    text = " ".join(done.out.split())
+    assert done.code == 0 and text.startswith(LEAD)
+    assert (
+        f"{some} of {whole} detections are labelled with 1 class that is unknown here: cat" in text
+    )
+    assert "LEAK: the detector was taught classes" in text and "no leak" not in text
+
+
+def test_json_and_comparison(one_class, openset):
+    asked = ("--known", "known.txt", "--metrics", "a_ose")
+    document = openset(*ASKED, *asked, "-o", "run", "--json").json
+    assert document["leaks"][0].startswith(LEAD)
+    assert "LEAK: " in document["models"]["base"]["provenance"]["ledger"]
+    path = "run/base.result.json"
+    (one_class / "other").mkdir()
+    (one_class / "other" / "x.json").write_text((one_class / path).read_text())
+    done = openset("compare", path, "other/x.json")
+    assert done.out.startswith("This is not an open-set result: ")
+    assert len(openset("compare", path, "other/x.json", "--json").json["leaks"]) == 2
+
+
+def test_an_honest_detector_is_not_accused(scene, openset):
+    done = openset(*ASKED, "--known", "known.txt", "--json")
+    assert done.json["leaks"] == []
+    assert "not an open-set" not in openset(*ASKED, "--known", "known.txt").out
+
+
+REFUSED = {
+    "the unknown classes": (("--known", "zebra,"), "OS327", "the labels that the detector was"),
+    "a built-in and a name": (("--known", "voc20,zebra"), "OS329", "--known voc20 alone"),
+    "a built-in twice": (("--known", "voc20", "--known", "coco80"), "OS329", "labels alone"),
+    "unknown is a known class": (
+        ("--known", "known.txt", "--unknown-label", "cat"),
+        "OS328",
+        "leave the class out of --known",
+    ),
+    "its id": (("--known", "known.txt", "--unknown-label", "2"), "OS314", "--unknown-label"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_roles_that_cannot_be_meant(name, scene, openset):
+    options, code, fix = REFUSED[name]
+    done = openset(*ASKED, *options)
+    assert done.code == 2 and done.out == ""
+    assert f"error {code}" in done.err and fix in " ".join(done.err.split())
+
+
+def test_a_word_longer_than_any_file_name(scene, openset):
+    done = openset(*ASKED, "--known", "x" * 5000)
+    assert done.code == 2 and "unknown vocabulary" in done.err and len(done.err) < 1000
+    assert openset(*ASKED, "--known", ",".join(["dog", "cat", "x" * 5000])).code == 0
+    assert "OS101" in openset(*ASKED, "--known", "x" * 5000 + ".txt").err
