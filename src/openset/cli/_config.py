@@ -7,11 +7,11 @@ misspelt setting must not be a setting that silently does nothing.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openset.files import toml
 from openset.findings import UsageError
 from openset.plugins import lookup
 
@@ -45,8 +45,8 @@ def find(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:  # tomllib's error is a ValueError
+        return toml(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
         raise UsageError(f"cannot read the settings in {path}: {error}") from error
 
 

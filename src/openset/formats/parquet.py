@@ -253,7 +253,10 @@ def _write(
     import polars as pl
 
     frame = pl.DataFrame([_series(name, values) for name, values in held.items()])
-    frame.write_parquet(path, metadata={_KEY: text})
+    try:
+        frame.write_parquet(path, metadata={_KEY: text})
+    except pl.exceptions.PolarsError as error:  # how polars says that a disk is full
+        raise OSError(str(error).partition("\n")[0]) from error
 
 
 def _series(name: str, values: NDArray[Any]) -> pl.Series:

@@ -1,13 +1,12 @@
 """Archive: dataclasses of arrays as ``.npz``, and back. Nothing in such a file is ever executed.
 
 Fields are arrays, numbers, text, or dataclasses of these; what is not an array is JSON under the
-key ``openset``. Files are written beside their place and moved there, the same bytes every time.
+key ``openset``. The same bytes are written every time.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.files import note_read, replacing
 from openset.findings import InputError, refuse
 
 SCHEMA_VERSION = 1
@@ -55,15 +55,8 @@ def write(path: Path, kind: str, arrays: Mapping[str, NDArray[Any]], meta: Any) 
     """Write arrays and JSON to one file."""
     statement = {"schema_version": SCHEMA_VERSION, "kind": kind, **meta}
     text = np.array(json.dumps(statement, sort_keys=True))
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with partial.open("wb") as stream:
-            np.savez(stream, **{_KEY: text}, **arrays)  # type: ignore[arg-type]
-        partial.replace(path)
-    except OSError as error:
-        raise refuse("OS102", f"cannot write {path}: {error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path, folder=False) as target, target.open("wb") as stream:
+        np.savez(stream, **{_KEY: text}, **arrays)  # type: ignore[arg-type]
 
 
 def read(path: Path, kind: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -72,6 +65,7 @@ def read(path: Path, kind: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         meta = dict(json.loads(str(arrays.pop(_KEY))))
+        note_read(path)
     except FileNotFoundError as error:
         raise refuse("OS101", f"no such file: {path}") from error
     except _BROKEN as error:

@@ -11,12 +11,11 @@ model.pt        the trained detector, once it is done: openset.detectors.load re
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from openset.files import load_text, replacing
+from openset.files import clear_leftovers, load_text, replacing
 from openset.findings import refuse
 from openset.nets import weights
 from openset.version import __version__
@@ -42,8 +41,7 @@ class RunFolder:
             wanted: From `about_run`.
             defaults: Keys of a recipe that an older version did not know, and so did not write.
         """
-        for stale in self.path.glob(".openset-*"):  # a write that was killed
-            shutil.rmtree(stale, ignore_errors=True)
+        clear_leftovers(self.path)
         if self.about.exists():
             held = _parsed(self.about)
             held["recipe"] = {**_plain(defaults), **held.get("recipe", {})}
