@@ -7,6 +7,7 @@ command reads is written over, and a place holds what it held or what is new, ne
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import stat
@@ -16,14 +17,20 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from openset.findings import InputError, UsageError, refuse
 from openset.refusals import shown, undecodable
 
+if TYPE_CHECKING:
+    from zipfile import ZipFile, ZipInfo
+
+    from numpy.typing import NDArray
+
 HEAD = 1 << 16
 _GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
+_UNPACKED, _RATIO = 256 << 20, 200  # more bytes than both are no data that was compressed
 DEEPEST = 8  # folders of a file name that are looked at
 _PICTURE = re.compile(r"\.(jpe?g|png|webp|bmp)$", re.IGNORECASE)
 _LONGEST = 60  # characters of a file name that is made from another name
@@ -63,11 +70,79 @@ def load(path: Path) -> bytes:
     """All bytes of a file, decompressed."""
     with _located(path):
         data = path.read_bytes()
-        if data[:2] != _GZIP:
-            return data
-        import gzip
+        return _unpacked(path, data) if data[:2] == _GZIP else data
 
-        return gzip.decompress(data)
+
+def _unpacked(path: Path, data: bytes) -> bytes:
+    """The content of gzip data, member by member, refused once it is far more than the data."""
+    parts, room = [], _room(len(data))
+    while data:
+        member = zlib.decompressobj(wbits=31)
+        parts.append(member.decompress(data, room + 1))
+        room -= len(parts[-1])
+        if room < 0:
+            raise _bomb(path)
+        if not member.eof:
+            raise EOFError("the compressed file ends before its end marker")
+        data = member.unused_data.lstrip(b"\0")  # padding
+    return b"".join(parts)
+
+
+def _room(size: int) -> int:
+    """How many bytes so many compressed ones may become."""
+    return max(_UNPACKED, _RATIO * size)
+
+
+def _bomb(path: Path) -> InputError:
+    return refuse(
+        "OS116",
+        f"{path} would unpack to more than {_room(path.stat().st_size):,} bytes",
+        example=f"the file itself has {path.stat().st_size:,} bytes",
+    )
+
+
+def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of an ``.npz`` file; pickled objects are never loaded.
+
+    Raises:
+        InputError: It is absent, or would unpack to far more than it is.
+        ValueError: Whatever else is wrong with it, in a line.
+    """
+    import zipfile
+
+    size = 0
+    try:
+        with _located(path), path.open("rb") as stream:
+            stream.read(1)
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                size += member.file_size
+                if size > _room(path.stat().st_size):
+                    raise _bomb(path)
+            return {
+                member.filename.removesuffix(".npy"): _load_array(archive, member)
+                for member in archive.infolist()
+            }
+    except InputError:
+        raise
+    except Exception as error:  # damaged bytes surface as nearly any exception of the readers
+        raise ValueError(f"{type(error).__name__}: {error!s:.200}") from error
+
+
+def _load_array(archive: ZipFile, member: ZipInfo) -> NDArray[Any]:
+    """One array; its header must not claim more than there is, because NumPy would make room."""
+    from numpy.lib import format as npy
+
+    headers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    with archive.open(member) as stream:
+        version = npy.read_magic(stream)
+        if version not in headers:
+            raise ValueError(f"{member.filename} is no plain array")
+        shape, _, dtype = headers[version](stream)
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > member.file_size:
+        raise ValueError(f"{member.filename} claims the shape {shape}, which it does not fill")
+    with archive.open(member) as stream:
+        return npy.read_array(stream, allow_pickle=False)
 
 
 def is_gzip(path: Path) -> bool:

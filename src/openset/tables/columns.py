@@ -39,7 +39,8 @@ def column(
     name: str, values: ArrayLike, dtype: DTypeLike, length: int, width: int | None = None
 ) -> NDArray[Any]:
     """`values` as a contiguous column of `dtype`, refused when its shape is not the table's."""
-    array: NDArray[Any] = np.ascontiguousarray(values, dtype)
+    with np.errstate(over="ignore"):  # beyond float32 is infinite, which checks count
+        array: NDArray[Any] = np.ascontiguousarray(values, dtype)
     shape = (length,) if width is None else (length, width)
     if array.shape != shape:
         if array.size == 0 and length == 0:
