@@ -154,7 +154,7 @@ def test_weights_that_are_not_finite_are_not_gone_on_with(part, truth, whole, tm
     held = read(folder / "checkpoint.pt")
     state = held["average"]["state"] if part == "average" else held["model"]
     name = next(name for name, value in state.items() if value.is_floating_point())
-    state[name].view(-1)[0] = float("nan")
+    state[name] = torch.full_like(state[name], float("nan"))
     torch.save(held, folder / "checkpoint.pt")
     with pytest.raises(InputError, match=rf"OS614[\s\S]*{name}"):
         trained(truth, folder)
