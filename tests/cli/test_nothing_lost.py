@@ -206,8 +206,9 @@ def test_the_exchange_is_one(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / name).touch()
-    if not files._exchanged(tmp_path / "one", tmp_path / "two"):
-        pytest.skip("this system exchanges no names")
+    if sys.platform != "linux":
+        pytest.skip("only Linux exchanges names")
+    assert files._exchanged(tmp_path / "one", tmp_path / "two")
     assert (tmp_path / "one" / "two").exists() and (tmp_path / "two" / "one").exists()
 
 

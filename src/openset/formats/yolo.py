@@ -12,6 +12,7 @@ Not segmentation, pose or oriented boxes: a line of another length is refused.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,7 +77,7 @@ class Yolo(Format):
             first = next((line for line in _lines(file) if line), None)
             if first is not None:
                 return _KINDS.get(len(first)) if _all_numbers(first) else None
-        if folder.config is None or not folder.labels.is_dir():
+        if folder.config is None or not _is_folder(folder.labels):
             return None
         return "detections" if folder.config.get("holds") == "detections" else "annotations"
 
@@ -157,18 +158,23 @@ class _Folder:
             flat = root if not (root / "labels").is_dir() else root / "labels"
             return cls(root, config, root / "images", flat)
         base = root / str((config or {}).get("path") or ".")
-        images = next((p for p in (base / entry, root / entry) if p.is_dir()), root / entry)
+        images = next((p for p in (base / entry, root / entry) if _is_folder(p)), root / entry)
         return cls(root, config, images, _labels_beside(images))
 
     def label_files(self) -> list[Path]:
-        return sorted(self.labels.glob("*.txt"))
+        return sorted(self.labels.glob("*.txt")) if _is_folder(self.labels) else []
 
     def members(self) -> list[tuple[str, str]]:
         """Stem and file name of every image, in order."""
-        if self.images.is_dir():
+        if _is_folder(self.images):
             names = (p.name for p in self.images.iterdir() if p.suffix.lower() in SUFFIXES)
             return [(Path(name).stem, name) for name in sorted(names)]
         return [(file.stem, "") for file in self.label_files()]
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether there is a folder; a name that no file system takes is none."""
+    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir fails for a name that is too long
 
 
 def _yaml_in(folder: Path) -> Path | None:
