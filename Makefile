@@ -46,8 +46,10 @@ format: $(DEV)
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 
-fuzz:
+# The compiled readers under sanitizers, then every reader with damaged files of its format.
+fuzz: $(CORE)
 	native/fuzz/run.sh
+	$(PYTHON) -m tools.fuzz
 
 SOURCES := pyproject.toml setup.py constraints.txt $(wildcard native/*.hpp native/*.cpp)
 PIP = $(PYTHON) -m pip install --quiet --constraint constraints.txt

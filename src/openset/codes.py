@@ -92,6 +92,16 @@ _ENTRIES = (
          "or not of the shape of their embeddings, logits and classes.",
          "the file's metadata was changed, or columns were replaced by another program",
          "run the detector again, or write the detections without it"),
+    Code("OS116", "unpacks to far more than it is", "The file is small and claims a content that "
+         "no data compresses to; it is not unpacked.",
+         "a file made to fill memory, or a damaged header",
+         "get the file anew; give real data of that kind unpacked"),
+    Code("OS117", "class number out of proportion", "A class has a number that would need a list "
+         "of millions of names.", "ids of another kind, or a damaged file",
+         "number classes from 0, and name each"),
+    Code("OS118", "XML of something else", "The file is XML, but no VOC annotation: it would count "
+         "as an image without objects.", "a web page that was saved in place of a download",
+         "download the file again, or take it out of the folder"),
     Code("OS201", "box is not finite", "A coordinate is NaN or infinite, so no overlap exists.",
          "a division by zero, or an overflow in half precision",
          "repair the export; drop_invalid=True leaves such records out"),
@@ -373,6 +383,21 @@ _ENTRIES = (
          "export without NMS, and name the layout: 'yolox' or 'yolov8'"),
     Code("OS612", "recipe not understood", "A key or a value of the recipe is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/training.md for all keys"),
+    Code("OS613", "pictures changed", "The files of the images are not those that the training "
+         "began with: it would go on with other pixels.",
+         "images were replaced, converted or resized in the meantime",
+         "bring the images back, or train anew in another folder"),
+    Code("OS614", "weights are not finite", "A weight is NaN or infinite: whatever the network "
+         "says is, too.", "a training that diverged, an overflow in half precision, or a damaged "
+         "file", "take an earlier checkpoint, or train anew"),
+    Code("OS615", "two images of one name", "Images are called by their names without the ending, "
+         "and two have the same: their detections could not be told apart.",
+         "one picture in two formats, such as a.jpg and a.png",
+         "rename or remove one of them, or give a ground truth that names the files"),
+    Code("OS616", "processor without bfloat16", "The processor says that it computes bfloat16, and "
+         "stops whoever does: the training would end without a word.",
+         "a virtual machine that names AMX among its abilities and does not give it",
+         "train in float32, or set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16"),
     Code("OS701", "impossible world", "No scene can be made with these parameters.",
          "a value out of range, or parameters that contradict each other",
          "change the parameters named"),

@@ -1,28 +1,44 @@
 """Files: loading bytes with located errors, writing so that a crash leaves no half file.
 
-Compression is seen in the content (the gzip magic number), not in the name.
+Compression is seen in the content (the gzip magic number), not in the name, and what unpacks to
+far more than it is is refused. All writing of commands goes through `replacing`: nothing that a
+command reads is written over, and a place holds what it held or what is new, never a part.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import stat
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from openset.findings import InputError, UsageError, refuse
 from openset.refusals import shown, undecodable
 
+if TYPE_CHECKING:
+    from zipfile import ZipFile, ZipInfo
+
+    from numpy.typing import NDArray
+
 HEAD = 1 << 16
 _GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
+_UNPACKED, _RATIO = 256 << 20, 200  # more bytes than both are no data that was compressed
 DEEPEST = 8  # folders of a file name that are looked at
 _PICTURE = re.compile(r"\.(jpe?g|png|webp|bmp)$", re.IGNORECASE)
 _LONGEST = 60  # characters of a file name that is made from another name
-_kept: set[str] = set()
+_HIDDEN = ".openset-"
+_OLD = "old"
+_FRESH = 2.0  # seconds that a folder may have no lock yet
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of linux/fcntl.h and linux/fs.h
+_kept: list[_Kept] = []
 
 
 def head(path: Path) -> bytes:
@@ -54,11 +70,79 @@ def load(path: Path) -> bytes:
     """All bytes of a file, decompressed."""
     with _located(path):
         data = path.read_bytes()
-        if data[:2] != _GZIP:
-            return data
-        import gzip
+        return _unpacked(path, data) if data[:2] == _GZIP else data
 
-        return gzip.decompress(data)
+
+def _unpacked(path: Path, data: bytes) -> bytes:
+    """The content of gzip data, member by member, refused once it is far more than the data."""
+    parts, room = [], _room(len(data))
+    while data:
+        member = zlib.decompressobj(wbits=31)
+        parts.append(member.decompress(data, room + 1))
+        room -= len(parts[-1])
+        if room < 0:
+            raise _bomb(path)
+        if not member.eof:
+            raise EOFError("the compressed file ends before its end marker")
+        data = member.unused_data.lstrip(b"\0")  # padding
+    return b"".join(parts)
+
+
+def _room(size: int) -> int:
+    """How many bytes so many compressed ones may become."""
+    return max(_UNPACKED, _RATIO * size)
+
+
+def _bomb(path: Path) -> InputError:
+    return refuse(
+        "OS116",
+        f"{path} would unpack to more than {_room(path.stat().st_size):,} bytes",
+        example=f"the file itself has {path.stat().st_size:,} bytes",
+    )
+
+
+def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of an ``.npz`` file; pickled objects are never loaded.
+
+    Raises:
+        InputError: It is absent, or would unpack to far more than it is.
+        ValueError: Whatever else is wrong with it, in a line.
+    """
+    import zipfile
+
+    size = 0
+    try:
+        with _located(path), path.open("rb") as stream:
+            stream.read(1)
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                size += member.file_size
+                if size > _room(path.stat().st_size):
+                    raise _bomb(path)
+            return {
+                member.filename.removesuffix(".npy"): _load_array(archive, member)
+                for member in archive.infolist()
+            }
+    except InputError:
+        raise
+    except Exception as error:  # damaged bytes surface as nearly any exception of the readers
+        raise ValueError(f"{type(error).__name__}: {error!s:.200}") from error
+
+
+def _load_array(archive: ZipFile, member: ZipInfo) -> NDArray[Any]:
+    """One array; its header must not claim more than there is, because NumPy would make room."""
+    from numpy.lib import format as npy
+
+    headers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    with archive.open(member) as stream:
+        version = npy.read_magic(stream)
+        if version not in headers:
+            raise ValueError(f"{member.filename} is no plain array")
+        shape, _, dtype = headers[version](stream)
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > member.file_size:
+        raise ValueError(f"{member.filename} claims the shape {shape}, which it does not fill")
+    with archive.open(member) as stream:
+        return npy.read_array(stream, allow_pickle=False)
 
 
 def is_gzip(path: Path) -> bool:
@@ -84,6 +168,16 @@ def load_text(path: Path) -> str:
         raise undecodable(str(path), f"not UTF-8 at byte {error.start}") from error
 
 
+def toml(text: str) -> dict[str, Any]:
+    """TOML; a ValueError says whatever is wrong with it, also what nests deeper than Python."""
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
 def load_list(path: Path) -> list[str]:
     """The images of a list, one per line, without the suffix of a picture.
 
@@ -106,6 +200,7 @@ def save(path: Path, data: bytes) -> None:
 def _located(path: Path) -> Iterator[None]:
     try:
         yield
+        note_read(path)
     except FileNotFoundError as error:
         near = _similar(path)
         fix = f"did you mean {near}?" if near else ""
@@ -147,38 +242,92 @@ def safe_name(name: str) -> str:
     )
 
 
+def safe_path(name: str) -> str:
+    """`name` if it is a path below the folder that it is relative to, else a refusal.
+
+    >>> safe_path("annotations/train.json")
+    'annotations/train.json'
+    """
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    if ".." not in parts and "\0" not in name and not PurePosixPath(name).is_absolute():
+        return name
+    raise refuse("OS113", f"{shown(name)} leaves the folder that it is relative to")
+
+
+@dataclass
+class _Kept:
+    """What a command reads, and the folder that it writes, whose files are its own."""
+
+    paths: set[str]
+    own: tuple[str, ...]
+
+    def holds(self, path: Path) -> bool:
+        """Whether a path is one of them, by whatever name, or a folder that holds one."""
+        try:
+            there = path.stat()
+        except (OSError, ValueError):  # nothing is there to be lost
+            return False
+        if stat.S_ISDIR(there.st_mode):
+            inside = os.path.join(os.path.realpath(path), "")  # noqa: PTH118 - ends with a slash
+            found = (os.path.realpath(kept) for kept in self.paths if os.path.exists(kept))  # noqa: PTH110
+            return any(kept.startswith(inside) for kept in found)
+        return any(_is(kept, there) for kept in self.paths)
+
+
+def _is(path: str, there: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), there)  # noqa: PTH116
+    except (OSError, ValueError):
+        return False
+
+
 @contextmanager
-def keeping(paths: Iterable[str]) -> Iterator[None]:
-    """Meanwhile no file of `paths` is overwritten: they are what a command reads."""
-    before = set(_kept)
-    _kept.update(map(os.path.realpath, paths))
+def keeping(paths: Iterable[str], own: Iterable[str] = ()) -> Iterator[None]:
+    """Meanwhile nothing that is read is overwritten.
+
+    Args:
+        paths: What a command was given to read.
+        own: What it was given to write; what it reads in there it may replace.
+    """
+    _kept.append(_Kept(set(paths), tuple(os.path.realpath(path) + os.sep for path in own)))
     try:
         yield
     finally:
-        _kept.intersection_update(before)
+        _kept.pop()
+
+
+def note_read(path: Path) -> None:
+    """A file is read: the command that reads it must not write over it."""
+    if _kept and not os.path.realpath(path).startswith(_kept[-1].own or ("\0",)):
+        _kept[-1].paths.add(os.fspath(path))
 
 
 def refuse_kept(path: Path) -> None:
-    """Refuse to write over a file that is read."""
-    real = os.path.realpath(path)
-    if real in _kept and Path(real).is_file():
-        raise UsageError(f"{path} is an input and would be overwritten; write elsewhere")
+    """Refuse to write over what is read: through a link, under another name, or around it."""
+    if _kept and _kept[-1].holds(path):
+        what = "holds an input that" if path.is_dir() else "is an input and"
+        raise UsageError(f"{path} {what} would be overwritten; write elsewhere")
 
 
 @contextmanager
-def replacing(path: Path, *, folder: bool) -> Iterator[Path]:
+def replacing(path: Path, *, folder: bool, empty: bool = True) -> Iterator[Path]:
     """A path to write to, moved to `path` at the end; after an error `path` is untouched.
 
-    It lies in a temporary folder beside `path`, so that the move is one rename. A link stays, and
-    what it points to is replaced; a file that is replaced keeps its mode.
+    It lies in a temporary folder beside `path`, so that the move is one exchange of names. A link
+    stays, and what it points to is replaced; a file that is replaced keeps its mode.
+
+    Args:
+        path: A file or folder that need not exist.
+        folder: Whether a folder is to be written.
+        empty: Whether a folder that is there must be empty.
     """
     import shutil
-    import tempfile
 
-    target = target_of(path, folder=folder)
+    target = target_of(path, folder=folder, empty=empty)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        workshop = Path(tempfile.mkdtemp(prefix=".openset-", dir=target.parent))
+        clear_leftovers(target.parent)
+        workshop, lock = _workshop(target.parent)
     except OSError as error:
         raise unwritable(path, error) from error
     draft = workshop / path.name  # the name as given: its ending may choose a compression
@@ -186,11 +335,81 @@ def replacing(path: Path, *, folder: bool) -> Iterator[Path]:
         yield draft
         if target.exists():
             draft.chmod(stat.S_IMODE(target.stat().st_mode))
-        os.replace(draft, target)  # noqa: PTH105 - replaces an empty folder too
+        _put(draft, target)
     except OSError as error:
         raise unwritable(path, error) from error
     finally:
-        shutil.rmtree(workshop, ignore_errors=True)
+        if not (workshop / _OLD).exists() or target.exists():
+            shutil.rmtree(workshop, ignore_errors=True)
+        if lock >= 0:
+            os.close(lock)
+
+
+def _put(draft: Path, target: Path) -> None:
+    """Give a draft its name: at every moment there is the old or the new one, whole."""
+    if target.is_dir() and any(target.iterdir()):
+        if not _exchanged(draft, target):
+            # Elsewhere than on Linux a kill between two renames leaves both in the workshop.
+            old = draft.parent / _OLD
+            target.rename(old)
+            try:
+                draft.rename(target)
+            except OSError:
+                old.rename(target)
+                raise
+    else:
+        os.replace(draft, target)  # noqa: PTH105 - replaces an empty folder too
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Exchange two names at once; False where the system or its file system cannot."""
+    import ctypes
+
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
+    names = os.fsencode(one), os.fsencode(other)
+    return rename is not None and rename(_HERE, names[0], _HERE, names[1], _EXCHANGE) == 0
+
+
+def _workshop(parent: Path) -> tuple[Path, int]:
+    """A new hidden folder, and a lock on it that ends with this process (-1: there are none)."""
+    import tempfile
+
+    workshop = Path(tempfile.mkdtemp(prefix=_HIDDEN, dir=parent))
+    return workshop, _locked(workshop)
+
+
+def _locked(folder: Path) -> int:
+    try:
+        import fcntl
+    except ImportError:
+        return -1
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # somebody's, or a file system without locks
+        os.close(lock)
+        return -1
+    return lock
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Remove what writes that were killed left in a folder.
+
+    Those of living processes are locked. One that holds the only copy of what it was to replace
+    (see `_put`) stays.
+    """
+    import shutil
+    import time
+
+    for left in folder.glob(f"{_HIDDEN}*"):
+        try:
+            fresh = time.time() - left.stat().st_mtime < _FRESH
+            lock = -1 if fresh or (left / _OLD).exists() else _locked(left)
+        except OSError:  # gone, or not ours to look at
+            continue
+        if lock >= 0:
+            shutil.rmtree(left, ignore_errors=True)
+            os.close(lock)
 
 
 def target_of(path: Path, *, folder: bool, empty: bool = True) -> Path:

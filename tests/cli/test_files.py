@@ -12,46 +12,6 @@ import numpy as np
 import pytest
 
 EVALUATE = ("evaluate", "gt.json", "base.json", "--known", "dog,cat", "--no-intervals")
-SCORE = ("score", "energy.parquet", "--scorers", "energy", "-o")
-
-
-def write_evidence(folder):
-    """Scores of a classifier, and a detection with logits."""
-    from openset import Detections, write
-
-    logits, labels = np.eye(3)[[0, 1, 2, 0]], [0, 1, 2, 1]
-    np.savez(folder / "s.npz", logits_k=logits, labels_k=labels, logits_u=logits / 2)
-    held = {"logits": np.ones((1, 3), np.float32), "layout": "softmax"}
-    write(Detections([10], [1], [[0, 0, 9, 9]], [0.5], **held), folder / "energy.parquet")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "kept"),
-    [
-        (("convert", "base.json", "-o", "base.json"), "base.json"),
-        (("convert", "base.json", "-o", "gt.json", "--truth", "gt.json"), "gt.json"),
-        (("convert", "base.json", "-o", "./link.json", "--to", "coco"), "base.json"),
-        (("recognise", "s.npz", "-o", "s.npz"), "s.npz"),
-        (("recognise", "s.npz", "--plot", "s.npz"), "s.npz"),
-        (("audit", "--test", "gt.json", "--known", "dog,cat", "-o", "gt.json"), "gt.json"),
-        ((*SCORE, "energy.parquet"), "energy.parquet"),
-        ((*SCORE, "."), "energy.parquet"),
-    ],
-)
-def test_an_input_is_never_overwritten(arguments, kept, scene, openset):
-    write_evidence(scene)
-    (scene / "link.json").symlink_to("base.json")
-    before = (scene / kept).read_bytes()
-    done = openset(*arguments)
-    assert done.code == 2 and "is an input and would be overwritten" in done.err
-    assert (scene / kept).read_bytes() == before
-
-
-def test_what_was_written_may_be_written_again(scene, openset):
-    for _ in range(2):
-        assert openset(*EVALUATE, "-o", "run").code == 0
-        assert openset("convert", "base.json", "-o", "x.csv").code == 0
-        assert openset("report", "run").code == 0
 
 
 def test_a_run_through_a_link(scene, openset):

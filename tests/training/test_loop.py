@@ -49,6 +49,7 @@ def test_a_killed_training_goes_on_to_the_same_weights(truth, whole, tmp_path):
 
 def test_the_rest_of_a_killed_write_is_cleared_away(truth, whole):
     (whole.folder / ".openset-killed").mkdir()
+    os.utime(whole.folder / ".openset-killed", (0, 0))
     trained(truth, whole.folder)
     names = sorted(path.name for path in whole.folder.iterdir())
     assert names == ["checkpoint.pt", "log.jsonl", "model.pt", "run.json"]
@@ -126,6 +127,59 @@ def test_a_damaged_checkpoint_is_refused(truth, whole, tmp_path):
     (folder / "checkpoint.pt").write_bytes(b"PK\x03\x04 cut off")
     with pytest.raises(InputError, match="OS604"):
         trained(truth, folder)
+
+
+def test_pixels_that_changed_are_noticed(whole, tmp_path):
+    from PIL import Image
+
+    truth = make_data(tmp_path)
+    folder = tmp_path / "run"
+    shutil.copytree(whole.folder, folder)
+    assert trained(truth, folder).resumed == 8  # the same pictures, elsewhere
+    image = Image.open(tmp_path / "5.png").convert("RGB")
+    image.putpixel((3, 3), (1, 2, 3))
+    image.save(tmp_path / "5.png")
+    with pytest.raises(InputError, match=r"OS613[\s\S]*5\.png"):
+        trained(truth, folder)
+    about = json.loads((folder / "run.json").read_text())
+    del about["pictures"]  # an older version did not look
+    (folder / "run.json").write_text(json.dumps(about))
+    assert trained(truth, folder).resumed == 8
+
+
+@pytest.mark.parametrize("part", ["model", "average"])
+def test_weights_that_are_not_finite_are_not_gone_on_with(part, truth, whole, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(whole.folder, folder)
+    held = read(folder / "checkpoint.pt")
+    state = held["average"]["state"] if part == "average" else held["model"]
+    name = next(name for name, value in state.items() if value.is_floating_point())
+    state[name] = torch.full_like(state[name], float("nan"))
+    torch.save(held, folder / "checkpoint.pt")
+    with pytest.raises(InputError, match=rf"OS614[\s\S]*{name}"):
+        trained(truth, folder)
+
+
+def test_half_a_checkpoint_is_refused(truth, whole, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(whole.folder, folder)
+    held = read(folder / "checkpoint.pt")
+    for key in ("optimizer", "scaler", "average", "model"):
+        torch.save({k: v for k, v in held.items() if k != key}, folder / "checkpoint.pt")
+        with pytest.raises(InputError, match=rf"OS604[\s\S]*{key}"):
+            trained(truth, folder)
+
+
+def test_a_processor_that_stops_at_bfloat16_is_noticed_first(truth, tmp_path, monkeypatch):
+    from openset.nets import device
+
+    monkeypatch.setattr(device, "names_amx", lambda: True)
+    monkeypatch.setattr(device, "BFLOAT16", "import os; os.kill(os.getpid(), 4)")
+    with pytest.raises(InputError, match="OS616"):
+        trained(truth, tmp_path / "run", precision="bfloat16")
+    assert not (tmp_path / "run").exists()
+    monkeypatch.setattr(device, "BFLOAT16", "pass")
+    device.refuse_broken_bfloat16()
 
 
 def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_checkpoint(truth, tmp_path):

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from openset.files import safe_name
+from openset.files import safe_name, safe_path, toml
 from openset.findings import InputError, UsageError, refuse
 from openset.plugins import lookup
 
@@ -219,8 +219,8 @@ def load(name: str | Path) -> Benchmark:
     text, _, variant = str(name).partition(":")
     path = find(text)
     try:
-        table = tomllib.loads(path.read_text("utf-8-sig"))
-    except (OSError, ValueError) as error:  # tomllib's error is a ValueError
+        table = toml(path.read_text("utf-8-sig"))
+    except (OSError, ValueError) as error:
         raise refuse("OS901", f"cannot read {path}: {error}") from error
     table.setdefault("name", path.stem)
     benchmark = _converted(_with_variant(table, variant, path), path)
@@ -302,6 +302,9 @@ def _check(benchmark: Benchmark, path: Path) -> None:
     except UsageError as error:
         raise refuse("OS901", f"{path}: {error}") from error
     _check_patterns(benchmark, path)
+    for source in benchmark.sources.values():
+        for name in (*source.path, *source.images, *source.options.values()):
+            safe_path(name)
 
 
 def _check_rules(benchmark: Benchmark) -> None:

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openset.files import toml
 from openset.findings import UsageError
 from openset.json_text import plain
 from openset.plugins import lookup
@@ -85,8 +85,8 @@ def find(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:  # tomllib's error is a ValueError
+        return toml(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
         raise UsageError(f"cannot read the settings in {path}: {error}") from error
 
 

@@ -88,9 +88,11 @@ def _inputs_kept(bound: BoundArguments) -> Iterator[None]:
         for name, value in bound.arguments.items()
     }
     read = [v for name, values in given.items() if name not in OUTPUTS for v in values]
-    with keeping([str(value) for value in read if isinstance(value, (str, Path))]):
-        for name in OUTPUTS & given.keys():
-            for path in filter(None, given[name]):
+    written = [path for name in OUTPUTS & given.keys() for path in given[name] if path]
+    inputs = [str(value) for value in read if isinstance(value, (str, Path))]
+    with keeping(inputs, own=map(str, written)):
+        for path in written:
+            if not path.is_dir():  # of folders the verbs know what they replace
                 refuse_kept(path)
         yield
 

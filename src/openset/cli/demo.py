@@ -61,16 +61,18 @@ def demo(
 
 def _example(folder: Path) -> tuple[Path, dict[str, Path]]:
     """The ground truth, and the detections of each detector, in the folder."""
-    import shutil
-
     from openset.examples import DIGITS, DIGITS_TRUTH
+    from openset.files import replacing
 
     sources = [DIGITS_TRUTH, *sorted(DIGITS.glob("*.parquet"))]
     ours = {"images", "run", *(path.name for path in sources)}
     if folder.exists() and (not folder.is_dir() or {p.name for p in folder.iterdir()} - ours):
         raise UsageError(f"{folder} holds other things; name a folder that does not exist")
     folder.mkdir(parents=True, exist_ok=True)
-    truth, *detections = (Path(shutil.copyfile(path, folder / path.name)) for path in sources)
+    for path in sources:
+        with replacing(folder / path.name, folder=False) as copy:
+            copy.write_bytes(path.read_bytes())
+    truth, *detections = (folder / path.name for path in sources)
     return truth, {path.stem: path for path in detections}
 
 

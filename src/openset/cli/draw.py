@@ -94,13 +94,25 @@ def _draw_all(found: Drawings, images: Path, folder: Path, output: Output) -> li
             example=found.drawings[0].name if found.drawings else "",
             cause="another folder, or file names of another data set",
         )
-    stems = file_stems(Path(one.name).stem for one in shown)
+    names = _distinct([one.name for one in shown])
+    stems = file_stems(names)
     painter = Painter()
     with output.progress(len(shown)) as step, replacing(folder, folder=True) as target:
         target.mkdir()
-        for one in shown:
+        for name, one in zip(names, shown, strict=True):
             step(f"drawing {one.name}")
             path = folder_of.find(one.name)
             assert path is not None
-            painter.paint(path, one).save(target / f"{stems[Path(one.name).stem]}.png")
+            painter.paint(path, one).save(target / f"{stems[name]}.png")
     return [str(folder / f"{stem}.png") for stem in stems.values()]
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """A name for each image: the stem, or more where images of two folders share it.
+
+    >>> _distinct(["a/1.jpg", "a/2.jpg", "b/2.jpg", "b/2.jpg"])
+    ['1', 'a/2.jpg', 'b/2.jpg', 'b/2.jpg #3']
+    """
+    stems = [Path(name).stem for name in names]
+    longer = [s if stems.count(s) == 1 else name for s, name in zip(stems, names, strict=True)]
+    return [f"{one} #{at}" if one in longer[:at] else one for at, one in enumerate(longer)]

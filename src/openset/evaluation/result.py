@@ -181,9 +181,14 @@ class Evaluation:
         """Read a result back: from a file, or from the text itself."""
         import json
 
+        from openset.files import note_read
+
         text = source if isinstance(source, str) and source.lstrip().startswith("{") else None
         try:
-            document = json.loads(Path(source).read_text("utf-8") if text is None else text)
+            if text is None:
+                text = Path(source).read_text("utf-8")
+                note_read(Path(source))
+            document = json.loads(text)
             if document.get("schema") != cls.schema:
                 raise refuse(
                     "OS114", f"not a result of schema {cls.schema}: {document.get('schema')!r}"

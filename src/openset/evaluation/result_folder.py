@@ -19,7 +19,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from openset.evaluation.result import Evaluation
-from openset.files import digest, file_stems, replacing, safe_name, target_of, unwritable
+from openset.files import (
+    clear_leftovers,
+    digest,
+    file_stems,
+    note_read,
+    replacing,
+    safe_name,
+    target_of,
+)
 from openset.findings import UsageError, refuse
 from openset.json_text import plain
 from openset.version import __version__
@@ -54,21 +62,9 @@ class ResultFolder:
 
     def save(self, folder: Path, write: Callable[[Path], None]) -> Path:
         """Fill a folder by `write`; an earlier one in the same place gives way to it."""
-        import tempfile
-
-        if not self.refuse_other(folder):
-            with replacing(folder, folder=True) as new:
-                self._fill(new, write)
-            return folder
-        target = target_of(folder, folder=True, empty=False)
-        try:
-            with tempfile.TemporaryDirectory(prefix=".openset-", dir=target.parent) as workshop:
-                new, old = Path(workshop) / "new", Path(workshop) / "old"
-                self._fill(new, write)
-                target.rename(old)
-                new.rename(target)
-        except OSError as error:
-            raise unwritable(folder, error) from error
+        earlier = self.refuse_other(folder)
+        with replacing(folder, folder=True, empty=not earlier) as new:
+            self._fill(new, write)
         return folder
 
     def _fill(self, new: Path, write: Callable[[Path], None]) -> None:
@@ -113,6 +109,7 @@ class ResultFolder:
     def refuse_other(self, folder: Path) -> bool:
         """Whether there is an earlier one, and nothing else; refused if there is anything else."""
         target_of(folder, folder=True, empty=False)
+        clear_leftovers(folder)
         if folder.suffix in _FILES and not folder.exists():
             raise UsageError(f"{folder} is to be a folder, and has the name of a file")
         if not self.is_in(folder):
@@ -164,6 +161,7 @@ class ResultFolder:
         path = folder / self.index
         try:
             document = json.loads(path.read_text("utf-8"))
+            note_read(path)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise refuse(
                 "OS101",

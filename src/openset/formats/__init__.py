@@ -62,7 +62,11 @@ def read(
         raise wrong_kind(str(path), as_)
     if options:
         _check_options(method, options)
-    table: Annotations | Detections = method(where, **options)
+    import numpy as np
+
+    # Numbers that are beyond a float become infinite or NaN, which the checks count.
+    with np.errstate(over="ignore", invalid="ignore"):
+        table: Annotations | Detections = method(where, **options)
     return table
 
 

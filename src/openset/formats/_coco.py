@@ -120,9 +120,9 @@ def _all_or_none(rest: dict[str, Sequence[Any]], key: str, where: str) -> Sequen
     return values
 
 
-def _vectors(rest: dict[str, Sequence[Any]], key: str, where: str) -> NDArray[np.float32] | None:
+def _vectors(rest: dict[str, Sequence[Any]], key: str, where: str) -> NDArray[Any] | None:
     values = _all_or_none(rest, key, where)
-    return None if values is None else matrix(values, key, where).astype(np.float32)
+    return None if values is None else matrix(values, key, where)
 
 
 def _layout(values: Sequence[Any], given: str | None, where: str) -> LogitLayout | None:

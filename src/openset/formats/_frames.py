@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.files import load
+from openset.json_text import compact
 from openset.refusals import missing_key, undecodable, wrong_type
 from openset.tables.columns import text_column
 
@@ -48,9 +49,7 @@ def read_csv(path: Path, separator: str = ",") -> pl.DataFrame:
 def text(series: pl.Series, where: str) -> NDArray[Any]:
     """Text, without gaps."""
     _refuse_null(series, where)
-    import polars as pl
-
-    return text_column(series.cast(pl.String).to_list())
+    return text_column(_strings(series, where).to_list())
 
 
 def identifiers(series: pl.Series, where: str) -> NDArray[Any]:
@@ -64,8 +63,21 @@ def identifiers(series: pl.Series, where: str) -> NDArray[Any]:
     if series.dtype == pl.String and series.str.contains(_CANONICAL_INTEGER).all():
         return series.cast(pl.Int64).to_numpy()
     if series.dtype.is_integer():
-        return series.cast(pl.Int64).to_numpy()
-    return text_column(series.cast(pl.String).to_list())
+        whole = series.cast(pl.Int64, strict=False)
+        if whole.null_count():
+            rows = whole.is_null().arg_true().to_list()
+            raise wrong_type(where, series.name, "integers of 64 bits", rows, series[rows[0]])
+        return whole.to_numpy()
+    return text_column(_strings(series, where).to_list())
+
+
+def _strings(series: pl.Series, where: str) -> pl.Series:
+    """A column as text, refused if its values have parts."""
+    import polars as pl
+
+    if series.dtype.is_nested():
+        raise wrong_type(where, series.name, "plain values", [0], series[0], len(series))
+    return series.cast(pl.String)
 
 
 def numbers(series: pl.Series, where: str, *, gaps: bool = False) -> NDArray[np.float64]:
@@ -90,7 +102,7 @@ def integers(series: pl.Series, where: str) -> NDArray[np.int64]:
     if values.dtype.kind == "i":
         return values
     floats = numbers(series, where)
-    rows = np.flatnonzero(~(np.abs(floats) < 1 << 53) | (floats % 1 != 0))
+    rows = np.flatnonzero(~(np.abs(floats) < 1 << 53) | (floats != np.trunc(floats)))
     if len(rows):
         row = int(rows[0])
         raise wrong_type(where, series.name, "integers", rows.tolist(), series[row])
@@ -99,9 +111,7 @@ def integers(series: pl.Series, where: str) -> NDArray[np.int64]:
 
 def flags(series: pl.Series, where: str) -> NDArray[np.bool_]:
     """Booleans written as 0/1 or true/false; an absent value is False."""
-    import polars as pl
-
-    values = series.cast(pl.String).fill_null("0").str.strip_chars()
+    values = _strings(series, where).fill_null("0").str.strip_chars()
     true = values.is_in(_TRUE)
     bad = (~(true | values.is_in(_FALSE))).arg_true()
     if len(bad):
@@ -114,8 +124,6 @@ def attribute(series: pl.Series) -> NDArray[Any]:
     import polars as pl
 
     if series.dtype in (pl.List, pl.Struct, pl.Array):
-        from openset.json_text import compact
-
         return text_column(["" if v is None else compact(v) for v in series.to_list()])
     whole = series.null_count() == 0
     if series.dtype == pl.String:
@@ -157,6 +165,12 @@ def _series(name: str, values: NDArray[Any] | list[Any]) -> pl.Series:
 
     if isinstance(values, np.ndarray) and values.dtype.kind in "UT":
         return pl.Series(name, values.tolist(), pl.String)
-    if isinstance(values, np.ndarray):
+    if isinstance(values, np.ndarray) and values.ndim == 1:
         return pl.Series(name, np.ascontiguousarray(values))
-    return pl.Series(name, values, strict=False)
+    # CSV has no place for what has parts: a cell holds it as JSON.
+    held = [compact(value) if isinstance(value, list) else value for value in _listed(values)]
+    return pl.Series(name, held, strict=False)
+
+
+def _listed(values: NDArray[Any] | list[Any]) -> list[Any]:
+    return values if isinstance(values, list) else values.tolist()

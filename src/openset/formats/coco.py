@@ -31,6 +31,7 @@ from openset.tables import Annotations, Detections
 __all__ = ["Coco", "annotations_of", "truth_document"]
 _DOCUMENT = re.compile(rb'"(images|annotations|categories)"\s*:')
 _RESULT = re.compile(rb'"(image_id|category_id|bbox|score)"\s*:')
+_NO_NAME = re.compile(r'[\x00-\x1f"\\]')
 _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
 
 
@@ -102,7 +103,7 @@ def _fast_results(source: Path | bytes, where: str, layout: str | None) -> Detec
         columns = read_results(source)
     except (ReadError, OSError):
         return None
-    if not is_text(columns.extra_keys):
+    if not _are_names(columns.extra_keys):
         return None
     extras: _coco.Extras = {}
     if columns.extra_keys:
@@ -130,7 +131,7 @@ def _fast_truth(source: Path | bytes, where: str) -> _coco.Columns | None:
         return None
     image_keys, object_keys = columns.image_extra_keys, columns.annotation_extra_keys
     names = "".join(columns.file_names or ())
-    if not is_text([names, columns.head, image_keys, object_keys]):
+    if not is_text([names, columns.head]) or not _are_names([*image_keys, *object_keys]):
         return None
     image_extras: _coco.Extras = {}
     extras: _coco.Extras = {}
@@ -153,6 +154,11 @@ def _fast_truth(source: Path | bytes, where: str) -> _coco.Columns | None:
         image_extras=image_extras,
         extras=extras,
     )
+
+
+def _are_names(keys: Sequence[str]) -> bool:
+    """Whether keys are such as msgspec takes: the general reader takes any."""
+    return is_text(keys) and not any(_NO_NAME.search(key) for key in keys)
 
 
 def _bytes(source: Path | bytes) -> bytes:

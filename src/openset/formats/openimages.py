@@ -27,7 +27,7 @@ from openset.findings import refuse
 from openset.formats import _frames
 from openset.formats._spec import EVIDENCE, FileFormat, Format, Kind, file_format
 from openset.json_text import decode
-from openset.refusals import needs_sizes, undecodable
+from openset.refusals import needs_sizes, undecodable, wrong_type
 from openset.tables import Annotations, Detections, Images
 from openset.tables.columns import text_column
 from openset.tables.names import detection_images, named, sizes_for, sizes_of, stems
@@ -173,7 +173,10 @@ def read_hierarchy(path: str | Path) -> Parents:
         node = stack.pop()
         if not isinstance(node, dict) or not isinstance(node.get("LabelName"), str):
             raise undecodable(str(path), "a node has no LabelName", cause="not a hierarchy file")
-        for child in reversed(node.get("Subcategory", [])):
+        children = node.get("Subcategory", [])
+        if not isinstance(children, list):
+            raise wrong_type(str(path), "Subcategory", "a list", [], children, 1)
+        for child in reversed(children):
             if isinstance(child, dict) and isinstance(child.get("LabelName"), str):
                 parents.setdefault(child["LabelName"], {})[node["LabelName"]] = None
             stack.append(child)

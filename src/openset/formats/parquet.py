@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import InputError, UsageError, refuse
+from openset.formats._columns import integers
 from openset.formats._head_text import head_from, head_values, refuse_head
 from openset.formats._spec import FileFormat, Format, Kind, file_format
 from openset.options import is_of
-from openset.refusals import undecodable, wrong_kind
+from openset.refusals import missing_key, undecodable, wrong_kind, wrong_type
 from openset.tables import Annotations, Detections, Images, LogitLayout
 
 if TYPE_CHECKING:
@@ -36,6 +37,15 @@ _PREFIX = "attribute:"
 _BOX = ("x", "y", "width", "height")
 _OBJECT = ("image", "label", "area", "crowd", "difficult", "id")
 _DETECTION = ("image", "label", "score", "unknownness", "logits", "embedding")
+_HELD = {
+    **dict.fromkeys(("image",), "iuUT"),
+    **dict.fromkeys(("label", "id"), "iu"),
+    **dict.fromkeys((*_BOX, "score", "unknownness", "area"), "iuf"),
+    **dict.fromkeys(("logits", "embedding"), "f"),
+    **dict.fromkeys(("crowd", "difficult"), "b"),
+}  # kinds of NumPy's types that a column of ours may have
+_HELD_WORDS = {"iuUT": "integers or text", "iu": "integers", "iuf": "numbers", "f": "floats"}
+_HELD_WORDS["b"] = "true or false"
 _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
 
 
@@ -69,7 +79,7 @@ class Parquet(Format):
                     attributes={name: _array(v) for name, v in images["attributes"].items()},
                 ),
                 labels=_texts(meta, "labels"),
-                category_id=np.array(meta["category_id"], np.int64),
+                category_id=integers(meta["category_id"], "category_id", str(path)),
                 numbered=meta.get("numbered") is not False,
                 supercategory=_texts(meta, "supercategory"),
                 role=_texts(meta, "role"),
@@ -136,7 +146,7 @@ def _decoding(path: Path) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (PolarsError, PanicException, OSError, *shape) as error:
+    except (PolarsError, PanicException, OSError, UsageError, *shape) as error:
         why = f"{type(error).__name__}: {error!s:.200}"
         raise undecodable(str(path), why, cause="a damaged or truncated file") from error
 
@@ -167,7 +177,7 @@ def _read(path: Path, kind: Kind) -> tuple[dict[str, Any], dict[str, Any]]:
     meta = _metadata(path)
     if meta["kind"] != kind:
         raise wrong_kind(str(path), kind)
-    return meta, _columns(pl.read_parquet(path, glob=False), meta["dtypes"])
+    return meta, _columns(pl.read_parquet(path, glob=False), meta["dtypes"], str(path))
 
 
 def _texts(meta: Mapping[str, Any], name: str) -> tuple[str, ...]:
@@ -182,12 +192,30 @@ def _object(meta: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {**meta[name]}
 
 
-def _columns(frame: pl.DataFrame, dtypes: Mapping[str, str]) -> dict[str, Any]:
+def _columns(frame: pl.DataFrame, dtypes: Mapping[str, str], where: str) -> dict[str, Any]:
+    for name in frame.columns:
+        if frame[name].null_count():
+            rows = frame[name].is_null().arg_true().to_list()
+            raise missing_key(where, name, rows, len(frame))
     arrays = {name: _numpy(frame[name], dtypes[name]) for name in frame.columns}
+    for name, values in arrays.items():
+        if values.dtype.kind not in _HELD.get(name, values.dtype.kind):
+            kind = _HELD_WORDS[_HELD[name]]
+            raise wrong_type(where, name, kind, [], str(values.dtype), len(values))
+        _refuse_large(values, name, where)
     box = np.stack([arrays.pop(name) for name in _BOX], axis=1)
     attributes = {n.removeprefix(_PREFIX): v for n, v in arrays.items() if n.startswith(_PREFIX)}
     core = {name: values for name, values in arrays.items() if not name.startswith(_PREFIX)}
     return {**core, "box": box, "attributes": attributes}
+
+
+def _refuse_large(values: NDArray[Any], name: str, where: str) -> None:
+    """Refuse what the tables would wrap around: they hold integers of 64 bits with a sign."""
+    if values.dtype.kind != "u" or name not in _HELD:
+        return
+    rows = np.flatnonzero(values > np.iinfo(np.int64).max).tolist()
+    if rows:
+        raise wrong_type(where, name, "integers of 64 bits", rows, int(values[rows[0]]))
 
 
 def _numpy(series: pl.Series, dtype: str) -> NDArray[Any]:
@@ -228,7 +256,11 @@ def _listed(column: NDArray[Any]) -> dict[str, Any]:
 def _array(held: Mapping[str, Any]) -> NDArray[Any]:
     if held["dtype"][0] in "UT":
         return _text(held["values"], held["dtype"])
-    return np.array(held["values"], _number_type(held["dtype"]))
+    stated = _number_type(held["dtype"])
+    values = np.array(held["values"])
+    if len(values) and not np.can_cast(values.dtype, stated, "same_kind"):
+        raise TypeError(f"a column of {stated} holds {values.dtype}")
+    return values.astype(stated)
 
 
 def _write(
@@ -255,7 +287,10 @@ def _write(
     import polars as pl
 
     frame = pl.DataFrame([_series(name, values) for name, values in held.items()])
-    frame.write_parquet(path, metadata={_KEY: text})
+    try:
+        frame.write_parquet(path, metadata={_KEY: text})
+    except pl.exceptions.PolarsError as error:  # how polars says that a disk is full
+        raise OSError(str(error).partition("\n")[0]) from error
 
 
 def _series(name: str, values: NDArray[Any]) -> pl.Series:

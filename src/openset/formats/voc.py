@@ -150,6 +150,8 @@ class _Image:
     @classmethod
     def read(cls, file: Path) -> _Image:
         root, where = _parsed(file), str(file)
+        if root.tag != "annotation":
+            raise refuse("OS118", f"{file} is <{root.tag:.40}>, not <annotation>")
         size = root.find("size")
         return cls(
             stem=file.stem,

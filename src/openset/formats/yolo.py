@@ -12,6 +12,7 @@ Not segmentation, pose or oriented boxes: a line of another length is refused.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.files import load_text, safe_name
+from openset.findings import refuse
 from openset.formats._imagesize import SUFFIXES, image_size
 from openset.formats._spec import EVIDENCE, FileFormat, Format, Kind, file_format
-from openset.refusals import dangling, missing_key, needs_sizes, undecodable, wrong_type
+from openset.options import is_of
+from openset.refusals import dangling, missing_key, needs_sizes, shown, undecodable, wrong_type
 from openset.tables import Annotations, Detections, Images
 from openset.tables.columns import text_column
 from openset.tables.names import detection_images, named, sizes_for, sizes_of, stems
 
 _SPLITS = ("val", "test", "train")
+_MOST = 1 << 20  # classes: more would be room for nothing
 _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
 _KINDS: Mapping[int, Kind] = {5: "annotations", 6: "detections"}  # by numbers of a line
 
@@ -73,7 +77,7 @@ class Yolo(Format):
             first = next((line for line in _lines(file) if line), None)
             if first is not None:
                 return _KINDS.get(len(first)) if _all_numbers(first) else None
-        if folder.config is None or not folder.labels.is_dir():
+        if folder.config is None or not _is_folder(folder.labels):
             return None
         return "detections" if folder.config.get("holds") == "detections" else "annotations"
 
@@ -154,18 +158,23 @@ class _Folder:
             flat = root if not (root / "labels").is_dir() else root / "labels"
             return cls(root, config, root / "images", flat)
         base = root / str((config or {}).get("path") or ".")
-        images = next((p for p in (base / entry, root / entry) if p.is_dir()), root / entry)
+        images = next((p for p in (base / entry, root / entry) if _is_folder(p)), root / entry)
         return cls(root, config, images, _labels_beside(images))
 
     def label_files(self) -> list[Path]:
-        return sorted(self.labels.glob("*.txt"))
+        return sorted(self.labels.glob("*.txt")) if _is_folder(self.labels) else []
 
     def members(self) -> list[tuple[str, str]]:
         """Stem and file name of every image, in order."""
-        if self.images.is_dir():
+        if _is_folder(self.images):
             names = (p.name for p in self.images.iterdir() if p.suffix.lower() in SUFFIXES)
             return [(Path(name).stem, name) for name in sorted(names)]
         return [(file.stem, "") for file in self.label_files()]
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether there is a folder; a name that no file system takes is none."""
+    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir fails for a name that is too long
 
 
 def _yaml_in(folder: Path) -> Path | None:
@@ -257,12 +266,23 @@ def _label_names(folder: _Folder, names: Any) -> tuple[str, ...]:
         names = _load_yaml(Path(names)).get("names")
     if names is None and folder.config is not None:
         names = folder.config.get("names")
-    if isinstance(names, Mapping) and all(isinstance(key, int) for key in names):
-        names = [names.get(key, str(key)) for key in range(max(names, default=-1) + 1)]
+    if isinstance(names, Mapping) and all(type(key) is int for key in names):
+        names = _numbered(names, folder)
     if names is None or isinstance(names, Mapping):
         fix = "pass names= (a list, or the data.yaml the detector was trained with)"
         raise missing_key(str(folder.root), "names", [0], 1, fix)
+    if isinstance(names, str) or not is_of(names, Sequence[str | int | float | bool]):
+        raise wrong_type(str(folder.root), "names", "a list of names", [], names, 1)
     return tuple(str(name) for name in names)
+
+
+def _numbered(names: Mapping[int, Any], folder: _Folder) -> list[Any]:
+    """Names by number; a number that has none is called by itself."""
+    odd = next((key for key in names if not 0 <= key < _MOST), None)
+    if odd is not None:
+        message = f"{folder.root} numbers a class {odd}, which no list of classes has room for"
+        raise refuse("OS117", message, example=shown(names[odd]))
+    return [names.get(key, str(key)) for key in range(max(names, default=-1) + 1)]
 
 
 def _numbers(file: Path, columns: int) -> NDArray[np.float64]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import torch
 
 from openset.findings import InputError, refuse
+
+BFLOAT16 = "import torch; a = torch.ones(64, 64, dtype=torch.bfloat16); (a @ a).sum().item()"
 
 
 def device_of(name: str | None) -> torch.device:
@@ -21,6 +26,26 @@ def device_of(name: str | None) -> torch.device:
         message = f"the device {name!r} is not there"
         raise refuse("OS606", message, example=str(error).partition("\n")[0]) from error
     return device
+
+
+def refuse_broken_bfloat16() -> None:
+    """Refuse a processor that names AMX and stops whoever uses it, before it stops us."""
+    if names_amx() and not _computes_bfloat16():
+        raise refuse("OS616", "this processor does not compute bfloat16, though it says so")
+
+
+def names_amx() -> bool:
+    """Whether the processor says that it multiplies matrices of bfloat16."""
+    try:
+        return "amx_bf16" in Path("/proc/cpuinfo").read_text("utf-8")
+    except OSError:
+        return False
+
+
+def _computes_bfloat16() -> bool:
+    """Whether a child process lives through it: the instruction cannot be tried in this one."""
+    child = subprocess.run([sys.executable, "-c", BFLOAT16], capture_output=True, check=False)  # noqa: S603 - our own words
+    return child.returncode >= 0
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from openset.tables import Annotations
 
 SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+_GROUPS, _PART = 256, 1 << 14
 Pixels = NDArray[np.uint8]
 
 
@@ -58,6 +60,7 @@ class ImageFiles:
         paths = sorted(p for p in root.glob("*") if p.suffix.lower() in SUFFIXES)
         if not paths:
             raise refuse("OS602", f"no image in {root}", example=", ".join(sorted(SUFFIXES)))
+        _refuse_one_stem(paths)
         return cls(ids([path.stem for path in paths]), tuple(paths))
 
     @classmethod
@@ -85,6 +88,41 @@ class ImageFiles:
         if missing:
             message = f"{len(missing)} of {len(self)} images are missing"
             raise refuse("OS602", message, count=len(missing), example=str(missing[0]))
+
+
+def _refuse_one_stem(paths: Sequence[Path]) -> None:
+    """Refuse files that have one name and two endings: their stem is their id."""
+    pairs = [(a, b) for a, b in pairwise(paths) if a.stem == b.stem]
+    if pairs:
+        message = f"{len(pairs)} images have the name of another, but for its ending"
+        example = f"{pairs[0][0].name} and {pairs[0][1].name}"
+        raise refuse("OS615", message, count=len(pairs), example=example)
+
+
+def fingerprints(paths: Sequence[Path]) -> dict[str, str]:
+    """Hashes of groups of files, few for many files, each by the first file of its group.
+
+    Of large files only the size and three parts are looked at: what compresses pixels changes in
+    all that follows.
+    """
+    step = max(1, -(-len(paths) // _GROUPS))
+    return {
+        paths[at].name: _fingerprint(paths[at : at + step]) for at in range(0, len(paths), step)
+    }
+
+
+def _fingerprint(paths: Sequence[Path]) -> str:
+    import hashlib
+
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as stream:
+            size = stream.seek(0, 2)
+            digest.update(size.to_bytes(8, "little"))
+            for start in sorted({0, max(0, size // 2 - _PART // 2), max(0, size - _PART)}):
+                stream.seek(start)
+                digest.update(stream.read(_PART))
+    return digest.hexdigest()[:16]
 
 
 def decode(path: Path) -> Pixels:

@@ -74,7 +74,16 @@ def load_into(module: nn.Module, state: Mapping[str, Tensor], where: str | Path)
     if problems:
         message = f"{where} does not fit: {len(problems)} weights differ"
         raise refuse("OS605", message, count=len(problems), example=problems[0])
+    refuse_not_finite(state, where)
     module.load_state_dict({name: state.get(name, value) for name, value in own.items()})
+
+
+def refuse_not_finite(state: Mapping[str, Tensor], where: str | Path) -> None:
+    """Refuse weights that are NaN or infinite."""
+    bad = [n for n, v in state.items() if v.is_floating_point() and not torch.isfinite(v).all()]
+    if bad:
+        message = f"{len(bad)} of {len(state)} weights of {where} are NaN or infinite"
+        raise refuse("OS614", message, count=len(bad), example=bad[0])
 
 
 def write(held: Mapping[str, Any], path: str | Path) -> None:

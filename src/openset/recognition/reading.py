@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.files import load
+from openset.files import load, load_arrays
 from openset.findings import refuse
 from openset.recognition.scores import Scores
 from openset.tables.vocabulary import is_unknown_spelling
@@ -26,6 +26,7 @@ _LAYOUTS = (
     ("logits_k", "labels_k", "logits_u"),
     ("openness_k", "predicted_k", "labels_k", "openness_u"),
 )
+_MOST = 1 << 20  # classes without names
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -50,9 +51,8 @@ def read_scores(path: str | Path, *, openness: str = "max_logit") -> Scores:
 
 def _arrays(path: Path) -> Arrays:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        return load_arrays(path)
+    except ValueError as error:
         raise refuse("OS102", f"{path} cannot be read as .npz: {error}") from error
 
 
@@ -69,6 +69,9 @@ def _from_arrays(path: Path, arrays: Arrays, openness: str) -> Scores:
     named = arrays.get("predicted_u")
     columns = [arrays["predicted_k"], labels, *([] if named is None else [named])]
     top = max((int(c.max()) for c in columns if c.size and c.dtype.kind in "iu"), default=0)
+    if names is None and top >= _MOST:
+        message = f"classes are numbered up to {top:,}, and nothing names them"
+        raise refuse("OS117", message, example=str(top))
     classes = tuple(map(str, range(top + 1))) if names is None else tuple(names)
     return Scores(arrays["predicted_k"], labels, known, unknown, named, classes)
 

@@ -1,15 +1,12 @@
 """Archive: dataclasses of arrays as ``.npz``, and back. Nothing in such a file is ever executed.
 
 Fields are arrays, numbers, text, or dataclasses of these; what is not an array is JSON under the
-key ``openset``. Files are written beside their place and moved there, the same bytes every time.
+key ``openset``. The same bytes are written every time.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -18,22 +15,13 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import InputError, refuse
+from openset.files import load_arrays, replacing
+from openset.findings import InputError, UsageError, refuse
 
 SCHEMA_VERSION = 1
 T = TypeVar("T")
 _KEY = "openset"
 _FIX = {"head": "write it with openset.scorers.save_head"}
-_BROKEN = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    EOFError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 def save(path: Path, kind: str, record: Any, **more: Any) -> None:
@@ -47,7 +35,7 @@ def load(path: Path, kind: str, cls: type[T]) -> T:
     arrays, meta = read(path, kind)
     try:
         return build(cls, arrays, meta["fields"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, UsageError) as error:
         raise _unreadable(path, kind, error) from error
 
 
@@ -55,26 +43,16 @@ def write(path: Path, kind: str, arrays: Mapping[str, NDArray[Any]], meta: Any) 
     """Write arrays and JSON to one file."""
     statement = {"schema_version": SCHEMA_VERSION, "kind": kind, **meta}
     text = np.array(json.dumps(statement, sort_keys=True))
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with partial.open("wb") as stream:
-            np.savez(stream, **{_KEY: text}, **arrays)  # type: ignore[arg-type]
-        partial.replace(path)
-    except OSError as error:
-        raise refuse("OS102", f"cannot write {path}: {error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path, folder=False) as target, target.open("wb") as stream:
+        np.savez(stream, **{_KEY: text}, **arrays)  # type: ignore[arg-type]
 
 
 def read(path: Path, kind: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """The arrays and the JSON of a file of some kind."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = load_arrays(path)
         meta = dict(json.loads(str(arrays.pop(_KEY))))
-    except FileNotFoundError as error:
-        raise refuse("OS101", f"no such file: {path}") from error
-    except _BROKEN as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise _unreadable(path, kind, error) from error
     found = meta.get("kind"), meta.get("schema_version")
     if found != (kind, SCHEMA_VERSION):

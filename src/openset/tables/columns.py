@@ -43,7 +43,8 @@ def column(
     if kind in "cmM" and np.dtype(dtype).kind != kind:  # NumPy would convert them in silence
         what = "complex numbers" if kind == "c" else "dates or durations"
         raise UsageError(f"column {name!r} must not hold {what}")
-    array: NDArray[Any] = np.ascontiguousarray(values, dtype)
+    with np.errstate(over="ignore"):  # beyond float32 is infinite, which checks count
+        array: NDArray[Any] = np.ascontiguousarray(values, dtype)
     shape = (length,) if width is None else (length, width)
     if array.shape != shape:
         if array.size == 0 and length == 0:

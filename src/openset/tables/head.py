@@ -44,8 +44,9 @@ class Head:
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
-        set_(self, "weight", np.ascontiguousarray(self.weight, np.float32))
-        set_(self, "bias", np.ascontiguousarray(self.bias, np.float32))
+        with np.errstate(over="ignore"):  # what is beyond float32 is refused below
+            set_(self, "weight", np.ascontiguousarray(self.weight, np.float32))
+            set_(self, "bias", np.ascontiguousarray(self.bias, np.float32))
         set_(self, "layout", LogitLayout(self.layout))
         if self.weight.ndim != 2 or self.bias.shape != self.weight.shape[:1]:
             shapes = f"weight {self.weight.shape} and bias {self.bias.shape}"

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.files import load_text, toml
 from openset.findings import UsageError, refuse
 from openset.plugins import documents, lookup
 from openset.tables.annotations import Annotations
@@ -227,18 +228,13 @@ class Vocabulary:
     @classmethod
     def from_file(cls, path: Path) -> Vocabulary:
         """Read a vocabulary: TOML with the attributes' names, or text with one label per line."""
-        try:
-            text = path.read_text("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise refuse("OS102", f"cannot read vocabulary {path}: {error}") from error
+        text = load_text(path)
         if path.suffix != ".toml":
             lines = (line.partition("#")[0].strip() for line in text.splitlines())
             return cls(tasks=(tuple(line for line in lines if line),), name=path.stem)
-        import tomllib
-
         try:
-            return cls._from_table(tomllib.loads(text), path.stem)
-        except (TypeError, ValueError) as error:  # tomllib's error is a ValueError
+            return cls._from_table(toml(text), path.stem)
+        except (TypeError, ValueError) as error:
             raise refuse("OS102", f"cannot read vocabulary {path}: {error}") from error
 
     @classmethod

@@ -1,7 +1,7 @@
 """The folder of a training: what is in it, and whether it is of this very training.
 
 ```
-run.json        recipe, labels, data and versions
+run.json        recipe, labels, data, pictures and versions
 checkpoint.pt   the last state; from here a stopped training goes on
 log.jsonl       losses, one line per logged step
 model.pt        the trained detector, once it is done: openset.detectors.load reads it
@@ -11,12 +11,11 @@ model.pt        the trained detector, once it is done: openset.detectors.load re
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from openset.files import load_text, replacing
+from openset.files import clear_leftovers, load_text, replacing
 from openset.findings import refuse
 from openset.nets import weights
 from openset.version import __version__
@@ -42,8 +41,7 @@ class RunFolder:
             wanted: From `about_run`.
             defaults: Keys of a recipe that an older version did not know, and so did not write.
         """
-        for stale in self.path.glob(".openset-*"):  # a write that was killed
-            shutil.rmtree(stale, ignore_errors=True)
+        clear_leftovers(self.path)
         if self.about.exists():
             held = _parsed(self.about)
             held["recipe"] = {**_plain(defaults), **held.get("recipe", {})}
@@ -52,6 +50,7 @@ class RunFolder:
                 what = _difference(held["recipe"], wanted["recipe"]) or ", ".join(differs)
                 message = f"{self.path} holds the training of another {', '.join(differs)}"
                 raise refuse("OS609", message, count=len(differs), example=what)
+            _refuse_other_pictures(held.get("pictures"), wanted.get("pictures"), self.path)
             return
         if self.checkpoint.exists():
             message = f"{self.path} holds a checkpoint without {self.about.name}: whose is unknown"
@@ -81,6 +80,16 @@ class RunFolder:
         rows = [json.dumps(row) + "\n" for row in kept if row["step"] <= step]
         with replacing(self.log, folder=False) as part:
             part.write_text("".join(rows), "utf-8")
+
+
+def _refuse_other_pictures(held: Any, wanted: Any, folder: Path) -> None:
+    """Refuse images whose files changed; an older version did not look at them."""
+    if not isinstance(held, dict) or not isinstance(wanted, dict):
+        return
+    changed = [name for name, digest in wanted.items() if held.get(name) != digest]
+    if changed:
+        message = f"images are not those that the training in {folder} began with"
+        raise refuse("OS613", message, count=len(changed), example=f"{changed[0]}, or one after it")
 
 
 def _row(line: str) -> dict[str, Any] | None:

@@ -18,6 +18,7 @@ from torch import Tensor
 from openset.detectors import TorchModel, carry, find
 from openset.findings import Finding, InputError, UsageError
 from openset.nets import weights
+from openset.nets.pictures import fingerprints
 from openset.nets.processes import own_device, processes
 from openset.training.data import Order, TrainingData, Views, resident
 from openset.training.folder import RunFolder, about_run
@@ -113,7 +114,8 @@ def train(
 def _about(recipe: Recipe, data: TrainingData) -> dict[str, Any]:
     objects = sum(map(len, data.boxes))
     counts = {"images": len(data), "objects": objects, "left_out": data.left_out}
-    return about_run(asdict(recipe), data.labels, data.fingerprint(), **counts)
+    pictures = fingerprints(data.files.path)
+    return about_run(asdict(recipe), data.labels, data.fingerprint(), **counts, pictures=pictures)
 
 
 def _refuse_untrainable(recipe: Recipe, weights: str | None) -> None:

@@ -10,7 +10,6 @@ something does. Steps count batches, not epochs.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -89,12 +88,12 @@ class BaseRecipe:
             return dict(source)
         if isinstance(source, str) and not source.endswith(".toml"):
             return lookup(cls.presets(), source, "recipe").values()
-        from openset.files import load_text
+        from openset.files import load_text, toml
 
         path = Path(source)
         try:
-            return {"name": path.stem, **tomllib.loads(load_text(path))}
-        except tomllib.TOMLDecodeError as error:
+            return {"name": path.stem, **toml(load_text(path))}
+        except ValueError as error:
             raise refuse("OS612", f"{path} is not TOML: {error}") from error
 
     @classmethod

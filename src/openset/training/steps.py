@@ -19,8 +19,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from openset.findings import refuse
 from openset.nets import weights
-from openset.nets.device import memory_guard
+from openset.nets.device import memory_guard, refuse_broken_bfloat16
 from openset.nets.processes import Processes
 from openset.training._average import Average
 from openset.training.folder import RunFolder
@@ -67,6 +68,8 @@ class TrainingState:
     @classmethod
     def of(cls, recipe: Recipe, model: Trainable) -> TrainingState:
         """Before the first step."""
+        if recipe.precision == "bfloat16" and model.device.type == "cpu":
+            refuse_broken_bfloat16()
         average = Average(model.network, recipe.ema) if recipe.ema else None
         scaled = recipe.precision == "float16"
         scaler = torch.amp.GradScaler(model.device.type, enabled=scaled)
@@ -84,13 +87,18 @@ class TrainingState:
         }
 
     def restore(self, held: Mapping[str, Any], where: Path) -> None:
-        """Go on from a checkpoint."""
-        self.model.load_state(held["model"], str(where))
-        self.optimizer.load_state_dict(held["optimizer"])
-        self.scaler.load_state_dict(held["scaler"])
-        if self.average is not None:
-            self.average.load_state_dict(held["average"])
-        self.step = int(held["step"])
+        """Go on from a checkpoint; refused if it is not whole, or has lost its numbers."""
+        try:
+            self.model.load_state(held["model"], str(where))
+            self.optimizer.load_state_dict(held["optimizer"])
+            self.scaler.load_state_dict(held["scaler"])
+            if self.average is not None:
+                weights.refuse_not_finite(held["average"]["state"], where)
+                self.average.load_state_dict(held["average"])
+            self.step = int(held["step"])
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            message = f"{where} is no whole checkpoint of this training"
+            raise refuse("OS604", message, example=f"{type(error).__name__}: {error}") from error
 
     def finish(self) -> None:
         """Give the model the weights that are kept: the running mean, if there is one."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from openset.benchmarks.pool import Pool, image_names
 from openset.benchmarks.rules import image_rule
 from openset.benchmarks.rules.listed import find_list
+from openset.files import load_arrays
 from openset.findings import refuse
 from openset.plugins import lookup
 from openset.tables.columns import positions
@@ -51,12 +52,10 @@ def similar(pool: Pool, how: Similar) -> NDArray[np.intp]:
 
 def _read(path: Path) -> tuple[NDArray[np.str_], NDArray[np.float32]]:
     """Names and embeddings of length one."""
-    import zipfile
-
     try:
-        with np.load(path, allow_pickle=False) as file:
-            names, rows = file["names"].astype(np.str_), file["embedding"].astype(np.float32)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        held = load_arrays(path)
+        names, rows = held["names"].astype(np.str_), held["embedding"].astype(np.float32)
+    except (ValueError, KeyError) as error:
         raise refuse("OS903", f"{path} holds no names and embedding: {error}") from error
     if rows.ndim != 2 or len(rows) != len(names) or not np.isfinite(rows).all():
         raise refuse("OS903", f"{path}: {len(names)} names, embeddings of shape {rows.shape}")

@@ -1,0 +1,289 @@
+"""Nothing is lost: no verb writes over what it reads; a place holds the old or the new, whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from inspect import signature
+from pathlib import Path
+
+import pytest
+
+from openset import files
+from openset.cli._app import build, resolve, verbs
+from openset.cli._main import OUTPUTS
+from scenes.cli import write_pictures
+from scenes.files import contents, write_evidence
+
+EVALUATE = ("evaluate", "gt.json", "base.json", "--known", "dog,cat", "--no-intervals", "-q")
+# Of every verb that writes: command lines that would write over, into or around what they read.
+LOSSES = {
+    "audit": [("--test", "gt.json", "--known", "dog,cat", "-o", "{gt.json}")],
+    "build": [("mine.toml", "--source", "sources", "-o", "sources")],
+    "convert": [
+        ("base.json", "-o", "{base.json}", "--to", "coco"),
+        ("base.json", "--truth", "gt.json", "-o", "{gt.json}", "--to", "coco"),
+        ("yolo", "-o", "{yolo/data.yaml}", "--to", "coco"),
+        ("yolo", "-o", "{yolo/sizes.csv}", "--to", "csv"),
+        ("yolo/data.yaml", "-o", "yolo", "--to", "voc"),
+    ],
+    "demo": [("-o", "yolo")],
+    "draw": [
+        ("run", "--images", "pictures", "-o", "run"),
+        ("run", "--images", "pictures", "-o", "."),
+    ],
+    "evaluate": [
+        ("run/truth.parquet", "run/base.detections.parquet", "--known", "dog,cat", "-o", "run"),
+        ("gt.json", "base.json", "--known", "run/known.txt", "-o", "run"),
+        ("gt.json", "base.json", "--known", "known.txt", "-o", "{known.txt}"),
+    ],
+    "fetch": [("mine.toml", "-o", "{mine.toml}", "--download")],
+    "recognise": [("s.npz", "-o", "{s.npz}"), ("s.npz", "--plot", "{s.npz}")],
+    "report": [
+        ("run", "-o", "{run/run.json}"),
+        ("run", "-o", "{run/truth.parquet}"),
+        ("run", "-o", "{run/base.result.json}"),
+        ("run", "-o", "run"),
+    ],
+    "run": [("model.pt", "pictures", "-o", "model.pt"), ("yolo", "gt.json", "-o", "gt.json")],
+    "score": [
+        ("energy.parquet", "--scorers", "energy", "-o", "{energy.parquet}"),
+        ("energy.parquet", "--scorers", "energy", "-o", "."),
+    ],
+    "train": [
+        ("digits-small", "gt.json", "-o", "yolo"),
+        ("digits-small", "gt.json", "-o", "gt.json"),
+    ],
+}
+TOML = """
+[classes]
+known = ["dog"]
+[sources.all]
+path = "gt.json"
+[splits.test]
+sources = ["all"]
+"""
+
+
+@pytest.fixture
+def everything(scene, openset):
+    """Something to read for every verb."""
+    write_evidence(scene)
+    write_pictures(scene / "pictures")
+    assert openset(*EVALUATE, "-o", "run").code == 0
+    assert openset("convert", "gt.json", "-o", "yolo", "--to", "yolo").code == 0
+    (scene / "mine.toml").write_text(TOML)
+    (scene / "sources").mkdir()
+    shutil.copy(scene / "gt.json", scene / "sources" / "gt.json")
+    return scene
+
+
+def named(argument, way, folder):
+    """An argument in braces as another name of the same file."""
+    if argument[0] != "{":
+        return argument
+    path = folder / argument[1:-1]
+    if way == "itself":
+        return str(path.relative_to(folder))
+    if way == "roundabout":
+        return f"./pictures/../{path.relative_to(folder)}"
+    other = folder / f"other{path.suffix}"
+    if way == "symbolic":
+        other.symlink_to(path)
+    else:
+        other.hardlink_to(path)
+    return other.name
+
+
+@pytest.mark.parametrize("way", ["itself", "roundabout", "symbolic", "hard"])
+def test_no_verb_writes_over_what_it_reads(way, everything, openset):
+    for verb, lines in LOSSES.items():
+        for line in lines:
+            line = [named(argument, way, everything) for argument in line]
+            before = contents(everything)
+            done = openset(verb, *line)
+            assert done.code == 2, f"{done.command} is not refused"
+            assert contents(everything) == before, done.command
+            for other in everything.glob("other*"):
+                other.unlink()
+
+
+def test_every_verb_that_writes_is_tried():
+    app, writing = build(), set()
+    for name in verbs():
+        resolve(app, name)
+        if OUTPUTS & set(signature(app[name].default_command).parameters):
+            writing.add(name)
+    assert writing == set(LOSSES)
+
+
+def test_what_was_written_may_be_written_again(everything, openset):
+    for _ in range(2):
+        assert openset("report", "run").code == 0
+        assert openset("convert", "yolo", "-o", "yolo/again.csv").code == 0
+        assert openset("draw", "run", "--images", "pictures", "-o", "drawn").code == 0
+        shutil.rmtree(everything / "drawn")
+    assert openset(*EVALUATE, "-o", "run").code == 0
+
+
+def test_images_of_one_name_in_two_folders_are_drawn_twice(everything, openset):
+    truth = json.loads((everything / "gt.json").read_text())
+    for folder, image in zip("ab", truth["images"][:2], strict=True):
+        (everything / "pictures" / folder).mkdir()
+        shutil.copy(
+            everything / "pictures" / image["file_name"], everything / "pictures" / folder / "x.png"
+        )
+        image["file_name"] = f"{folder}/x.png"
+    (everything / "gt.json").write_text(json.dumps(truth))
+    assert openset(*EVALUATE, "-o", "run").code == 0
+    only = ("--only", ",".join(str(image["id"]) for image in truth["images"][:2]))
+    assert openset("draw", "run", "--images", "pictures", "-o", "drawn", *only).code == 0
+    assert len(list((everything / "drawn").iterdir())) == 2
+
+
+def replaced(folder, renamed):
+    """The folder after a run was written over another, with an error or a kill at the exchange."""
+    code = (
+        "import os, sys; from openset import files; from openset.cli import main\n"
+        f"{renamed}\n"
+        f"sys.exit(main({[*EVALUATE[:2], 'shy.json', *EVALUATE[3:], '-o', 'run']!r}))\n"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+LATE = (
+    "real = files._put\n"
+    "def late(draft, target):\n"
+    "    if target.name != 'run':\n        return real(draft, target)\n"
+    "    {}\n"
+    "files._put = late"
+)
+MOMENTS = {
+    "before": LATE.format("os.kill(os.getpid(), 9)"),
+    "after": LATE.format("real(draft, target); os.kill(os.getpid(), 9)"),
+    "error": LATE.format("raise OSError(5, 'Input/output error')"),
+    "fallback": (
+        "from pathlib import Path\nfiles._exchanged = lambda *a: False\nreal = Path.rename\n"
+        "def late(self, to):\n    if self.name == 'run' and '.openset-' in str(self):\n"
+        "        raise OSError(28, 'No space left on device')\n    return real(self, to)\n"
+        "Path.rename = late"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_run_is_replaced_as_a_whole_or_not_at_all(moment, everything, openset):
+    before = contents(everything / "run")
+    done = replaced(everything, MOMENTS[moment])
+    assert done.returncode == (2 if moment in ("error", "fallback") else -signal.SIGKILL), (
+        done.stderr
+    )
+    assert "Traceback" not in done.stderr
+    after = contents(everything / "run")
+    if moment == "after":
+        assert sorted(after) == sorted(name.replace("base", "shy") for name in before)
+    else:
+        assert after == before
+    left = list(everything.glob(".openset-*"))
+    assert bool(left) == (moment in ("before", "after"))
+    for path in left:
+        os.utime(path, (0, 0))
+    assert openset(*EVALUATE, "-o", "run").code == 0
+    assert not list(everything.glob(".openset-*"))
+    assert openset("report", "run").code == 0
+
+
+def test_the_exchange_is_one(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    if sys.platform != "linux":
+        pytest.skip("only Linux exchanges names")
+    assert files._exchanged(tmp_path / "one", tmp_path / "two")
+    assert (tmp_path / "one" / "two").exists() and (tmp_path / "two" / "one").exists()
+
+
+def test_leftovers_of_the_living_stay(tmp_path):
+    with files.replacing(tmp_path / "a", folder=False) as draft:
+        os.utime(draft.parent, (0, 0))
+        files.clear_leftovers(tmp_path)
+        assert draft.parent.is_dir()
+        draft.touch()
+    (tmp_path / ".openset-dead" / "old").mkdir(parents=True)  # the only copy of something
+    os.utime(tmp_path / ".openset-dead", (0, 0))
+    files.clear_leftovers(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".openset-dead", "a"]
+
+
+WRITING = {
+    "evaluate": (*EVALUATE, "-o", "new"),
+    "report": ("report", "run", "-o", "new.html"),
+    "csv": ("convert", "base.json", "-o", "new.csv"),
+    "parquet": ("convert", "base.json", "-o", "new.parquet"),
+    "yolo": ("convert", "gt.json", "-o", "new", "--to", "yolo"),
+    "score": ("score", "energy.parquet", "--scorers", "energy", "-o", "new.parquet"),
+    "draw": ("draw", "run", "--images", "pictures", "-o", "new"),
+    "recognise": ("recognise", "s.npz", "-o", "new"),
+    "audit": ("audit", "--test", "gt.json", "--known", "dog,cat", "-o", "new.json"),
+    "digits": ("build", "digits", "--option", "images=10", "-o", "new"),
+}
+
+
+@pytest.mark.parametrize("case", WRITING)
+def test_a_full_disk(case, everything):
+    def full():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+
+    before = contents(everything)
+    done = subprocess.run(
+        [sys.executable, "-m", "openset", *WRITING[case]],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=full,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert done.returncode == 2, done.stderr
+    assert "cannot write" in done.stderr and "Traceback" not in done.stderr
+    after = contents(everything)
+    if case != "digits":  # a world goes on where it was stopped, and every file in it is whole
+        assert after == before
+
+
+def test_an_answer_to_a_full_disk(here):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "openset", "list", "metrics"],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 2 and done.stderr.startswith("error: cannot write the answer")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_interruption_at_any_moment(seed, everything):
+    wait = random.Random(seed).uniform(0.02, 1.2)
+    before = contents(everything)
+    with subprocess.Popen(
+        [sys.executable, "-m", "openset", *EVALUATE, "-o", "new"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as child:  # fmt: skip
+        time.sleep(wait)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+    after = contents(everything)
+    assert child.returncode in (0, 130, -signal.SIGINT)
+    # Before our first line Python itself is interrupted, which nobody can word otherwise.
+    assert "openset" not in err or "Traceback" not in err, err
+    whole = {name for name in after if not name.startswith("new/")} == set(before)
+    assert whole, sorted(set(after) ^ set(before))
+    assert "new/run.json" in after or not (everything / "new").exists()
