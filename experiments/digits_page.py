@@ -33,7 +33,7 @@ from openset.metrics import table as metrics
 from openset.metrics.load import best_threshold
 from openset.render import Table
 from openset.resampling.draws import draw
-from openset.resampling.intervals import ALPHA, holm, interval, judged
+from openset.resampling.intervals import ALPHA, false_discovery, interval, judged
 from openset.resampling.trainings import spread
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.training import Recipe
@@ -322,10 +322,10 @@ def ledger_lines(rows: list[Row]) -> str:
 
 
 def gains_of(rows: list[Row]) -> dict[str, Gain]:
-    """Differences from the baseline, with p corrected for all that a table compares (Holm)."""
+    """Differences from the baseline, with p corrected for all that a table compares (Benjamini-Hochberg)."""
     baseline = baseline_of(rows)
     gains = {row.scorer: row.gain(baseline) for row in rows if row is not baseline}
-    corrected = holm([gain.p for gain in gains.values()])
+    corrected = false_discovery([gain.p for gain in gains.values()])
     return {
         name: gain._replace(p=p) for (name, gain), p in zip(gains.items(), corrected, strict=True)
     }
@@ -389,7 +389,7 @@ was made. The world is synthetic and easy: what ranks first here may not
 - **AUROC**: boxes on unknown objects against boxes on known objects of their class (overlap 0.5),
   with a score of at least t*, that of the best F1 on val; 0.5 is chance. Intervals are
   from 1,000 half-samples of the test images; differences from MSP are paired by image and by
-  training, * marks those with p < 0.05, corrected for all comparisons of the table (Holm).
+  training, * marks those with p < 0.05, corrected for all comparisons of the table (Benjamini-Hochberg).
   *All scores* has no minimum score: there a low score alone already tells background from objects.
 - **FPR95**: share of those unknown boxes accepted when 95 % of those known boxes are.
 - Scorers were fitted on the train detections that found their object; what exceeds the 95 %

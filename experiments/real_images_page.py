@@ -253,7 +253,7 @@ long, and no recipe was chosen by these numbers.
 - **AUROC**: boxes on unknown objects against boxes on known objects of their class (overlap 0.5),
   all scores; 0.5 is chance. Intervals are from 1,000 half-samples of the test pictures;
   differences from MSP are paired by picture and by training, * marks those with p < 0.05,
-  corrected for all comparisons of the table (Holm).
+  corrected for all comparisons of the table (Benjamini-Hochberg).
 - **FPR95**: share of those unknown boxes accepted when 95 % of those known boxes are.
 - Scorers were fitted on train detections, and thresholds set at the 95 % quantile of val
   detections, that overlap an object of their class by at least 0.5. Unknown recall, WI, A-OSE and

@@ -138,12 +138,13 @@ def test_the_board_shows_both_chances(methods):
     assert "± training" in board.table().markdown()
 
 
-def test_holm_corrects_as_for_single_results(methods):
+def test_tables_are_corrected_as_for_single_results(methods):
     a, b = methods
     board = Scoreboard.of({"a": a, "b": b, "again": [replace(one) for one in b]})
     cells = [board.cell(UDR, at) for at in (1, 2)]
     assert board.families == {"headline metrics": 2}
-    assert [cell.p for cell in cells] == pytest.approx([2 * cells[0].difference.p] * 2)
+    assert [cell.p for cell in cells] == pytest.approx([cells[0].difference.p] * 2)
+    assert [cell.p_holm for cell in cells] == pytest.approx([2 * cells[0].difference.p] * 2)
 
 
 WRONG = {

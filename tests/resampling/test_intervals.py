@@ -18,6 +18,7 @@ from openset.resampling.images import replicates
 from openset.resampling.intervals import (
     at_the_edge,
     bias,
+    false_discovery,
     holm,
     interval,
     p_value,
@@ -320,6 +321,14 @@ def test_p_is_smooth_and_falls_beyond_the_resolution_of_the_resamples():
     assert max(a - b for a, b in pairwise(found)) < 0.05
     assert p_value(numbers + 5) == pytest.approx(5.7e-7, rel=1)  # that of a normal law
     assert p_value(-numbers - 5) == pytest.approx(p_value(numbers + 5))
+
+
+def test_false_discovery_by_hand():
+    assert false_discovery([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.04, 0.04])
+    assert false_discovery([None, 0.5, 0.9]) == [None, 0.9, 0.9]
+    assert false_discovery([]) == []
+    mixed = [0.001, 0.02, 0.03, 0.2, 0.9]
+    assert all(p <= q for p, q in zip(false_discovery(mixed), holm(mixed), strict=True))
 
 
 def test_holm_by_hand():

@@ -2,10 +2,10 @@
 
 The one table of results. A line is a metric, a column a model; the first model is what the others
 are compared with. A star marks a difference that the choice of test images does not explain: its
-p-value, corrected for all comparisons of its family (Holm), is below 0.05. The headline metrics of
-all models are one family and the other metrics another, whatever of them is shown, so that a number
-has its star everywhere or nowhere. A dash is a value that does not exist. Footnotes say why, what
-was left out, and which values are biased or often undefined.
+p-value, corrected for all comparisons of its family (Benjamini & Hochberg 1995), is below 0.05. The
+headline metrics of all models are one family and the other metrics another, whatever of them is
+shown, so that a number has its star everywhere or nowhere. A dash is a value that does not exist.
+Footnotes say why, what was left out, and which values are biased or often undefined.
 
 A model may be a method that was trained several times (`openset.evaluation.trainings`): its value
 is the mean, its interval and its stars hold the chance of training, too, and beside it stands how
@@ -37,7 +37,7 @@ from openset.evaluation.trainings import NOT_COMPUTED, Chance, Given, Trainings,
 from openset.json_text import compact, plain
 from openset.metrics import Left, Metric, Value
 from openset.render import Table
-from openset.resampling.intervals import ALPHA, holm
+from openset.resampling.intervals import ALPHA, false_discovery, holm
 from openset.wording import percent
 
 HEAD = "↑ ↓ better"
@@ -48,6 +48,7 @@ TWO_CHANCES = (
     "± is one deviation of the mean over trainings, by the choice of test images and by training; "
     "intervals and p hold both, and a question mark is a method with one training"
 )
+HOW = "Benjamini-Hochberg"
 NOTABLE = 0.25  # of half the interval: a bias that is pointed out
 
 
@@ -59,7 +60,9 @@ class Cell:
         value: The value with its interval, or why there is none.
         difference: How it differs from the first model's; None for the first itself.
         best: Whether no other model has a better value, and some have a worse one.
-        p: That of the difference, corrected for all comparisons of its family.
+        p: That of the difference, corrected for all comparisons of its family, so that few stars
+            are false.
+        p_holm: The same, corrected so that hardly any is.
         chance: What chance does to the value, by where it comes from.
     """
 
@@ -67,6 +70,7 @@ class Cell:
     difference: Difference | None = None
     best: bool = False
     p: float | None = None
+    p_holm: float | None = None
     chance: Chance = field(default_factory=Chance)
 
     @property
@@ -81,6 +85,7 @@ class Cell:
             **asdict(self.difference),
             "significant": self.difference.significant,
             "corrected_p": self.p,
+            "holm_p": self.p_holm,
             "star": self.star,
         }
 
@@ -306,7 +311,7 @@ class Scoreboard:
         shown = dict.fromkeys(line.family for line in self.lines)
         sizes = {name: n for name, n in self.families.items() if name in shown and n > 1}
         said = [f"the {n} comparisons of {name}" for name, n in sizes.items()]
-        return f"corrected for {' and, apart, for '.join(said)} (Holm)" if said else ""
+        return f"corrected for {' and, apart, for '.join(said)} ({HOW})" if said else ""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -430,15 +435,18 @@ def _corrected(
 ) -> tuple[tuple[Line, ...], dict[str, int]]:
     """Lines whose p-values are corrected for their families, and how much each compares.
 
-    The one place where that is decided: each line belongs to its own family, or all to one.
+    The one place where that is decided: each line belongs to its own family, or all to one, of
+    gates, which must not fall without cause.
     """
     found, sizes = {line.name: line for line in lines}, {}
     for name in dict.fromkeys(family or line.family for line in lines):
         members = [line for line in lines if family or line.family == name]
         raw = [cell.difference.p if cell.difference else None for x in members for cell in x.cells]
-        p = iter(holm(raw))
+        strict = holm(raw)
+        p = iter(zip(strict if family else false_discovery(raw), strict, strict=True))
         for line in members:
-            cells = tuple(replace(cell, p=next(p)) for cell in line.cells)
+            pairs = ((cell, *next(p)) for cell in line.cells)
+            cells = tuple(replace(cell, p=own, p_holm=strictly) for cell, own, strictly in pairs)
             found[line.name] = replace(line, cells=cells)
         sizes[name] = len(raw) - raw.count(None)
     return tuple(found.values()), sizes
