@@ -322,7 +322,7 @@ def ledger_lines(rows: list[Row]) -> str:
 
 
 def gains_of(rows: list[Row]) -> dict[str, Gain]:
-    """Differences from the baseline, with p corrected for all that a table compares (Benjamini-Hochberg)."""
+    """Differences from the baseline, with p corrected for all of a table (Benjamini-Hochberg)."""
     baseline = baseline_of(rows)
     gains = {row.scorer: row.gain(baseline) for row in rows if row is not baseline}
     corrected = false_discovery([gain.p for gain in gains.values()])
@@ -389,7 +389,7 @@ was made. The world is synthetic and easy: what ranks first here may not
 - **AUROC**: boxes on unknown objects against boxes on known objects of their class (overlap 0.5),
   with a score of at least t*, that of the best F1 on val; 0.5 is chance. Intervals are
   from 1,000 half-samples of the test images; differences from MSP are paired by image and by
-  training, * marks those with p < 0.05, corrected for all comparisons of the table (Benjamini-Hochberg).
+  training, * marks those with p < 0.05, corrected for all of the table (Benjamini-Hochberg).
   *All scores* has no minimum score: there a low score alone already tells background from objects.
 - **FPR95**: share of those unknown boxes accepted when 95 % of those known boxes are.
 - Scorers were fitted on the train detections that found their object; what exceeds the 95 %
