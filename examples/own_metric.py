@@ -27,5 +27,5 @@ value = unknown_jaccard(result.matches)
 print("Jaccard index of unknown:", value)
 # What is counted with `matches.count` and its kin gives one number per resample, too.
 drawn = replicates(result.matches, [record_of(unknown_jaccard)], seed=0, resamples=1000)
-low, high = interval(drawn["unknown_jaccard"], value.value)
+low, high = interval(drawn["unknown_jaccard"].value, value.value)
 print(f"95 % interval: {low:.4f} to {high:.4f}")

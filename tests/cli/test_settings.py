@@ -87,7 +87,7 @@ WRONG = {
     "key outside of a verb": ('protocol = "owod"\n', "unknown verb"),
     "a verb that is no table": ("evaluate = 3\n", "must be a table"),
     "wrong type": ('[evaluate]\nseed = "x"\n', "seed"),
-    "a fraction": ("[evaluate]\nseed = 1.5\n", "--seed must be a whole number, not 1.5"),
+    "a fraction": ("[evaluate]\nseed = 1.5\n", "--seed takes a whole number, not 1.5"),
     "wrong choice": ('[evaluate]\nleaked = "dropp"\n', "leaked"),
     "not TOML": ("[evaluate\n", "openset.toml"),
     "not UTF-8": (b"\xff\xfe\x00", "openset.toml"),
@@ -114,4 +114,4 @@ def test_help_works_in_spite_of_wrong_settings(scene, openset):
 @pytest.mark.parametrize("text", ["1.5", "2.0", ".5", "1e-3"])
 def test_a_fraction_is_no_count(text, scene, openset):
     done = openset(*ASKED, "--known", "known.txt", "--seed", text)
-    assert done.code == 2 and f"--seed must be a whole number, not {text}" in done.err
+    assert done.code == 2 and f"--seed takes a whole number, not {text}" in done.err

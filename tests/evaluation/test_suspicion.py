@@ -29,7 +29,7 @@ REAL = pytest.mark.skipif("OPENSET_DATA" not in os.environ, reason="OPENSET_DATA
 def suspicions(detections, gt=GT, **options):
     """What an evaluation suspects, by code."""
     settings = Settings(**{"known": KNOWN, "force": True} | options)
-    ground = Ground.of(gt, settings.vocabulary(gt))
+    ground = Ground.of(gt, settings.vocabulary(gt), settings)
     return {f.code: f for f in examine(ground, detections, settings).findings if f.code in CODES}
 
 

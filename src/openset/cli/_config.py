@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from openset.files import toml
 from openset.findings import UsageError
-from openset.json_text import plain
 from openset.plugins import lookup
 
 if TYPE_CHECKING:
@@ -49,6 +48,8 @@ class Used:
     options: Mapping[str, Any]
 
     def __str__(self) -> str:
+        from openset.json_text import plain  # which imports NumPy
+
         pairs = (f"{key} = {json.dumps(plain(value))}" for key, value in self.options.items())
         return f"options from {self.file}: {', '.join(pairs)}"
 
