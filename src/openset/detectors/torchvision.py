@@ -92,6 +92,7 @@ def _region_network(
     from torchvision.models.detection.anchor_utils import AnchorGenerator
 
     from openset.detectors import _backbones
+    from openset.detectors._pool import Pool
 
     scale = _scale(backbone)
     ratios = ((0.5, 1.0, 2.0),) * len(scale.anchors)
@@ -102,17 +103,20 @@ def _region_network(
         parts |= _box_head(head, 2048, ["0"], scale.pooled, columns)
     else:
         trunk = _backbones.pyramid(backbone, start, dense=False)
-        parts |= _small_heads(columns, masks) if backbone == "small" else {"num_classes": columns}
+        pool = Pool(["0", "1", "2", "3"], scale.pooled, 2)
+        plain = {"num_classes": columns, "box_roi_pool": pool}
+        parts |= _small_heads(columns, masks) if backbone == "small" else plain
     made = MaskRCNN if masks else FasterRCNN
     return made(trunk, **parts, **scale.regions, **arguments)
 
 
 def _box_head(head: Any, width: int, levels: list[str], side: int, columns: int) -> dict[str, Any]:
     from torchvision.models.detection.faster_rcnn import FastRCNNPredictor
-    from torchvision.ops import MultiScaleRoIAlign
+
+    from openset.detectors._pool import Pool
 
     return {
-        "box_roi_pool": MultiScaleRoIAlign(levels, side, 2),
+        "box_roi_pool": Pool(levels, side, 2),
         "box_head": head,
         "box_predictor": FastRCNNPredictor(width, columns),
     }

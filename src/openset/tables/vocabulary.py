@@ -27,6 +27,7 @@ from openset.findings import UsageError, refuse
 from openset.plugins import documents, lookup
 from openset.tables.annotations import Annotations
 
+UNKNOWN = "unknown"  # what our own detections are called that are of no known class
 UNKNOWN_SPELLINGS = frozenset({"unknown", "unk", "unknowns", "unknownobject", "unknownclass"})
 SAME_CLASS = (
     # Pascal VOC and COCO call six classes by different names.
