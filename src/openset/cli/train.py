@@ -107,6 +107,8 @@ def train(
         )
     if not is_first():
         return Answer("")
+    for finding in done.findings:
+        output.report(finding)
     text = _text(chosen, taught, data, done)
     code = 0 if done.step == chosen.steps else STOPPED
     return Answer(text, lambda: _document(chosen, taught, done), code)
@@ -214,4 +216,5 @@ def _document(recipe: Recipe, taught: TrainingData, done: Trained) -> dict[str, 
         "images": len(taught),
         "objects": sum(map(len, taught.boxes)),
         "left_out": taught.left_out,
+        "findings": [asdict(finding) for finding in done.findings],
     }

@@ -39,6 +39,7 @@ class Trained:
         seconds: Time that this call took.
         resumed: The step at which it went on; 0 for a new training.
         step: The step at which it ended; there is no model before the recipe's last.
+        findings: What its method has to say, once it is done.
     """
 
     model: Path
@@ -46,6 +47,7 @@ class Trained:
     seconds: float
     resumed: int
     step: int
+    findings: tuple[Finding, ...] = ()
 
 
 def train(
@@ -112,7 +114,15 @@ def train(
         if among.first and state.step == recipe.steps:
             _finish(state, place)
         among.wait()
-    return Trained(place.model, place.path, time.perf_counter() - start, resumed, state.step)
+    seconds = time.perf_counter() - start
+    said = _said(state, recipe)
+    return Trained(place.model, place.path, seconds, resumed, state.step, said)
+
+
+def _said(state: TrainingState, recipe: Recipe) -> tuple[Finding, ...]:
+    method = state.model.method
+    done = method is not None and state.step == recipe.steps
+    return tuple(method.findings(state.model.labels)) if done else ()
 
 
 def _about(recipe: Recipe, data: TrainingData) -> dict[str, Any]:
