@@ -8,9 +8,10 @@ torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 pytest.importorskip("torchvision", reason="the torch extra is not installed")
 
 from torchvision.models.detection._utils import BalancedPositiveNegativeSampler  # noqa: E402
-from torchvision.ops import box_iou, nms  # noqa: E402
+from torchvision.ops import box_iou, nms, roi_align  # noqa: E402
 
 from openset.detectors import _boxes, find  # noqa: E402
+from openset.detectors._pool import Pool  # noqa: E402
 from openset.detectors._rcnn import box_masks  # noqa: E402
 from openset.detectors._regions import BACKGROUND, NOTHING  # noqa: E402
 from openset.detectors._scaling import scaled  # noqa: E402
@@ -188,6 +189,33 @@ def test_objects_are_padded_to_few_shapes():
     assert objects.box.shape == (3, 16, 4) and objects.label.shape == (3, 16)
     assert objects.real.sum(1).tolist() == [0, 3, 9]
     assert torch.equal(objects.box[2][objects.real[2]], boxes[2])
+
+
+def test_the_conventions_of_detectron2():
+    one = model(conventions="detectron2")
+    rpn, heads = one.network.rpn, one.network.roi_heads
+    assert rpn._post_nms_top_n == {"training": 1000, "testing": 1000}
+    assert heads.box_predictor.cls_score.weight.std().item() == pytest.approx(0.01, rel=0.2)
+    assert heads.box_predictor.bbox_pred.weight.std().item() == pytest.approx(0.001, rel=0.2)
+    assert not heads.box_head.fc6.bias.any()
+    # Plain L1: the loss of boxes is that of the absolute differences.
+    found, taught = torch.randn(6, 4), torch.randn(6, 4)
+    real = torch.tensor([True] * 4 + [False] * 2)
+    wanted = (found - taught).abs()[:4].sum()
+    torch.testing.assert_close(one.step._box_loss(found, taught, real), wanted)
+    assert model().step._box_loss(found, taught, real) < wanted
+
+
+def test_aligned_pooling_is_moved_by_half_a_cell():
+    maps = {"0": torch.rand(1, 2, 16, 16), "1": torch.rand(1, 2, 8, 8)}
+    boxes = [torch.tensor([[3.0, 5, 30, 40], [0.0, 0, 200, 220]])]
+    for aligned in (False, True):
+        pool = Pool(["0", "1"], 3, 2, aligned=aligned)
+        found = pool(maps, boxes, [(64, 64)])
+        levels = pool.map_levels(boxes).tolist()
+        for row, (level, box) in enumerate(zip(levels, boxes[0], strict=True)):
+            given = maps[str(level)], [box[None]], 3, [1 / 4, 1 / 8][level], 2
+            assert torch.equal(found[row], roi_align(*given, aligned=aligned)[0])
 
 
 def test_a_compiled_step_is_the_same_step(monkeypatch):

@@ -43,11 +43,16 @@ class RegionModel(TorchModel):
     """A recorded Faster R-CNN or Mask R-CNN."""
 
     def __init__(
-        self, network: FasterRCNN, labels: tuple[str, ...], device: str | None, passes: int = 30
+        self,
+        network: FasterRCNN,
+        labels: tuple[str, ...],
+        device: str | None,
+        passes: int = 30,
+        beta: float = 1 / 9,
     ) -> None:
         super().__init__(network, labels, LogitLayout.SOFTMAX_BACKGROUND_FIRST, device)
         self.passes = passes
-        self.step = Step(self.network)
+        self.step = Step(self.network, beta)
 
     def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
         """Losses, with a method's."""

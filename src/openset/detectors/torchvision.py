@@ -26,6 +26,7 @@ _DENSE: tuple[EvidenceName, ...] = ("logits", "embedding", "region", "latent")
 _SMALL_HEAD, _SMALL_CHANNELS = 128, 32
 Side = int | Sequence[int] | None
 Norm = Literal["batch", "frozen"]
+Conventions = Literal["torchvision", "detectron2"]
 
 
 @detector(
@@ -50,6 +51,7 @@ def faster_rcnn(
     score: float = 0.05,
     nms: float = 0.5,
     most: int = 100,
+    conventions: Conventions = "torchvision",
 ) -> Model:
     """Regions are proposed, then classified by a softmax that has a background column.
 
@@ -67,6 +69,9 @@ def faster_rcnn(
         score: Boxes with a lower score are dropped.
         nms: Boxes of one class that overlap more are dropped.
         most: Most boxes of an image.
+        conventions: Whose Faster R-CNN it is in what the two libraries do differently:
+            ``detectron2`` is that of the papers on open-set detection, with plain L1 losses of
+            boxes, aligned pooling, 1,000 proposals in training, and its initial weights.
     """
     from openset.detectors._rcnn import RegionModel
 
@@ -77,7 +82,12 @@ def faster_rcnn(
     }
     sides, start = _sides(backbone, shortest, longest), _start(pretrained, frozen, norm)
     network = _region_network(labels, backbone, start, **filters, **sides)
-    return RegionModel(network, labels, device)
+    if conventions == "torchvision":
+        return RegionModel(network, labels, device)
+    from openset.detectors._detectron2 import adopt
+
+    adopt(network)
+    return RegionModel(network, labels, device, beta=0.0)
 
 
 def _region_network(
