@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -40,7 +41,13 @@ def encoded(boxes: Tensor, on: Tensor, weights: Weights) -> Tensor:
     """What must be predicted on some boxes to give others; finite for boxes without area."""
     sides, wanted = ((b[..., 2:] - b[..., :2]).clamp(min=1e-6) for b in (on, boxes))
     shift = (boxes[..., :2] - on[..., :2] + 0.5 * (wanted - sides)) / sides
-    return torch.cat([shift, torch.log(wanted / sides)], -1) * boxes.new_tensor(weights)
+    columns = (*shift.unbind(-1), *torch.log(wanted / sides).unbind(-1))
+    return torch.stack([w * column for w, column in zip(weights, columns, strict=True)], -1)
+
+
+def sent(values: list[Any], like: Tensor) -> Tensor:
+    """Numbers as a tensor on the device of another, without waiting for the device."""
+    return torch.tensor(values).to(like.device, non_blocking=True)
 
 
 def decoded(deltas: Tensor, on: Tensor) -> Tensor:

@@ -13,6 +13,8 @@ from torch import Tensor
 from torch.nn import functional
 from torchvision.models.detection.image_list import ImageList
 
+from openset.detectors._boxes import sent
+
 Target = dict[str, Tensor]
 
 
@@ -40,7 +42,7 @@ def scaled(
     size = values.shape[-2:]
     ratio = [new / old for new, old in zip(size, before, strict=True)]
     if ratio != [1.0, 1.0]:
-        scale = values.new_tensor([ratio[1], ratio[0]] * 2)
+        scale = sent([ratio[1], ratio[0]] * 2, values)
         targets = [{**target, "boxes": target["boxes"] * scale} for target in targets]
     step = transform.size_divisible
     below, right = (-side % step for side in size)

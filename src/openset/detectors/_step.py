@@ -25,7 +25,7 @@ from torch.nn import functional
 from torchvision.models.detection.image_list import ImageList
 
 from openset.detectors import _boxes
-from openset.detectors._boxes import chosen, decoded, encoded, overlaps, rows
+from openset.detectors._boxes import chosen, decoded, encoded, overlaps, rows, sent
 from openset.detectors._regions import BACKGROUND, NOTHING, Proposals
 
 Losses = dict[str, Tensor]
@@ -55,7 +55,7 @@ class Objects(NamedTuple):
         box = nn.utils.rnn.pad_sequence(boxes, batch_first=True)
         label = nn.utils.rnn.pad_sequence([t["labels"] for t in targets], batch_first=True)
         more = wide - box.shape[1]
-        counts = torch.tensor([len(one) for one in boxes], device=box.device)
+        counts = sent([len(one) for one in boxes], box)
         real = torch.arange(wide, device=box.device) < counts[:, None]
         padded = functional.pad(box, (0, 0, 0, more)), functional.pad(label, (0, more))
         return cls(*padded, real)
@@ -197,7 +197,7 @@ class Step:
         rpn, parts = self.network.rpn, []
         levels = anchors.split([level.shape[1] for level in objectness])
         most = min(rpn.pre_nms_top_n(), max(map(len, levels)))
-        high = anchors.new_tensor([(w, h, w, h) for h, w in sizes])[:, None]
+        high = sent([(float(w), float(h)) * 2 for h, w in sizes], anchors)[:, None]
         for score, moved, level in zip(objectness, deltas, levels, strict=True):
             top, at = score.float().topk(min(most, len(level)), 1)
             box = decoded(rows(moved, at).float(), level[at])

@@ -61,7 +61,8 @@ class Bank(nn.Module):
         own = klass[:, None] == torch.arange(self.classes, device=klass.device)
         mine = klass.clamp(min=0)
         rank = (own.cumsum(0) - 1).gather(1, mine[:, None])[:, 0]
-        most = torch.as_tensor(most, device=klass.device).expand(self.classes)
+        if isinstance(most, int):
+            most = klass.new_full((self.classes,), most)
         count = torch.minimum(own.sum(0), most)
         at = self.place[mine] + rank
         kept = (klass >= 0) & (rank < most[mine])

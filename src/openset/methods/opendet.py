@@ -100,9 +100,11 @@ class OpenDet(Cosine):
     def compact(self, regions: Regions) -> Tensor:
         """How far objects are from what is remembered of their class, against all others."""
         taught = (regions.overlap > _TAUGHT) & (regions.label >= 0)
-        label, group = regions.label[taught], taught.nonzero()[:, 0]
-        coded = functional.normalize(self.encoder(regions.embedding[taught]).float(), dim=1)
-        self._remember(regions, taught, coded.detach())
+        row = taught.flatten().nonzero()[:, 0]  # the one wait for the device
+        label, group = regions.label.flatten()[row], row // taught.shape[1]
+        embedding = regions.embedding.flatten(0, 1)[row]
+        coded = functional.normalize(self.encoder(embedding).float(), dim=1)
+        self._remember(regions, row, coded.detach())
         own_class = torch.arange(self.classes, device=label.device).repeat_interleave(
             self.bank.size
         )
@@ -130,17 +132,15 @@ class OpenDet(Cosine):
         return torch.where(lone > 0, 0.0, mean)
 
     @torch.no_grad()
-    def _remember(self, regions: Regions, taught: Tensor, coded: Tensor) -> None:
+    def _remember(self, regions: Regions, row: Tensor, coded: Tensor) -> None:
         """Keep the objects that are least like what their class remembers."""
-        rows = coded.new_zeros(*taught.shape, coded.shape[1])
-        rows[taught] = coded
-        sure = taught & (regions.overlap > _SURE)
-        klass = torch.where(sure, regions.label, -1)
+        rows = coded.new_zeros(regions.label.numel(), coded.shape[1]).index_copy(0, row, coded)
+        sure = (regions.overlap > _SURE) & (regions.label >= 0)
+        klass = torch.where(sure, regions.label, -1).flatten()
         kept = torch.where(self.bank.there[..., None], self.bank.rows, 0.0).sum(1)
         typical = kept / self.bank.filled.clamp(min=1)[:, None]
         alike = (rows * typical[klass.clamp(min=0)]).sum(-1)
-        table = torch.cat([rows, alike[..., None]], -1).flatten(0, 1)
-        table, klass = everyones(table), everyones(klass.flatten())
+        table, klass = everyones(torch.cat([rows, alike[:, None]], 1)), everyones(klass)
         order = table[:, -1].argsort(stable=True)
         self.bank.add(table[order, :-1], klass[order], self.remembered)
 

@@ -185,7 +185,10 @@ def _loaded(
         if bad:
             raise InputError([replace(one, fix=_MEND) for one in bad])
         images = [image.to(device, non_blocking=True) for image, _ in batch]
-        targets = [{name: v.to(device) for name, v in target.items()} for _, target in batch]
+        targets = [
+            {name: value.to(device, non_blocking=True) for name, value in target.items()}
+            for _, target in batch
+        ]
         state.model.progress = state.step / last
         yield images, targets
 
