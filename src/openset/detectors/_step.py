@@ -284,6 +284,6 @@ def _mixed(on: Tensor, off: Tensor, count: int, quota: int) -> tuple[Tensor, Ten
     bad, is_bad = chosen(off, count)
     rank = torch.linspace(2, 1, bad.shape[1], device=bad.device)
     key = torch.cat([is_good * 3.0, is_bad * rank], 1)  # those on objects first, then the others
-    value, at = key.topk(min(count, key.shape[1]), 1)
+    value, at = key.topk(min(count, on.shape[1]), 1)
     kind = torch.where(value > 2.5, 1, torch.where(value > 0, BACKGROUND, NOTHING))
     return torch.cat([good, bad], 1).gather(1, at), kind
