@@ -231,7 +231,7 @@ options = {"backbone": "small", "shortest": 64, "longest": 64}
 model = find("faster_rcnn").build(["dog", "cat"], device="cpu", **options)
 carry(model, "centre_loss", {"weight": 0.5})
 target = {"boxes": torch.tensor([[8.0, 8.0, 40.0, 40.0]]), "labels": torch.tensor([1])}
-losses = model.train()([torch.rand(3, 64, 64)], [target])
+losses = model.train()([torch.rand(3, 64, 64)] * 2, [target] * 2)
 losses["method_centre"].backward()
 print(model.about["method"], model.method.centre.grad.abs().sum().item() > 0)
 """

@@ -398,6 +398,12 @@ _ENTRIES = (
          "stops whoever does: the training would end without a word.",
          "a virtual machine that names AMX among its abilities and does not give it",
          "train in float32, or set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16"),
+    Code("OS618", "class called unknown", "A method with a column of its own for what is unknown "
+         "cannot be taught a class of that name.", "a ground truth whose unknown objects were to "
+         "be left out", "say which labels are known, or rename the class"),
+    Code("OS619", "class that never filled its queue", "The method went on without it: no outliers "
+         "were made from its embeddings.", "a rare class, a long queue, or a short training",
+         "a shorter queue, or nothing, if it is expected"),
     Code("OS701", "impossible world", "No scene can be made with these parameters.",
          "a value out of range, or parameters that contradict each other",
          "change the parameters named"),

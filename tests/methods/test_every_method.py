@@ -1,4 +1,4 @@
-"""Every method: losses that stay finite, a detector that detects as before, groups of images."""
+"""Every method: losses that stay finite, a detector that still detects, groups of images."""
 
 from __future__ import annotations
 
@@ -15,11 +15,19 @@ every_method = pytest.mark.parametrize("name", sorted(table()))
 WIDTH = 16
 
 
-def regions(label, counts, classes):
-    generator = torch.Generator().manual_seed(0)
-    embedding = torch.randn(len(label), WIDTH, generator=generator).requires_grad_()
-    logits = torch.zeros(len(label), classes + 1)
-    return Regions(embedding, logits, torch.tensor(label, dtype=torch.long), counts)
+def regions(label, classes, seed=0):
+    """Regions of groups of images; a method looks at all columns."""
+    label = torch.tensor(label, dtype=torch.long)
+    chance = torch.Generator().manual_seed(seed)
+    embedding = torch.randn(*label.shape, WIDTH, generator=chance).requires_grad_()
+    last = torch.randn(classes + 2, WIDTH, generator=chance)
+    overlap = torch.where(label >= 0, 0.8, 0.1)
+    objectness = torch.randn(label.shape, generator=chance)
+
+    def classify(rows):
+        return rows @ last.T
+
+    return Regions(embedding, classify(embedding), label, overlap, objectness, classify)
 
 
 def model(detector="faster_rcnn"):
@@ -51,86 +59,157 @@ def test_it_says_what_it_is(name):
 @every_method
 @pytest.mark.parametrize("progress", [0.0, 0.5, 0.99])
 @pytest.mark.parametrize(
-    ("label", "counts", "classes"),
+    ("label", "classes"),
     [
-        ([], (0, 0), 3),
-        ([-1] * 4, (2, 2), 3),
-        ([0], (1, 0), 1),
-        ([0, -1, 0, -1], (2, 2), 1),
-        ([1, 1, -1, 1, 1], (1, 4), 2),
-        ([0, 1, 2, -1, 2, 1], (3, 3), 3),
+        ([[-2] * 4] * 2, 3),
+        ([[-1] * 4] * 2, 3),
+        ([[0]], 1),
+        ([[0, -1], [0, -1]], 1),
+        ([[1, 1, -1, 1], [1, -1, -2, -2]], 2),
+        ([[0, 1, 2], [-1, 2, 1]], 3),
     ],
     ids=["no region", "background", "one region", "one class", "absent class", "all classes"],
 )
-def test_losses_and_gradients_are_finite(name, progress, label, counts, classes):
+def test_losses_and_gradients_are_finite(name, progress, label, classes):
+    torch.manual_seed(0)
     method = table()[name].build(classes, WIDTH)
-    seen = regions(label, counts, classes)
-    total = sum(method(seen, progress).values(), seen.embedding.sum() * 0.0)
-    total.backward()
-    assert torch.isfinite(total)
-    weights = [seen.embedding, *method.parameters()]
-    assert all(torch.isfinite(w.grad).all() for w in weights if w.grad is not None)
+    for step in range(3):  # a bank that was empty at first
+        seen = regions(label, classes, step)
+        total = sum(method(seen, progress).values(), seen.embedding.sum() * 0.0)
+        total.backward()
+        assert torch.isfinite(total)
+        weights = [seen.embedding, *method.parameters()]
+        assert all(torch.isfinite(w.grad).all() for w in weights if w.grad is not None)
+
+
+def carried(name, detector="faster_rcnn", **options):
+    one = model(detector)
+    torch.manual_seed(1)
+    carry(one, name, options)
+    return one
+
+
+def own_head(name):
+    return table()[name].make.heads is not Method.heads
 
 
 @every_method
-def test_what_is_detected_is_as_before_and_looking_changes_nothing(name):
-    plain, carried = model(), model()
-    carry(carried, name, {})
-    before = {key: value.clone() for key, value in carried.network.state_dict().items()}
+def test_looking_changes_nothing_and_scores_are_probabilities(name):
+    one = carried(name)
+    one.network.roi_heads.score_thresh = 0.0
+    before = {key: value.clone() for key, value in one.network.state_dict().items()}
     pixels = [(image.permute(1, 2, 0) * 255).byte().numpy() for image in batch()[0]]
-    keep = frozenset({"logits"})
-    for one, two in zip(plain.found(pixels, keep), carried.found(pixels, keep), strict=True):
-        assert one.box.tobytes() == two.box.tobytes()
-        assert one.logits.tobytes() == two.logits.tobytes()
-    after = carried.network.state_dict()
+    found = one.found(pixels, frozenset({"logits", "embedding"}))
+    after = one.network.state_dict()
     assert all(torch.equal(value, after[key]) for key, value in before.items())
+    columns = 3 + table()[name].make.unknown
+    for image in found:
+        assert len(image.score) and (image.score >= 0).all() and (image.score <= 1).all()
+        assert set(image.label.tolist()) <= set(range(columns))
+        assert image.logits.shape[1] == columns + 1 and image.embedding.shape[1] == 128
+        assert (image.unknownness is not None) == table()[name].make.unknown
+    if own_head(name):
+        return
+    for one, two in zip(model().found(pixels, frozenset({"logits"})), found, strict=True):
+        assert two.logits.tobytes().startswith(one.logits.tobytes()[:64])
 
 
 @every_method
 @pytest.mark.parametrize("detector", ["faster_rcnn", "mask_rcnn"])
 def test_the_detectors_own_losses_are_as_before(name, detector):
-    plain, carried = model(detector), model(detector)
-    carry(carried, name, {})
-    stock, found = losses(plain), losses(carried)
-    assert all(torch.equal(loss, found[key]) for key, loss in stock.items())
+    with_it = carried(name, detector)
+    stock, found = losses(model(detector)), losses(with_it)
+    assert stock.keys() <= found.keys()
     assert all(key.startswith("method_") for key in found.keys() - stock.keys())
+    if not own_head(name):
+        assert all(torch.equal(loss, found[key]) for key, loss in stock.items())
     sum(found.values()).backward()
-    assert all(torch.isfinite(w.grad).all() for w in carried.parameters() if w.grad is not None)
-    assert carried.about["method"] == name
-    assert "select_training_samples" not in vars(carried.network.roi_heads)
+    assert all(torch.isfinite(w.grad).all() for w in with_it.parameters() if w.grad is not None)
+    assert with_it.about["method"] == name
+
+
+PLAIN = {"recognition_loss": {"objective": "ce_plus"}}  # without pairs that chance makes
+
+
+def twice(name, *seen, progress=0.9):
+    """Losses of a method on each of some regions, from the same state and the same chance."""
+    torch.manual_seed(0)
+    method = table()[name].build(3, WIDTH, **PLAIN.get(name, {}))
+    for step in range(3):
+        method(regions([[0, 1, 2, 0, -1, -1], [2, 1, 0, 2, 1, -1]], 3, step), 0.1)
+    held, found = {key: value.clone() for key, value in method.state_dict().items()}, []
+    for one in seen:
+        method.load_state_dict(held)
+        torch.manual_seed(7)
+        found.append(method.losses(one, progress))
+    return found
+
+
+@every_method
+def test_the_order_of_regions_in_a_group_means_nothing(name):
+    whole = regions([[0, 1, -1, 2, 2, -2], [0, 1, 1, 0, -1, -1]], 3)
+    order = torch.tensor([3, 5, 0, 4, 2, 1])
+    moved = whole._replace(**{key: getattr(whole, key)[:, order] for key in whole._fields[:-1]})
+    one, two = twice(name, whole, moved)
+    assert one.keys() == two.keys()
+    for key, loss in one.items():
+        assert loss.shape == (2,)
+        torch.testing.assert_close(two[key], loss)
 
 
 class Watcher(Method):
-    """Keeps what it is shown."""
+    """Keeps what it is shown, and calls the least likely objects background."""
+
+    def see(self, proposals):
+        self.proposals = proposals
+
+    def relabel(self, regions, progress):
+        self.first = regions
+        return torch.where(regions.label == 1, -1, regions.label)
 
     def losses(self, regions, progress):
         self.seen = [*getattr(self, "seen", []), (regions, progress)]
-        return {"mean": regions.embedding.mean()} if progress else {}
+        return {"mean": regions.embedding.mean((1, 2))} if progress else {}
 
 
-def test_what_a_method_is_shown():
+def test_what_a_method_is_shown_and_what_it_may_change():
     one = model()
-    one.network.method = Watcher(3, 128)
-    found = losses(one)
+    one.take(Watcher(3, 128))
+    found, stock = losses(one), losses(model())
     ((seen, progress),) = one.method.seen
-    assert progress == 0.0 and len(seen.counts) == 2
-    assert sum(seen.counts) == len(seen.label) == len(seen.embedding) == len(seen.logits)
-    assert set(seen.label.tolist()) == {-1, 0, 1, 2}
-    # The stock loss of the regions, from what is shown: none is missing, and none is another's.
-    named = torch.nn.functional.cross_entropy(seen.logits, seen.label + 1)
-    assert torch.equal(named, found["loss_classifier"])
+    assert progress == 0.0 and seen.label.shape[0] == 1
+    assert seen.label.shape == seen.overlap.shape == seen.objectness.shape
+    assert seen.embedding.shape[:2] == seen.logits.shape[:2] == seen.label.shape
+    before = one.method.first.label
+    assert set(before.flatten().tolist()) == {-1, 0, 1, 2}
+    assert ((seen.overlap >= 0.5) == (before >= 0)).all()
+    assert torch.isinf(seen.objectness[seen.overlap > 0.999]).all()
+    # The classifier is taught the method's labels, the boxes those of the objects.
+    named = torch.nn.functional.cross_entropy(seen.logits[0], seen.label[0] + 1)
+    assert named.item() == pytest.approx(found["loss_classifier"].item())
+    assert found["loss_classifier"].item() != stock["loss_classifier"].item()
+    assert torch.equal(found["loss_box_reg"], stock["loss_box_reg"])
     assert torch.equal(one.network.roi_heads.box_predictor.cls_score(seen.embedding), seen.logits)
+    assert one.method.proposals.box.shape[0] == 2
+    assert (one.method.proposals.objectness.diff(dim=1) <= 0).all()
 
 
-def test_losses_are_the_mean_over_groups_of_images():
-    method = table()["recognition_loss"].build(3, WIDTH, objective="ce_plus", group=2)
-    whole = regions([0, 1, -1, 2, 2, 0, 1, 1, 0], (2, 1, 0, 6), 3)
-    first = Regions(whole.embedding[:3], whole.logits[:3], whole.label[:3], (2, 1))
-    second = Regions(whole.embedding[3:], whole.logits[3:], whole.label[3:], (0, 6))
-    one = method(whole, 0.0)["recognition"]
-    two = [method(part, 0.0)["recognition"] for part in (first, second)]
-    assert one.item() == pytest.approx((two[0] + two[1]).item() / 2)
-    assert [part.counts for part in whole.groups(3)] == [(2, 1, 0), (6,)]
+def test_a_loss_that_is_not_per_group_is_refused():
+    class Whole(Method):
+        """One number for all groups."""
+
+        def losses(self, regions, progress):
+            return {"mean": regions.embedding.mean()}
+
+    with pytest.raises(UsageError, match="loss 'mean' has shape"):
+        Whole(3, WIDTH)(regions([[0, 1], [1, 2]], 3), 0.0)
+
+
+def test_images_that_are_no_whole_groups_are_refused():
+    one = carried("recognition_loss", group=2)
+    images, targets = batch()
+    with pytest.raises(UsageError, match="1 images are no whole number of groups of 2"):
+        one.train()(images[:1], targets[:1])
 
 
 @pytest.mark.parametrize("detector", ["fcos", "retinanet"])

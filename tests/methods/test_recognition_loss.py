@@ -16,10 +16,11 @@ WIDTH, CLASSES = 16, 3
 
 
 def regions(*label):
-    generator = torch.Generator().manual_seed(0)
-    embedding = torch.randn(len(label), WIDTH, generator=generator).requires_grad_()
-    logits = torch.zeros(len(label), CLASSES + 1)
-    return Regions(embedding, logits, torch.tensor(label, dtype=torch.long), (len(label),))
+    chance = torch.Generator().manual_seed(0)
+    embedding = torch.randn(1, len(label), WIDTH, generator=chance).requires_grad_()
+    rows = torch.zeros(1, len(label))
+    logits = torch.zeros(1, len(label), CLASSES + 1)
+    return Regions(embedding, logits, torch.tensor([label]), rows, rows, lambda x: x)
 
 
 def built(classes=CLASSES, **options):
@@ -35,11 +36,11 @@ def test_the_loss_is_that_of_the_foreground(name):
     found = method.losses(seen, 0.0)["recognition"]
     torch.manual_seed(1)
     known = torch.tensor([1, 2, 3, 5, 6])
-    expected = method.objective.loss(seen.embedding[known], seen.label[known])
+    expected = method.objective.loss(seen.embedding[0, known], seen.label[0, known])
     assert found.item() == pytest.approx(0.5 * expected.item())
     found.backward()
-    assert seen.embedding.grad[known].abs().sum() > 0
-    assert seen.embedding.grad[[0, 4, 7]].abs().sum() == 0
+    assert seen.embedding.grad[0, known].abs().sum() > 0
+    assert seen.embedding.grad[0, [0, 4, 7]].abs().sum() == 0
 
 
 def test_background_alone_has_no_loss():

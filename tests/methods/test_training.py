@@ -8,13 +8,17 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+import openset
 
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 pytest.importorskip("torchvision", reason="the torch extra is not installed")
 
 from torch import nn  # noqa: E402
 
+import openset.scorers  # noqa: E402
 from openset.detectors import ImageFiles, load, run  # noqa: E402
 from openset.findings import InputError, UsageError  # noqa: E402
 from openset.formats import read_annotations  # noqa: E402
@@ -40,15 +44,29 @@ def base(truth, tmp_path_factory):
     return trained(truth, tmp_path_factory.mktemp("base") / "run").folder
 
 
-@pytest.mark.parametrize("options", [{"weight": 0.0}, {"start": 1.0}])
-def test_off_it_is_the_base_training_bit_for_bit(truth, base, tmp_path, options):
-    off = trained(truth, tmp_path / "run", method="recognition_loss", method_options=options).folder
+OFF = [
+    ("recognition_loss", {"weight": 0.0}, ""),
+    ("recognition_loss", {"start": 1.0}, ""),
+    ("vos", {"weight": 0.0}, ""),
+    ("vos", {"start": 1.0}, ""),
+    ("opendet", {"weight": 0.0, "contrast": 0.0}, "opendet_off"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "beside"), OFF)
+def test_off_it_is_the_base_training_bit_for_bit(truth, base, tmp_path, name, options, beside):
+    off = trained(truth, tmp_path / "run", method=name, method_options=options).folder
+    if beside:  # a head of its own: the base is that head with other losses off in another way
+        other = {"start": 1.0, "contrast": 0.0, "queue": 3}
+        base = trained(truth, tmp_path / beside, method=name, method_options=other).folder
     for file in ("model.pt", "checkpoint.pt"):
-        held = weights(off, file)
-        detector = {name: held[name] for name in held if not name.startswith("method.")}
-        assert len(detector) < len(held)
-        assert same(detector, weights(base, file))
+        mine, theirs = (
+            {key: value for key, value in weights(one, file).items() if "method." not in key}
+            for one in (off, base)
+        )
+        assert same(mine, theirs)
     assert log(off) == log(base)
+    assert any(key.startswith("method.") for key in weights(off))
 
 
 def test_it_is_trained_with_the_detector(whole, base):
@@ -66,16 +84,48 @@ def test_it_knows_how_far_the_training_is(truth, tmp_path):
     assert [row["step"] for row in log(done) if "method_recognition" in row] == [5, 6, 7, 8]
 
 
-def test_killed_it_goes_on_to_the_same_weights(truth, whole, tmp_path):
-    folder = tmp_path / "run"
-    command = [sys.executable, str(SCRIPT), str(folder), str(truth), "5", json.dumps(METHOD)]
+BANKS = [
+    METHOD,
+    {"method": "vos", "method_options": {"queue": 3, "start": 0.3}},
+    {"method": "opendet", "method_options": {"queue": 5, "start": 0.3}},
+]
+
+
+@pytest.mark.parametrize("chosen", BANKS, ids=lambda one: one["method"])
+def test_killed_it_goes_on_to_the_same_weights(truth, tmp_path, chosen):
+    whole, folder = trained(truth, tmp_path / "whole", **chosen).folder, tmp_path / "run"
+    command = [sys.executable, str(SCRIPT), str(folder), str(truth), "5", json.dumps(chosen)]
     killed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not (folder / "model.pt").exists()
-    trained(truth, folder, **METHOD)
+    trained(truth, folder, **chosen)
     assert same(weights(folder), weights(whole))
     assert same(weights(folder, "checkpoint.pt"), weights(whole, "checkpoint.pt"))
     assert log(folder) == log(whole)
+    added = {key for row in log(whole) for key in row if key.startswith("method_")}
+    assert added and all(row[key] > 0 for row in log(whole)[3:] for key in added)
+
+
+def test_a_class_that_vos_left_out_is_said(truth, tmp_path):
+    options = {"queue": 500, "start": 0.3}
+    done = trained(truth, tmp_path / "run", method="vos", method_options=options)
+    assert [(one.code, one.count) for one in done.findings] == [("OS619", 2)]
+
+
+def test_a_detector_that_says_unknown_is_evaluated_without_further_ado(truth, tmp_path):
+    options = {"queue": 5, "start": 0.0, "weight": 5.0}
+    changes = {"method": "opendet", "method_options": options, "steps": 30}
+    done = trained(truth, tmp_path / "run", **changes)
+    model = load(str(done.folder / "model.pt"), device="cpu", score=0.0)
+    table = read_annotations(truth)
+    found = run(model, ImageFiles.of_annotations(table, truth.parent))
+    assert found.labels == ("red", "green", "unknown") and found.unknownness is not None
+    assert found.layout.has_unknown and found.head is None
+    assert (found.label == 2).any() and (found.label < 2).any()
+    scored = openset.scorers.table()["energy"].fit().scored(found)
+    rest = np.logaddexp.reduce(found.logits[:, :3].astype(float), axis=1)  # without "unknown"
+    assert scored.unknownness == pytest.approx(-rest, rel=1e-5)
+    assert openset.evaluate(table, found, known=["red", "green"]) is not None
 
 
 def test_two_processes_may_leave_its_weights_out_of_a_step(truth, tmp_path):

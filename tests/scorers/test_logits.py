@@ -123,3 +123,11 @@ def test_fewer_columns_than_classes():
     with pytest.raises(InputError, match=r"OS503.*2 columns.*background-last, for 2 classes"):
         scorers.find("msp").compute(narrow)
     assert len(scorers.find("msp").compute(replace(narrow, layout=PLAIN))) == 1
+
+
+@pytest.mark.parametrize("name", WITH_BACKGROUND)
+def test_a_column_of_the_unknown_is_left_out(name):
+    logits = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32) * 3
+    more = np.hstack([logits, np.full((5, 1), 50.0, np.float32)])
+    layout = LogitLayout.SOFTMAX_BACKGROUND_FIRST_UNKNOWN_LAST
+    assert score(name, more, layout).tobytes() == score(name, logits, FIRST).tobytes()

@@ -51,3 +51,13 @@ def test_classes_alone_have_no_background():
     first = scenes.head(LogitLayout.SOFTMAX_BACKGROUND_FIRST)
     assert first.of_classes().equals(scenes.head(LogitLayout.SOFTMAX))
     assert scenes.head(LogitLayout.SIGMOID).of_classes().equals(scenes.head(LogitLayout.SIGMOID))
+
+
+def test_without_the_row_of_the_unknown():
+    layout = LogitLayout.SOFTMAX_BACKGROUND_FIRST_UNKNOWN_LAST
+    head = Head(np.arange(10.0).reshape(5, 2), np.arange(5.0), layout)
+    known = head.of_known()
+    assert known.layout is LogitLayout.SOFTMAX_BACKGROUND_FIRST
+    assert known.weight.tolist() == head.weight[:-1].tolist() and len(known.bias) == 4
+    assert head.of_classes().bias.tolist() == [1.0, 2.0, 3.0]
+    assert known.of_known().equals(known)

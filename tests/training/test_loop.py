@@ -14,11 +14,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 
 import openset  # noqa: E402
-from openset.detectors import ImageFiles, load, run  # noqa: E402
+from openset.detectors import ImageFiles, find, load, run  # noqa: E402
 from openset.findings import InputError, UsageError  # noqa: E402
 from openset.formats import read_annotations  # noqa: E402
 from openset.nets.weights import read  # noqa: E402
 from openset.training import Recipe, TrainingData, train  # noqa: E402
+from openset.training.loop import TrainingState  # noqa: E402
 from scenes.training import LABELS, SCRIPT, log, make_data, recipe, same, trained, weights  # noqa: E402
 
 
@@ -219,3 +220,25 @@ def test_tensorboard_that_is_missing_is_a_finding(truth, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     with pytest.raises(InputError, match=r"OS601[\s\S]*tensorboard"):
         train(recipe(), TrainingData.of(truth), tmp_path / "run", device="cpu", tensorboard=True)
+
+
+def test_biases_are_decayed_only_where_the_recipe_says_so():
+    model = find("faster_rcnn").build(("red", "green"), device="cpu", backbone="small")
+    names = {id(weight): name for name, weight in model.named_parameters()}
+
+    def decayed(**changes):
+        groups = TrainingState.of(recipe(**changes), model).optimizer.param_groups
+        return {names[id(w)] for g in groups if g["weight_decay"] for w in g["params"]}
+
+    plain, more = decayed(), decayed(decay_bias=True)
+    assert plain and all(name.endswith("weight") for name in plain)
+    added = more - plain
+    assert added and all(name.endswith("bias") for name in added)
+    assert not any("backbone.stem.1" in name for name in more)  # a norm
+
+
+def test_a_step_that_cannot_be_compiled_is_refused_before_the_folder_is_made(truth, tmp_path):
+    chosen = recipe(detector="fcos")
+    with pytest.raises(UsageError, match="detector 'fcos' has no step that can be compiled"):
+        train(chosen, TrainingData.of(truth), tmp_path / "run", device="cpu", compile=True)
+    assert not (tmp_path / "run").exists()

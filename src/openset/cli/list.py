@@ -65,7 +65,12 @@ _SHOWN: Mapping[str, Mapping[str, str]] = {
     "diagnosis": {"paper": "paper"},
     "detectors": {"keeps": "keeps", "requires": "needs", "shows": "shows", "paper": "paper"},
     "integrations": {"requires": "needs", "installed": "installed"},
-    "methods": {"needs": "needs", "leaks": "leaks", "paper": "paper"},
+    "methods": {
+        "needs": "needs",
+        "evidence": "evidence",
+        "leaks": "leaks",
+        "paper": "paper",
+    },
     "recipes": {"differs": "not as in the paper", "paper": "paper"},
     "scorers": {"requires": "reads", "fits_on": "fits on", "paper": "paper"},
 }

@@ -40,6 +40,7 @@ def train(
     method_option: list[str] | None = None,
     workers: int = 0,
     hold: Flag = False,
+    compile: Flag = False,
     checkpoint_every: int = 500,
     tensorboard: Flag = False,
     output: Output = Output(),  # noqa: B008 - frozen
@@ -66,6 +67,7 @@ def train(
         method_option: An option of the method, as name=value.
         workers: Processes that decode images; 0 is this one.
         hold: Decode every image once and hold it on the device, for data that fits.
+        compile: Let torch compile the step: about a minute at the start, then faster on a GPU.
         checkpoint_every: Steps between checkpoints.
         tensorboard: Also write TensorBoard's files.
         output: How to speak.
@@ -97,6 +99,7 @@ def train(
             weights=None if weights is None else str(weights),
             workers=workers,
             hold=hold,
+            compile=compile,
             checkpoint_every=_positive(checkpoint_every),
             tensorboard=tensorboard,
             progress=lambda progress: at(progress.step, _words(progress)),
@@ -104,6 +107,8 @@ def train(
         )
     if not is_first():
         return Answer("")
+    for finding in done.findings:
+        output.report(finding)
     text = _text(chosen, taught, data, done)
     code = 0 if done.step == chosen.steps else STOPPED
     return Answer(text, lambda: _document(chosen, taught, done), code)
@@ -211,4 +216,5 @@ def _document(recipe: Recipe, taught: TrainingData, done: Trained) -> dict[str, 
         "images": len(taught),
         "objects": sum(map(len, taught.boxes)),
         "left_out": taught.left_out,
+        "findings": [asdict(finding) for finding in done.findings],
     }

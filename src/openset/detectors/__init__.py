@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from openset.detectors._carry import carry
 from openset.detectors._found import Found
-from openset.detectors._regions import Regions, Shown
+from openset.detectors._regions import BACKGROUND, NOTHING, Proposals, Regions, Shown
 from openset.detectors._run import KEPT, run
 from openset.detectors._spec import Detector, Model, detector
 from openset.nets.pictures import ImageFiles
@@ -32,11 +32,14 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __all__ = [
+    "BACKGROUND",
     "KEPT",
+    "NOTHING",
     "Detector",
     "Found",
     "ImageFiles",
     "Model",
+    "Proposals",
     "Regions",
     "Shown",
     "TorchModel",

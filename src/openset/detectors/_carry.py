@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from openset.findings import UsageError
+from openset.findings import UsageError, refuse
 from openset.plugins import discover, lookup, record_of
+from openset.tables.vocabulary import is_unknown_spelling
 
 if TYPE_CHECKING:
     from openset.detectors._torch import TorchModel
@@ -17,15 +18,19 @@ def carry(model: TorchModel, name: str, options: Mapping[str, Any]) -> None:
 
     Raises:
         UsageError: There is no such method or option, or the detector cannot carry it.
+        InputError: A class is called "unknown".
     """
     # By name, not by import: methods stand above detectors and training, since they use what
     # recognition has, and recognition uses training. A third party's is found the same way.
     known = record_of(lookup(discover("openset.methods", "method"), name, "method"))
     _refuse_unfit(known, model.about["detector"])
+    said = [label for label in model.labels if is_unknown_spelling(label)]
+    if known.make.unknown and said:
+        message = f"a class to teach is called {said[0]!r}, as the method calls what is of no class"
+        raise refuse("OS618", message, count=len(said), example=said[0])
     head = model.head()
     assert head is not None
-    method = known.build(len(model.labels), head.weight.shape[1], **options)
-    model.network.method = method.to(model.device)
+    model.take(known.build(len(model.labels), head.weight.shape[1], **options))
     model.about = {**model.about, "method": name, "method_options": {**known.options, **options}}
 
 

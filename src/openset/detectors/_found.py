@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.tables import Detections, LogitLayout
+from openset.tables.vocabulary import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,9 +20,10 @@ class Found:
     Attributes:
         box: ``x1, y1, x2, y2`` in pixels of the image as it was given.
         score: Confidence of the label.
-        label: Index of the class.
+        label: Index of the class; the next after the last is "unknown", where a method says so.
         logits: Raw class scores of each box, or None.
         embedding: Input of the last layer for each box, or None.
+        unknownness: Larger = more unknown, or None.
         attributes: Any further evidence, by the name of its column.
     """
 
@@ -30,6 +32,7 @@ class Found:
     label: NDArray[np.int64]
     logits: NDArray[np.float32] | None = None
     embedding: NDArray[np.float32] | None = None
+    unknownness: NDArray[np.float32] | None = None
     attributes: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
@@ -49,7 +52,8 @@ def tabled(
         label=_joined([item.label for item in found], (0,)),
         box=np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1),
         score=_joined([item.score for item in found], (0,)),
-        labels=labels,
+        labels=(*labels, UNKNOWN) if layout.has_unknown else labels,
+        unknownness=_maybe([item.unknownness for item in found]),
         logits=logits,
         layout=None if logits is None else layout,
         embedding=_maybe([item.embedding for item in found]),

@@ -13,11 +13,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torchvision.models.detection import FasterRCNN, MaskRCNN
+from torchvision.models.detection.roi_heads import maskrcnn_loss
 from torchvision.models.detection.rpn import concat_box_prediction_layers
 from torchvision.ops import boxes as box_ops
 
 from openset.detectors._regions import Regions
+from openset.detectors._scaling import scaled
 from openset.detectors._spec import EvidenceName
+from openset.detectors._step import Objects, Pooled, Step
 from openset.detectors._torch import (
     BoxTensors,
     Target,
@@ -28,6 +31,7 @@ from openset.detectors._torch import (
     pooled,
     tapped,
 )
+from openset.findings import UsageError
 from openset.tables import Head, LogitLayout
 
 DROPOUT = 0.5
@@ -39,34 +43,88 @@ class RegionModel(TorchModel):
     """A recorded Faster R-CNN or Mask R-CNN."""
 
     def __init__(
-        self, network: FasterRCNN, labels: tuple[str, ...], device: str | None, passes: int = 30
+        self,
+        network: FasterRCNN,
+        labels: tuple[str, ...],
+        device: str | None,
+        passes: int = 30,
+        beta: float = 1 / 9,
     ) -> None:
         super().__init__(network, labels, LogitLayout.SOFTMAX_BACKGROUND_FIRST, device)
         self.passes = passes
+        self.step = Step(self.network, beta)
 
     def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
-        """Losses, with a method's; column 0 of the logits is the background: labels move up."""
-        shifted = [{**target, "labels": target["labels"] + 1} for target in targets]
-        if isinstance(self.network, MaskRCNN):
-            for image, target in zip(images, shifted, strict=True):
-                target.setdefault("masks", box_masks(target["boxes"], image.shape[-2:]))
+        """Losses, with a method's."""
+        network = self._network
+        if isinstance(network, MaskRCNN):
+            targets = [
+                {"masks": box_masks(target["boxes"], image.shape[-2:]), **target}
+                for image, target in zip(images, targets, strict=True)
+            ]
+        batch, targets = scaled(network.transform, images, targets)
         method = self.method
-        if method is None:
-            losses: dict[str, Tensor] = self.network(images, shifted)
-            return losses
-        losses, regions = _observed(self.network, images, shifted)
-        added = method(regions, self.progress)
-        return {**losses, **{f"method_{name}": loss for name, loss in added.items()}}
+        seen = self.step(batch, Objects.of(targets), None if method is None else method.see)
+        label, added = seen.sampled.label, dict[str, Tensor]()
+        if method is not None:
+            regions = self._regions(seen)
+            regions = regions._replace(label=method.relabel(regions, self.progress))
+            label = regions.label
+            added = method(regions, self.progress)
+        losses = {
+            "loss_classifier": self.step.named(seen.logits, label.flatten()),
+            "loss_box_reg": self.step.moved(seen.deltas, seen.sampled),
+        }
+        if isinstance(network, MaskRCNN):
+            losses["loss_mask"] = _mask_loss(network.roi_heads, seen, targets, batch.image_sizes)
+        named = {f"method_{name}": loss for name, loss in added.items()}
+        return losses | seen.losses | named
 
-    def head(self) -> Head:
-        """The classifier of regions."""
-        network: Any = self.network
-        score = network.roi_heads.box_predictor.cls_score
-        return linear_head(score.weight, score.bias, self.layout)
+    def _regions(self, seen: Pooled) -> Regions:
+        """What a method is shown, in its groups of images."""
+        sampled, images = seen.sampled, len(seen.sampled.label)
+        groups = images // self.method.group
+        if images % self.method.group:
+            raise UsageError(
+                f"{images} images are no whole number of groups of {self.method.group}"
+            )
+        flat = (one.flatten() for one in (sampled.label, sampled.overlap, sampled.objectness))
+        columns = (self._classified(seen.embedding), seen.logits, *flat)
+        held: list[Any] = [one.unflatten(0, (groups, -1)) for one in columns]
+        held.append(self._network.roi_heads.box_predictor.cls_score)
+        return Regions(*held)
+
+    @property
+    def _network(self) -> Any:
+        return self.network
+
+    def _classified(self, embedding: Tensor) -> Tensor:
+        """The columns of embeddings that the classifier reads."""
+        width: int = self._network.roi_heads.box_predictor.cls_score.weight.shape[1]
+        return embedding[:, :width]
+
+    def take(self, method: nn.Module) -> None:
+        """Make a method a part of the network, and its layers those of the head."""
+        super().take(method)
+        heads = self._network.roi_heads
+        heads.box_head, heads.box_predictor = self.method.heads(heads.box_head, heads.box_predictor)
+        heads.to(self.device)
+        if self.method.unknown:
+            self.layout = LogitLayout.SOFTMAX_BACKGROUND_FIRST_UNKNOWN_LAST
+
+    def compile_step(self) -> None:
+        """Let torch compile the training step, at the first batch of each shape."""
+        self.step = Step(self.network, self.step.beta, compiled=True)
+
+    def head(self) -> Head | None:
+        """The classifier of regions, where it is linear."""
+        score = self._network.roi_heads.box_predictor.cls_score
+        linear = isinstance(score, nn.Linear)
+        return linear_head(score.weight, score.bias, self.layout) if linear else None
 
     def record(self, images: list[Tensor], keep: frozenset[EvidenceName]) -> list[BoxTensors]:
         """The kept boxes of each image with their evidence."""
-        network: Any = self.network
+        network = self._network
         batch, _ = network.transform(images)
         with tapped(network.rpn.head.conv) as maps, tapped(*shortcuts(network)) as stages:
             features = network.backbone(batch.tensors)
@@ -77,12 +135,16 @@ class RegionModel(TorchModel):
         regions = heads.box_roi_pool(features, proposals, batch.image_sizes)
         embedding = heads.box_head(regions)
         logits, deltas = heads.box_predictor(embedding)
-        kept = _filtered(heads, logits, deltas, proposals, batch.image_sizes)
+        embedding = self._classified(embedding)
+        scores = self._scores(embedding, logits)
+        kept = _filtered(heads, scores, deltas, proposals, batch.image_sizes)
         rows = _rows(kept, proposals)
         boxes = [item[0] for item in kept]
         height, width = batch.tensors.shape[-2:]
         columns = {"logits": logits[rows], "embedding": embedding[rows]}
         columns["objectness"] = torch.cat(objectness)[rows]
+        if self.layout.has_unknown:
+            columns["unknownness"] = scores[rows, -1]
         if "latent" in keep:
             columns["latent"] = averaged(maps, boxes, width)
         if "latent_samples" in keep:
@@ -94,27 +156,24 @@ class RegionModel(TorchModel):
         sizes = [tuple(image.shape[-2:]) for image in images]
         return _boxes(network, kept, columns, batch.image_sizes, sizes)
 
+    def _scores(self, embedding: Tensor, logits: Tensor) -> Tensor:
+        """How sure the detector is of each column, as its method decides it."""
+        if self.method is None:
+            return torch.softmax(logits, -1)
+        sure: Tensor = self.method.probabilities(embedding, logits)
+        return sure
 
-def _observed(
-    network: Any, images: list[Tensor], targets: list[Target]
-) -> tuple[dict[str, Tensor], Regions]:
-    """The stock network's losses, and the regions that it sampled for them."""
-    heads = network.roi_heads
-    stock, labels = heads.select_training_samples, list[Tensor]()
 
-    def select(*given: Any) -> Any:
-        found = stock(*given)
-        labels.extend(found[2])
-        return found
-
-    heads.select_training_samples = select
-    try:
-        with tapped(heads.box_head) as embedding, tapped(heads.box_predictor) as predicted:
-            losses = network(images, targets)
-    finally:
-        del heads.select_training_samples
-    logits, label, counts = predicted[0][0], torch.cat(labels) - 1, tuple(map(len, labels))
-    return losses, Regions(embedding[0], logits, label, counts)
+def _mask_loss(heads: Any, seen: Pooled, targets: list[Target], sizes: list[Any]) -> Tensor:
+    """Of the masks of regions that lie on objects; image by image, as torchvision has it."""
+    taught = [label >= 0 for label in seen.sampled.label]
+    boxes = [box[on] for box, on in zip(seen.sampled.box, taught, strict=True)]
+    owners = [owner[on] for owner, on in zip(seen.sampled.object, taught, strict=True)]
+    pooled = heads.mask_roi_pool(seen.maps, boxes, sizes)
+    logits = heads.mask_predictor(heads.mask_head(pooled))
+    masks, labels = [t["masks"] for t in targets], [t["labels"] + 1 for t in targets]
+    loss: Tensor = maskrcnn_loss(logits, boxes, masks, labels, owners)
+    return loss
 
 
 def _proposals(rpn: Any, batch: Any, features: Any) -> tuple[list[Tensor], list[Tensor]]:
@@ -132,12 +191,13 @@ def _proposals(rpn: Any, batch: Any, features: Any) -> tuple[list[Tensor], list[
 
 
 def _filtered(
-    heads: Any, logits: Tensor, deltas: Tensor, proposals: list[Tensor], sizes: list[Any]
+    heads: Any, scores: Tensor, deltas: Tensor, proposals: list[Tensor], sizes: list[Any]
 ) -> list[Kept]:
     counts = [len(boxes) for boxes in proposals]
-    boxes = heads.box_coder.decode(deltas, proposals).split(counts)
-    scores = torch.softmax(logits, -1).split(counts)
-    return [_survivors(heads, *item) for item in zip(boxes, scores, sizes, strict=True)]
+    decoded = heads.box_coder.decode(deltas, proposals)
+    boxes = decoded.expand(-1, scores.shape[1], 4).split(counts)  # of one box for all columns too
+    shares = scores.split(counts)
+    return [_survivors(heads, *item) for item in zip(boxes, shares, sizes, strict=True)]
 
 
 def _survivors(heads: Any, boxes: Tensor, scores: Tensor, size: tuple[int, int]) -> Kept:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from openset.detectors._found import Found
 from openset.detectors._spec import EvidenceName
+from openset.findings import UsageError
 from openset.nets.device import device_of, memory_guard
 from openset.nets.weights import load_into
 from openset.tables import Head, LogitLayout
@@ -27,7 +28,7 @@ BoxTensors = dict[str, Tensor]
 """Columns of the kept boxes of one image: box, score, label and evidence."""
 Target = dict[str, Tensor]
 """Objects of one image: ``boxes`` (x1, y1, x2, y2) and ``labels``, numbered from 0."""
-_FIELDS = ("box", "score", "label", "logits", "embedding")
+_FIELDS = ("box", "score", "label", "unknownness", "logits", "embedding")
 
 
 class TorchModel(nn.Module):
@@ -55,9 +56,17 @@ class TorchModel(nn.Module):
         return next(self.network.parameters()).device
 
     @property
-    def method(self) -> nn.Module | None:
+    def method(self) -> Any:
         """The method that is a part of the network (`openset.detectors.carry`), if there is one."""
         return getattr(self.network, "method", None)
+
+    def take(self, method: nn.Module) -> None:
+        """Make a method a part of the network."""
+        self.network.method = method.to(self.device)
+
+    def compile_step(self) -> None:
+        """Let torch compile the training step, at the first batch of each shape."""
+        raise UsageError(f"detector {self.about['detector']!r} has no step that can be compiled")
 
     @abstractmethod
     def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
@@ -86,7 +95,7 @@ class TorchModel(nn.Module):
 
 
 def _numpy(boxes: BoxTensors, keep: frozenset[EvidenceName]) -> Found:
-    kept = {"box", "score", "label", *keep}
+    kept = {"box", "score", "label", "unknownness", *keep}
     held: dict[str, Any] = {n: _array(v) for n, v in boxes.items() if n in kept}
     columns = {name: held.pop(name, None) for name in _FIELDS}
     return Found(**columns, attributes=held)

@@ -26,6 +26,7 @@ _DENSE: tuple[EvidenceName, ...] = ("logits", "embedding", "region", "latent")
 _SMALL_HEAD, _SMALL_CHANNELS = 128, 32
 Side = int | Sequence[int] | None
 Norm = Literal["batch", "frozen"]
+Conventions = Literal["torchvision", "detectron2"]
 
 
 @detector(
@@ -50,6 +51,7 @@ def faster_rcnn(
     score: float = 0.05,
     nms: float = 0.5,
     most: int = 100,
+    conventions: Conventions = "torchvision",
 ) -> Model:
     """Regions are proposed, then classified by a softmax that has a background column.
 
@@ -67,6 +69,9 @@ def faster_rcnn(
         score: Boxes with a lower score are dropped.
         nms: Boxes of one class that overlap more are dropped.
         most: Most boxes of an image.
+        conventions: Whose Faster R-CNN it is in what the two libraries do differently:
+            ``detectron2`` is that of the papers on open-set detection, with plain L1 losses of
+            boxes, aligned pooling, 1,000 proposals in training, and its initial weights.
     """
     from openset.detectors._rcnn import RegionModel
 
@@ -77,7 +82,12 @@ def faster_rcnn(
     }
     sides, start = _sides(backbone, shortest, longest), _start(pretrained, frozen, norm)
     network = _region_network(labels, backbone, start, **filters, **sides)
-    return RegionModel(network, labels, device)
+    if conventions == "torchvision":
+        return RegionModel(network, labels, device)
+    from openset.detectors._detectron2 import adopt
+
+    adopt(network)
+    return RegionModel(network, labels, device, beta=0.0)
 
 
 def _region_network(
@@ -92,6 +102,7 @@ def _region_network(
     from torchvision.models.detection.anchor_utils import AnchorGenerator
 
     from openset.detectors import _backbones
+    from openset.detectors._pool import Pool
 
     scale = _scale(backbone)
     ratios = ((0.5, 1.0, 2.0),) * len(scale.anchors)
@@ -102,17 +113,20 @@ def _region_network(
         parts |= _box_head(head, 2048, ["0"], scale.pooled, columns)
     else:
         trunk = _backbones.pyramid(backbone, start, dense=False)
-        parts |= _small_heads(columns, masks) if backbone == "small" else {"num_classes": columns}
+        pool = Pool(["0", "1", "2", "3"], scale.pooled, 2)
+        plain = {"num_classes": columns, "box_roi_pool": pool}
+        parts |= _small_heads(columns, masks) if backbone == "small" else plain
     made = MaskRCNN if masks else FasterRCNN
     return made(trunk, **parts, **scale.regions, **arguments)
 
 
 def _box_head(head: Any, width: int, levels: list[str], side: int, columns: int) -> dict[str, Any]:
     from torchvision.models.detection.faster_rcnn import FastRCNNPredictor
-    from torchvision.ops import MultiScaleRoIAlign
+
+    from openset.detectors._pool import Pool
 
     return {
-        "box_roi_pool": MultiScaleRoIAlign(levels, side, 2),
+        "box_roi_pool": Pool(levels, side, 2),
         "box_head": head,
         "box_predictor": FastRCNNPredictor(width, columns),
     }

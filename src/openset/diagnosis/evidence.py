@@ -30,7 +30,7 @@ from openset.evaluation.run import Run
 from openset.findings import UsageError, refuse
 from openset.matching import Matches
 from openset.tables import Detections, LogitLayout
-from openset.tables.logits import class_columns, softmax
+from openset.tables.logits import class_columns, softmax, without_unknown
 from openset.tables.vocabulary import is_unknown_spelling
 
 BINS = 20
@@ -149,6 +149,8 @@ def _differences(
 ) -> NDArray[np.float64]:
     """``p_i - p_b`` of the detections labelled with a known class, in class order."""
     logits, layout = detections.logits, detections.layout
+    if logits is not None:
+        logits, layout = without_unknown(logits, layout)
     if logits is None or layout not in BACKGROUND:
         have = "none" if logits is None else f"those of layout {layout}"
         message = f"object evidence reads logits with a background column, but there are {have}"

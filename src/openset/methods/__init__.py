@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from openset.plugins import records
 
 if TYPE_CHECKING:
-    from openset.methods._spec import DetectorMethod, Method, method
+    from openset.methods._spec import DetectorMethod, Method, group_mean, method
 
-__all__ = ["DetectorMethod", "Method", "method", "table"]
+__all__ = ["DetectorMethod", "Method", "group_mean", "method", "table"]
 
 
 def table() -> Mapping[str, DetectorMethod]:

@@ -1,21 +1,26 @@
-"""What a method is: a module that sees what a detector samples in training, and adds losses.
+"""What a method is: a module inside a detector's network, and the five places where it may act.
 
-What it sees is `openset.detectors.Regions`. It acts on groups of images, not on all that a process
-happens to have: a loss that picks the three largest of a batch means something else on eight
-processes than on one, and with groups of two images it means the same.
+It may give the head other layers and a column "unknown" (`heads`, `unknown`), see what was proposed
+(`see`), teach regions another label (`relabel`), add losses (`losses`), and decide how sure a
+detector is (`probabilities`). What it sees in training is `openset.detectors.Regions`.
+
+Losses act on groups of images, not on all that a process happens to have: a loss that picks the
+three largest of a batch means something else on eight processes than on one, and with groups of two
+images it means the same.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import torch
 from torch import Tensor, nn
 
-from openset.detectors import Regions, Shown
-from openset.findings import UsageError
+from openset.detectors import Proposals, Regions, Shown
+from openset.findings import Finding, UsageError
 from openset.options import chosen_options, options_of
 from openset.plugins import tag
 
@@ -29,34 +34,70 @@ class Method(nn.Module):
 
     Attributes:
         group: Images that a loss acts on; losses are averaged over the groups of a batch.
+        unknown: Whether the logits have a column "unknown", after those of the known classes.
     """
 
     group: int = 2
+    unknown: bool = False
 
     def __init__(self, classes: int, width: int) -> None:
         """For so many known classes and so wide an embedding."""
         super().__init__()
         self.classes, self.width = classes, width
 
+    def heads(self, head: nn.Module, predictor: nn.Module) -> tuple[nn.Module, nn.Module]:
+        """The layers from pooled regions to embeddings, and from there to logits and boxes.
+
+        The second has a ``cls_score`` that makes logits of the first columns of an embedding, as
+        many as its ``weight`` has, and gives boxes per column of the logits, or one for all.
+        """
+        return head, predictor
+
+    def see(self, proposals: Proposals) -> None:
+        """Look at what was proposed on a batch, before regions are sampled from it."""
+
+    def relabel(self, regions: Regions, progress: float) -> Tensor:
+        """Labels for the classifier; number `classes` is "unknown".
+
+        Boxes are taught by the taught objects alone, whatever is said here.
+        """
+        del progress
+        return regions.label
+
     def losses(self, regions: Regions, progress: float) -> dict[str, Tensor]:
-        """What is minimised beside the detector's own losses, by name.
+        """What is minimised beside the detector's own losses: by name, one number per group.
 
         Args:
-            regions: Those that were sampled on a group of images.
+            regions: Those that were sampled, a row per group of images.
             progress: Share of the training that is done, from 0 to below 1.
         """
         del regions, progress
         return {}
 
+    def probabilities(self, embedding: Tensor, logits: Tensor) -> Tensor:
+        """How sure the detector is of every column of the logits, when it runs."""
+        del embedding
+        return torch.softmax(logits, -1)
+
+    def findings(self, labels: Sequence[str]) -> list[Finding]:
+        """What there is to say once the training is done."""
+        del labels
+        return []
+
     def forward(self, regions: Regions, progress: float) -> dict[str, Tensor]:
         """The losses on a batch: the mean over its groups."""
-        groups = regions.groups(self.group)
-        total: dict[str, Tensor] = {}
-        for one in groups:
-            for name, loss in self.losses(one, progress).items():
-                share = loss / len(groups)
-                total[name] = total[name] + share if name in total else share
-        return total
+        found = self.losses(regions, progress)
+        for name, loss in found.items():
+            if loss.shape != regions.label.shape[:1]:
+                groups, has = len(regions.label), tuple(loss.shape)
+                raise UsageError(f"loss {name!r} has shape {has}, not one number for each of "
+                                 f"{groups} groups")  # fmt: skip
+        return {name: loss.mean() for name, loss in found.items()}
+
+
+def group_mean(values: Tensor, where: Tensor) -> Tensor:
+    """The mean of each group over some of its regions; 0 where there are none."""
+    return torch.where(where, values, 0.0).sum(1) / where.sum(1).clamp(min=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +110,7 @@ class DetectorMethod:
         title: How it is shown.
         paper: Where it was defined.
         needs: What a detector must show it in training.
+        evidence: What of its detections says "unknown".
         leaks: What it is told in training of what is unknown at test time.
         options: Names and defaults of its options.
         doc: Definition and options.
@@ -79,6 +121,7 @@ class DetectorMethod:
     title: str
     paper: str
     needs: tuple[Shown, ...]
+    evidence: str
     leaks: str
     options: Mapping[str, Any]
     doc: str
@@ -108,13 +151,14 @@ def method(
     title: str,
     paper: str,
     needs: tuple[Shown, ...] = ("regions",),
+    evidence: str = "what a scorer reads of any detector",
     leaks: str = "nothing",
 ) -> Callable[[M], M]:
     """Make a module a method, under a name; what comes after classes and width needs a default."""
 
     def mark(make: M) -> M:
         options, doc = options_of(make, after=2), inspect.cleandoc(make.__doc__ or "")
-        record = DetectorMethod(name, make, title, paper, needs, leaks, options, doc)
+        record = DetectorMethod(name, make, title, paper, needs, evidence, leaks, options, doc)
         return tag("method", record)(make)
 
     return mark

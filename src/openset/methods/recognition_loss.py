@@ -51,14 +51,15 @@ class RecognitionLoss(Method):
         self.weight, self.start, self.group = weight, start, group
 
     def losses(self, regions: Regions, progress: float) -> dict[str, Tensor]:
-        """The objective's loss on the objects; 0 where there are none."""
+        """The objective's loss on the objects of each group; 0 where there are none."""
         if not self.weight or progress < self.start:
             return {}
-        known = regions.label >= 0
-        embedding = regions.embedding[known].float()
+        each = [self._one(group.embedding[0], group.label[0]) for group in regions.each()]
+        return {"recognition": self.weight * torch.stack(each)}
+
+    def _one(self, embedding: Tensor, label: Tensor) -> Tensor:
+        known = label >= 0
+        mine = embedding[known].float()
         # Distances are differences of large numbers: not in half precision.
-        with torch.autocast(embedding.device.type, enabled=False):
-            if not len(embedding):
-                return {"recognition": embedding.sum()}
-            loss = self.objective.loss(embedding, regions.label[known])
-        return {"recognition": self.weight * loss}
+        with torch.autocast(mine.device.type, enabled=False):
+            return self.objective.loss(mine, label[known]) if len(mine) else mine.sum()

@@ -12,7 +12,7 @@ from openset.findings import UsageError
 
 if TYPE_CHECKING:
     import torch
-    from torch import nn
+    from torch import Tensor, nn
 
 T = TypeVar("T")
 
@@ -75,6 +75,19 @@ class Processes:
             from torch import distributed
 
             distributed.barrier()
+
+
+def everyones(mine: Tensor) -> Tensor:
+    """The rows of all processes, in order; every process has as many. No gradient goes through."""
+    from torch import distributed
+
+    if not distributed.is_available() or not distributed.is_initialized():
+        return mine
+    import torch
+
+    parts = [torch.empty_like(mine) for _ in range(distributed.get_world_size())]
+    distributed.all_gather(parts, mine.detach().contiguous())
+    return torch.cat(parts)
 
 
 def number() -> int:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from openset.findings import OpenSetError, refuse
 from openset.tables import Detections
-from openset.tables.logits import LogitLayout
+from openset.tables.logits import LogitLayout, without_unknown
 from openset.tables.vocabulary import is_unknown_spelling
 
 if TYPE_CHECKING:
@@ -105,6 +105,9 @@ def gather(
     if "logits" in columns:
         _check_classes(detections, columns["logits"].shape[1])
     linear = _head(name, detections, head) if "head" in requires else None
+    for column in with_layout:
+        columns[column], _ = without_unknown(columns[column], detections.layout)
+    _, layout = without_unknown(np.empty(1), layout)
     return Evidence(len(detections), columns, layout, linear)
 
 
@@ -125,7 +128,7 @@ def _head(name: str, detections: Detections, given: Head | None) -> Head:
     if head is None:
         raise _missing(name, "head")
     head.check(detections)
-    return head
+    return head.of_known()
 
 
 def _column(name: str, detections: Detections, column: str) -> NDArray[Any]:
@@ -144,10 +147,12 @@ def _column(name: str, detections: Detections, column: str) -> NDArray[Any]:
 
 def _check_classes(detections: Detections, width: int) -> None:
     """Refuse logits with fewer columns than the classes that the detections are called."""
-    has_background = detections.layout in (
+    _, layout = without_unknown(np.empty(1), detections.layout)
+    has_background = layout in (
         LogitLayout.SOFTMAX_BACKGROUND_FIRST,
         LogitLayout.SOFTMAX_BACKGROUND_LAST,
     )
+    width -= detections.layout is not layout
     named = sum(not is_unknown_spelling(name) for name in detections.labels)
     if 0 < width - has_background < named:
         message = f"logits of {width} columns, laid out {detections.layout}, for {named} classes"

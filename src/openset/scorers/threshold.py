@@ -16,12 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from openset.findings import UsageError
 from openset.scorers.ranking import RankBy, unknown_score
 from openset.tables import Detections, LogitLayout
-from openset.tables.logits import class_columns, max_softmax
-from openset.tables.vocabulary import is_unknown_spelling
+from openset.tables.logits import class_columns, max_softmax, without_unknown
+from openset.tables.vocabulary import UNKNOWN, is_unknown_spelling
 
 Names = Mapping[int, str] | Sequence[str] | None
 Labels = tuple[NDArray[np.int64], tuple[str, ...]]
-UNKNOWN = "unknown"
 Z95 = 1.645  # the constant in published code, not norm.ppf(0.95)
 
 
@@ -167,7 +166,8 @@ def _softmax_scores(detections: Detections) -> NDArray[np.float64]:
     if detections.logits is None:
         raise UsageError("score='softmax' needs detections with logits")
     _softmax_columns(detections)
-    return max_softmax(detections.logits.astype(np.float32)).astype(np.float64)
+    logits, _ = without_unknown(detections.logits, detections.layout)
+    return max_softmax(logits.astype(np.float32)).astype(np.float64)
 
 
 def _softmax_columns(detections: Detections) -> slice:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import UsageError, refuse
-from openset.tables.logits import LogitLayout, class_columns
+from openset.tables.logits import LogitLayout, class_columns, without_unknown
 from openset.tables.vocabulary import is_unknown_spelling
 
 if TYPE_CHECKING:
@@ -65,6 +65,13 @@ class Head:
             return self
         rows = class_columns(self.layout)
         return Head(self.weight[rows], self.bias[rows], LogitLayout.SOFTMAX)
+
+    def of_known(self) -> Head:
+        """All rows but that of "unknown", where there is one."""
+        weight, layout = without_unknown(self.weight.T, self.layout)
+        bias, _ = without_unknown(self.bias, self.layout)
+        assert layout is not None
+        return Head(weight.T, bias, layout)
 
     def equals(self, other: Head) -> bool:
         """Whether two heads are the same numbers under the same layout."""

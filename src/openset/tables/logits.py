@@ -7,7 +7,7 @@ its `activation`. Which reading a scorer takes is its own business (`openset.sco
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,15 @@ class LogitLayout(StrEnum):
     """K classes then background, softmax over all K + 1 (Faster R-CNN of detectron2)."""
     SOFTMAX_BACKGROUND_FIRST = "softmax-background-first"
     """Background then K classes, softmax over all K + 1 (Faster R-CNN of torchvision)."""
+    SOFTMAX_BACKGROUND_FIRST_UNKNOWN_LAST = "softmax-background-first-unknown-last"
+    """Background, K classes, then "unknown", softmax over all K + 2 (OpenDet, as we train it)."""
     SIGMOID = "sigmoid"
     """K independent sigmoids (RetinaNet, FCOS, YOLO, DETR variants)."""
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether the last column is "unknown"."""
+        return self is LogitLayout.SOFTMAX_BACKGROUND_FIRST_UNKNOWN_LAST
 
 
 # Where the classes are, by layout.
@@ -36,15 +43,28 @@ _CLASSES = {
     LogitLayout.SOFTMAX: slice(None),
     LogitLayout.SOFTMAX_BACKGROUND_LAST: slice(None, -1),
     LogitLayout.SOFTMAX_BACKGROUND_FIRST: slice(1, None),
+    LogitLayout.SOFTMAX_BACKGROUND_FIRST_UNKNOWN_LAST: slice(1, -1),
     LogitLayout.SIGMOID: slice(None),
 }
 
 
 def class_columns(layout: LogitLayout | None) -> slice:
-    """Which columns of the logits are classes, not background."""
+    """Which columns of the logits are classes, not background and not "unknown"."""
     if layout is None:
         raise UsageError("logits need a layout: which column is the background, if any?")
     return _CLASSES[layout]
+
+
+def without_unknown(
+    values: NDArray[Any], layout: LogitLayout | None
+) -> tuple[NDArray[Any], LogitLayout | None]:
+    """Logits, or rows of a last layer, without those of "unknown"; and the layout that is left.
+
+    What was published for detectors of known classes must not count it as one of them.
+    """
+    if layout is None or not layout.has_unknown:
+        return values, layout
+    return values[..., :-1], LogitLayout.SOFTMAX_BACKGROUND_FIRST
 
 
 def logsumexp(values: NDArray[F]) -> NDArray[F]:

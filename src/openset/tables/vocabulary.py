@@ -29,6 +29,7 @@ from openset.plugins import documents, lookup
 from openset.tables.annotations import Annotations
 from openset.wording import short
 
+UNKNOWN = "unknown"  # what our own detections are called that are of no known class
 UNKNOWN_SPELLINGS = frozenset({"unknown", "unk", "unknowns", "unknownobject", "unknownclass"})
 SAME_CLASS = (
     # Pascal VOC and COCO call six classes by different names.

@@ -132,7 +132,8 @@ class Recipe(BaseRecipe):
         lr: Learning rate after the warm-up.
         backbone_lr: Factor on the learning rate of the backbone.
         momentum: Of ``sgd``.
-        weight_decay: Not on biases and norms.
+        weight_decay: Not on norms, and not on biases.
+        decay_bias: Also on biases, as detectron2 has it.
         warmup: Steps over which the rate grows linearly.
         schedule: ``steps`` multiplies the rate by `gamma` at each of `milestones`; ``cosine`` lets
             it fall to 0.
@@ -172,6 +173,7 @@ class Recipe(BaseRecipe):
     backbone_lr: float = 1.0
     momentum: float = 0.9
     weight_decay: float = 1e-4
+    decay_bias: bool = False
     warmup: int = 0
     schedule: Schedule = "steps"
     milestones: tuple[int, ...] = ()

@@ -28,6 +28,7 @@ from openset.training.folder import RunFolder
 from openset.training.log import Log, refuse_diverged
 from openset.training.recipe import Recipe
 
+_NORMS = (nn.modules.batchnorm._NormBase, nn.GroupNorm, nn.LayerNorm)
 _PRECISION = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -189,10 +190,13 @@ def _step(
 
 def _optimizer(recipe: Recipe, model: Any) -> torch.optim.Optimizer:
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    norms = [part for part in model.modules() if isinstance(part, _NORMS)]
+    normed = {id(weight) for part in norms for weight in part.parameters()}
     for name, weight in model.named_parameters():
         if weight.requires_grad:
             factor = recipe.backbone_lr if ".backbone." in f".{name}" else 1.0
-            decay = recipe.weight_decay if weight.ndim > 1 else 0.0
+            decayed = weight.ndim > 1 or (recipe.decay_bias and id(weight) not in normed)
+            decay = recipe.weight_decay if decayed else 0.0
             groups.setdefault((factor, decay), []).append(weight)
     listed = [
         {"params": weights, "lr": recipe.lr * factor, "weight_decay": decay, "factor": factor}

@@ -1,0 +1,124 @@
+"""Boxes of many images at once: overlap, encoding, random choice and exact suppression.
+
+What torchvision does image by image is here one operation on padded arrays, so that a step on a
+GPU launches as many kernels for a hundred images as for one. Nothing here waits for the device but
+`unsuppressed`, which must know when it is done.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torchvision.ops import nms
+
+Weights = tuple[float, float, float, float]
+LARGEST = math.log(1000 / 16)  # of a decoded logarithm of a side, as everywhere since Fast R-CNN
+ROUNDS = 4  # of suppression between two looks at whether anything still changes
+_CELLS = 2**26  # pairs of boxes that are compared at a time: a bound on memory
+
+
+def areas(boxes: Tensor) -> Tensor:
+    """Areas of ``x1, y1, x2, y2``."""
+    return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
+
+
+def overlaps(one: Tensor, two: Tensor) -> Tensor:
+    """Intersection over union of all pairs of ``[..., N, 4]`` and ``[..., M, 4]``."""
+    a, b = one[..., :, None, :], two[..., None, :, :]
+    width = torch.minimum(a[..., 2], b[..., 2]) - torch.maximum(a[..., 0], b[..., 0])
+    height = torch.minimum(a[..., 3], b[..., 3]) - torch.maximum(a[..., 1], b[..., 1])
+    both = width.clamp_(min=0) * height.clamp_(min=0)
+    either = areas(one)[..., :, None] + areas(two)[..., None, :] - both
+    return both / either.clamp_(min=1e-9)
+
+
+def encoded(boxes: Tensor, on: Tensor, weights: Weights) -> Tensor:
+    """What must be predicted on some boxes to give others; finite for boxes without area."""
+    sides, wanted = ((b[..., 2:] - b[..., :2]).clamp(min=1e-6) for b in (on, boxes))
+    shift = (boxes[..., :2] - on[..., :2] + 0.5 * (wanted - sides)) / sides
+    columns = (*shift.unbind(-1), *torch.log(wanted / sides).unbind(-1))
+    return torch.stack([w * column for w, column in zip(weights, columns, strict=True)], -1)
+
+
+def sent(values: list[Any], like: Tensor) -> Tensor:
+    """Numbers as a tensor on the device of another, without waiting for the device."""
+    return torch.tensor(values).to(like.device, non_blocking=True)
+
+
+def decoded(deltas: Tensor, on: Tensor) -> Tensor:
+    """The boxes that are predicted on some boxes, with weights of 1."""
+    sides = on[..., 2:] - on[..., :2]
+    centre = deltas[..., :2] * sides + on[..., :2] + 0.5 * sides
+    half = 0.5 * deltas[..., 2:].clamp(max=LARGEST).exp() * sides
+    return torch.cat([centre - half, centre + half], -1)
+
+
+def rows(values: Tensor, index: Tensor) -> Tensor:
+    """The rows of each image at places of its own: ``[B, N, ...]`` at ``[B, R]``."""
+    if values.ndim == 2:
+        return values.gather(1, index)
+    return values.gather(1, index[..., None].expand(-1, -1, values.shape[-1]))
+
+
+def chosen(among: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """Random places of each row of a mask, as torch's generator has it; and which are real."""
+    key = torch.rand(among.shape, device=among.device).masked_fill_(~among, -1.0)
+    value, place = key.topk(min(most, among.shape[1]), dim=1)
+    return place, value >= 0
+
+
+def unsuppressed(
+    boxes: Tensor, limit: float, round_of: Callable[[Tensor, Tensor], Tensor] | None = None
+) -> Tensor:
+    """Which boxes greedy suppression leaves, exactly: ``[G, N, 4]``, best first, give ``[G, N]``.
+
+    A box is kept if no kept box before it overlaps more. That rule has one solution, and repeating
+    it from "all are kept" arrives there after as many rounds as the longest chain of suppressions;
+    a state that comes back is therefore the solution. On a CPU the plain loop is the faster one.
+
+    Args:
+        boxes: Groups of boxes.
+        limit: Overlap from which on a box is suppressed.
+        round_of: `ROUNDS` rounds, if they have been compiled.
+    """
+    if boxes.device.type == "cpu":
+        return _one_by_one(boxes, limit)
+    return settled(boxes, limit, round_of or again)
+
+
+def settled(boxes: Tensor, limit: float, round_of: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """`unsuppressed` by rounds on all groups at once."""
+    part = max(1, _CELLS // max(1, boxes.shape[1] ** 2))
+    before = torch.cat([_overlapped(some, limit) for some in boxes.split(part)])
+    kept = torch.ones(boxes.shape[:2], dtype=torch.bool, device=boxes.device)
+    while True:
+        new = round_of(before, kept)
+        if torch.equal(new, kept):
+            return kept
+        kept = new
+
+
+def again(before: Tensor, kept: Tensor) -> Tensor:
+    """Some rounds of suppression."""
+    for _ in range(ROUNDS):
+        kept = ~(before & kept[:, None, :]).any(-1)
+    return kept
+
+
+def _overlapped(boxes: Tensor, limit: float) -> Tensor:
+    """Which boxes before it each box overlaps by more."""
+    return torch.tril(overlaps(boxes, boxes) > limit, -1)
+
+
+def _one_by_one(boxes: Tensor, limit: float) -> Tensor:
+    kept = torch.zeros(boxes.shape[:2], dtype=torch.bool)
+    score = torch.arange(boxes.shape[1], 0, -1, dtype=torch.float32)
+    alone = partial(nms, scores=score, iou_threshold=limit)
+    for group, row in zip(boxes, kept, strict=True):
+        row[alone(group)] = True
+    return kept
