@@ -79,6 +79,9 @@ SCALES: Mapping[str, Scale] = {
 }
 
 
+Stride = Literal["3x3", "1x1"]
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
     """How a ResNet starts.
@@ -87,11 +90,14 @@ class Start:
         pretrained: A local file with the weights of a classifier, such as ImageNet's.
         frozen: How many of the five stages stay as they are.
         norm: Whether batch norms keep the statistics of the file (``frozen``) or learn their own.
+        stride: Which convolution of a stage's first block halves the map: the ``3x3``, as in
+            torchvision's weights, or the first ``1x1``, as in those of He et al. (Caffe, Keras).
     """
 
     pretrained: str | None = None
     frozen: int = 0
     norm: Literal["batch", "frozen"] = "batch"
+    stride: Stride = "3x3"
 
 
 def pyramid(name: BackboneName, start: Start, *, dense: bool) -> nn.Module:
@@ -138,6 +144,10 @@ def c4(start: Start) -> tuple[nn.Module, nn.Module]:
 def _resnet(start: Start) -> Any:
     norm: Callable[..., nn.Module] = FrozenBatchNorm2d if start.norm == "frozen" else nn.BatchNorm2d
     body = resnet50(weights=None, norm_layer=norm)
+    if start.stride == "1x1":
+        for stage in (body.layer2, body.layer3, body.layer4):
+            first: Any = stage[0]
+            first.conv1.stride, first.conv2.stride = (2, 2), (1, 1)
     if start.pretrained:
         load_into(body, read_state(start.pretrained), start.pretrained)
     return body

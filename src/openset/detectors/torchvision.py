@@ -26,6 +26,7 @@ _DENSE: tuple[EvidenceName, ...] = ("logits", "embedding", "region", "latent")
 _SMALL_HEAD, _SMALL_CHANNELS = 128, 32
 Side = int | Sequence[int] | None
 Norm = Literal["batch", "frozen"]
+Stride = Literal["3x3", "1x1"]
 Conventions = Literal["torchvision", "detectron2"]
 
 
@@ -52,6 +53,8 @@ def faster_rcnn(
     nms: float = 0.5,
     most: int = 100,
     conventions: Conventions = "torchvision",
+    stride: Stride = "3x3",
+    anchor: int | None = None,
 ) -> Model:
     """Regions are proposed, then classified by a softmax that has a background column.
 
@@ -72,6 +75,10 @@ def faster_rcnn(
         conventions: Whose Faster R-CNN it is in what the two libraries do differently:
             ``detectron2`` is that of the papers on open-set detection, with plain L1 losses of
             boxes, aligned pooling, 1,000 proposals in training, and its initial weights.
+        stride: Which convolution of a ResNet's stages halves the map: the ``3x3``, as in
+            torchvision's weights, or the first ``1x1``, as in those of He et al.
+        anchor: Side of the smallest anchors, in pixels of the scaled image; each level doubles it.
+            The backbone's own by default: 32 for images of 800 pixels, too large for small ones.
     """
     from openset.detectors._rcnn import RegionModel
 
@@ -80,8 +87,8 @@ def faster_rcnn(
         "box_nms_thresh": nms,
         "box_detections_per_img": most,
     }
-    sides, start = _sides(backbone, shortest, longest), _start(pretrained, frozen, norm)
-    network = _region_network(labels, backbone, start, **filters, **sides)
+    sides, start = _sides(backbone, shortest, longest), _start(pretrained, frozen, norm, stride)
+    network = _region_network(labels, backbone, start, anchor=anchor, **filters, **sides)
     if conventions == "torchvision":
         return RegionModel(network, labels, device)
     from openset.detectors._detectron2 import adopt
@@ -96,6 +103,7 @@ def _region_network(
     start: Start,
     *,
     masks: bool = False,
+    anchor: int | None = None,
     **arguments: Any,
 ) -> Any:
     from torchvision.models.detection import FasterRCNN, MaskRCNN
@@ -105,8 +113,10 @@ def _region_network(
     from openset.detectors._pool import Pool
 
     scale = _scale(backbone)
-    ratios = ((0.5, 1.0, 2.0),) * len(scale.anchors)
-    parts: dict[str, Any] = {"rpn_anchor_generator": AnchorGenerator(scale.anchors, ratios)}
+    least = scale.anchors[0][0]
+    sizes = [tuple(size * (anchor or least) // least for size in level) for level in scale.anchors]
+    ratios = ((0.5, 1.0, 2.0),) * len(sizes)
+    parts: dict[str, Any] = {"rpn_anchor_generator": AnchorGenerator(tuple(sizes), ratios)}
     columns = len(labels) + 1
     if backbone == "resnet50-c4":
         trunk, head = _backbones.c4(start)
@@ -305,10 +315,10 @@ def _dense_trunk(backbone: BackboneName, start: Start) -> Any:
     return _backbones.pyramid(backbone, start, dense=True)
 
 
-def _start(pretrained: str | None, frozen: int, norm: Norm) -> Start:
+def _start(pretrained: str | None, frozen: int, norm: Norm, stride: Stride = "3x3") -> Start:
     from openset.detectors._backbones import Start
 
-    return Start(pretrained, frozen, norm)
+    return Start(pretrained, frozen, norm, stride)
 
 
 def _sides(backbone: str, shortest: Side, longest: int | None) -> dict[str, Any]:

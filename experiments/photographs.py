@@ -1,0 +1,315 @@
+"""Train detectors for the open set on photographs: VOC 2007 known, 60 classes of COCO unknown.
+
+From the repository's root; `train` and `find` want a GPU, and need only numpy, scikit-learn, torch
+and torchvision beside this package:
+
+    python experiments/photographs.py prepare DATA --work runs/photos
+    python experiments/photographs.py train --work runs/photos --method opendet --seed 0
+    python experiments/photographs.py find --work runs/photos --method opendet --seed 0 --out found
+    python experiments/photographs.py judge found --work runs/photos --results RESULTS
+    python experiments/methods_page.py
+
+Faster R-CNN with a ResNet-50 that has seen ImageNet only learns the 20 classes of VOC 2007 trainval
+(but for one picture in twenty, on which thresholds are set), from pictures of 256 pixels. It is
+tested on VOC 2007 test and on COCO val2017 together, where the 60 other classes are unknown. DATA
+has the pictures (``*.tar``), the ground truths (``voc2007_trainval_coco.json.gz``,
+``voc2007_test_coco_difficult.json.gz``, ``instances_val2017*.json.gz``) and the weights
+(``resnet50*.safetensors``, int8 with a scale per channel).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from real_images import Clock, detected, right, write_json
+
+from openset import scorers
+from openset.detectors import load
+from openset.tables import Annotations, Detections
+from openset.tables.annotations import Images
+from openset.training import Recipe, TrainingData, train
+
+METHODS = ("base", "cosine", "opendet", "vos")
+SCORERS = ("msp", "energy")
+SIDE, HELD_OUT = 320, 0.05
+SPLITS = ("train", "val", "test")
+# What COCO calls classes of VOC.
+SAME = {
+    "airplane": "aeroplane",
+    "couch": "sofa",
+    "dining table": "diningtable",
+    "motorcycle": "motorbike",
+    "potted plant": "pottedplant",
+    "tv": "tvmonitor",
+}
+RECIPE = Recipe(
+    name="photographs",
+    paper="Ren et al., NeurIPS 2015; Lin et al., CVPR 2017",
+    differs="VOC 2007 alone, pictures of 256 pixels, batches of 32, 14 epochs: minutes, not hours.",
+    detector="faster_rcnn",
+    steps=2100,
+    batch=32,
+    lr=0.02,
+    warmup=200,
+    milestones=(1365, 1890),
+    clip=10.0,
+    precision="bfloat16",
+    flip=0.5,
+    options={
+        "backbone": "resnet50",
+        "frozen": 2,
+        "norm": "frozen",
+        "stride": "1x1",
+        "anchor": 16,
+        "shortest": SIDE,
+        "longest": SIDE,
+    },
+)
+
+
+def main() -> None:
+    """One of the steps."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    steps = parser.add_subparsers(required=True)
+    made = {name: steps.add_parser(name) for name in ("prepare", "train", "find", "judge")}
+    made["prepare"].add_argument("data", type=Path)
+    made["judge"].add_argument("found", type=Path)
+    made["judge"].add_argument("--results", type=Path, required=True)
+    made["find"].add_argument("--out", type=Path, required=True)
+    made["train"].add_argument("--steps", type=int, help="fewer steps, to try the script out")
+    made["train"].add_argument("--batch", type=int, default=RECIPE.batch)
+    made["train"].add_argument("--side", type=int, default=SIDE)
+    for name in ("train", "find"):
+        made[name].add_argument("--method", choices=METHODS, default="base")
+        made[name].add_argument("--seed", type=int, default=0)
+    for name, step in (("prepare", prepare), ("train", teach), ("find", find), ("judge", judge)):
+        made[name].add_argument("--work", type=Path, required=True)
+        made[name].set_defaults(step=step)
+    given = parser.parse_args()
+    given.step(given)
+
+
+def prepare(given: argparse.Namespace) -> None:
+    """Unpack pictures and weights, and write a ground truth per split."""
+    import tarfile
+
+    from openset.formats import write
+
+    for path in sorted(given.data.glob("*.tar")):
+        with tarfile.open(path) as archive:
+            archive.extractall(given.work / "images", filter="data")
+    (weights,) = given.data.glob("resnet50*.safetensors")
+    write_weights(weights, given.work / "resnet50.safetensors")
+    for split, table in splits(given.data, given.work / "images").items():
+        write(table, given.work / f"{split}.json")
+        print(f"{split}: {len(table.images):,} pictures, {len(table):,} objects", flush=True)
+
+
+def write_weights(source: Path, target: Path) -> None:
+    """The weights in float, from whole numbers and a scale per channel."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    held = load_file(source)
+    state = {
+        name: value.float() * held[f"{name}_scale"].view(-1, *[1] * (value.ndim - 1))
+        if value.dtype == torch.int8
+        else value.float()
+        for name, value in held.items()
+        if not name.endswith("_scale")
+    }
+    save_file(state, target)
+
+
+def splits(data: Path, pictures: Path) -> dict[str, Annotations]:
+    """Ground truths of train, val and test, in pixels of the pictures that are there."""
+    from openset.formats import read_annotations
+
+    (coco,) = data.glob("instances_val2017*.json.gz")
+    taught = scaled(read_annotations(data / "voc2007_trainval_coco.json.gz"), pictures)
+    tested = scaled(read_annotations(data / "voc2007_test_coco_difficult.json.gz"), pictures)
+    wild = scaled(read_annotations(coco), pictures)
+    held = np.array([held_out(str(name)) for name in names_of(taught)])
+    return {
+        "train": part(taught, ~held),
+        "val": part(taught, held),
+        "test": joined(tested, wild),
+    }
+
+
+def held_out(name: str) -> bool:
+    """Whether a picture of trainval is for thresholds, whatever else is there."""
+    return int(sha256(name.encode()).hexdigest()[:12], 16) / 16**12 < HELD_OUT
+
+
+def names_of(table: Annotations) -> NDArray[Any]:
+    """Names of the image files."""
+    assert table.images.file_name is not None
+    return table.images.file_name
+
+
+def scaled(table: Annotations, folder: Path) -> Annotations:
+    """The same objects on pictures of the sizes that are there; only what we use of them."""
+    from PIL import Image
+
+    there = {path.stem: path for path in folder.iterdir()}
+    some = np.array([Path(str(name)).stem in there for name in names_of(table)])
+    table = part(table, some)
+    files = [there[Path(str(name)).stem] for name in names_of(table)]
+    sizes = np.array([Image.open(path).size for path in files], float)
+    stated = np.stack([table.images.width, table.images.height], axis=1)  # type: ignore[list-item]
+    factor = (sizes / stated)[table.image]
+    assert table.area is not None
+    images = Images(
+        id=np.array([path.stem for path in files]),
+        file_name=np.array([f"images/{path.name}" for path in files]),
+        width=sizes[:, 0],
+        height=sizes[:, 1],
+    )
+    box = table.box * np.concatenate([factor, factor], axis=1)
+    area = table.area * factor.prod(axis=1)
+    labels = tuple(SAME.get(label, label) for label in table.labels)
+    return only_used(replace(table, images=images, labels=labels, box=box, area=area, attributes={}))
+
+
+def only_used(table: Annotations) -> Annotations:
+    """Without labels that no object has, such as an "unknown" that a file declares."""
+    used, label = np.unique(table.label, return_inverse=True)
+    labels = tuple(table.labels[at] for at in used.tolist())
+    return replace(table, label=label, labels=labels, category_id=None, numbered=None)
+
+
+def part(table: Annotations, chosen: NDArray[np.bool_]) -> Annotations:
+    """Some of the pictures."""
+    from dataclasses import fields
+
+    held = {item.name: getattr(table.images, item.name) for item in fields(table.images)}
+    kept = {
+        name: value[chosen] if isinstance(value, np.ndarray) else value
+        for name, value in held.items()
+    }
+    kept["attributes"] = {}
+    objects = table.select(chosen[table.image])
+    place = np.cumsum(chosen) - 1
+    return replace(objects, images=Images(**kept), image=place[objects.image])
+
+
+def joined(known: Annotations, wild: Annotations) -> Annotations:
+    """Two ground truths as one, with the roles of their classes."""
+    labels = (*known.labels, *(label for label in wild.labels if label not in known.labels))
+    role = tuple("known" if label in known.labels else "unknown" for label in labels)
+    place = np.array([labels.index(label) for label in wild.labels])
+    offset = len(known.images)
+    images = Images(
+        *(
+            np.concatenate([getattr(known.images, name), getattr(wild.images, name)])
+            for name in ("id", "file_name", "width", "height")
+        )
+    )
+    columns = {
+        name: np.concatenate([getattr(known, name), getattr(wild, name)])
+        for name in ("box", "area", "crowd", "difficult")
+        if getattr(known, name) is not None and getattr(wild, name) is not None
+    }
+    return Annotations(
+        images=images,
+        image=np.concatenate([known.image, wild.image + offset]),
+        label=np.concatenate([known.label, place[wild.label]]),
+        labels=labels,
+        role=role,
+        **columns,
+    )
+
+
+def folder_of(given: argparse.Namespace) -> Path:
+    """Where a training is."""
+    return Path(given.work) / f"{given.method}-{given.seed}"
+
+
+def teach(given: argparse.Namespace) -> None:
+    """Train one method with one seed."""
+    import torch
+
+    torch.backends.cudnn.benchmark = True
+    method = {} if given.method == "base" else {"method": given.method}
+    start = {"pretrained": str(given.work / "resnet50.safetensors")}
+    start |= {"shortest": given.side, "longest": given.side}
+    recipe = Recipe.of(RECIPE, seed=given.seed, batch=given.batch, options=start, **method)
+    recipe = recipe if given.steps is None else recipe.shortened(given.steps)
+    data, clock = TrainingData.of(given.work / "train.json"), Clock(recipe.batch)
+    log = {"log_every": min(100, max(1, recipe.steps // 4)), "checkpoint_every": recipe.steps}
+    done = train(recipe, data, folder_of(given), hold=True, progress=clock, **log)
+    about = {
+        "method": given.method,
+        "seed": given.seed,
+        "pictures": len(data),
+        "objects": sum(map(len, data.boxes)),
+        "steps": recipe.steps,
+        "batch": recipe.batch,
+        "seconds": round(done.seconds, 1),
+        "images_per_second": round(clock.rate, 1),
+        "loss": round(clock.loss, 4),
+        "findings": [finding.code for finding in done.findings],
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
+        "torch": str(torch.__version__),
+    }
+    write_json(folder_of(given) / "about.json", about)
+
+
+def find(given: argparse.Namespace) -> None:
+    """Run on val and test, and keep boxes, scores and what scorers say of them."""
+    folder = folder_of(given)
+    model = load(str(folder / "model.pt"))
+    data = {
+        split: TrainingData.of(given.work / f"{split}.json", labels=model.labels, empty=True)
+        for split in ("val", "test")
+    }
+    start = time.perf_counter()
+    found = {split: detected(model, some, split) for split, some in data.items()}
+    seconds = time.perf_counter() - start
+    given.out.mkdir(parents=True, exist_ok=True)
+    fitted = {name: scorers.find(name).fit(None) for name in SCORERS}
+    held_out = found["val"].select(right(found["val"], data["val"]))
+    tails = {}
+    columns = {}
+    for name, one in fitted.items():
+        tails[name] = float(np.quantile(one.score(held_out), 0.95)) if len(held_out) else None
+        columns[f"scorer.{name}"] = one.score(found["test"]).astype(np.float32)
+    about = json.loads((folder / "about.json").read_text("utf-8"))
+    about |= {"run_seconds": round(seconds, 1), "run_images": sum(map(len, data.values()))}
+    about |= {"labels": list(found["test"].labels), "tails": tails, "calibrated_on": len(held_out)}
+    keep(given.out / f"{folder.name}.npz", found["test"], columns)
+    write_json(given.out / f"{folder.name}.json", about)
+
+
+def keep(path: Path, found: Detections, columns: dict[str, NDArray[Any]]) -> None:
+    """Boxes to a quarter of a pixel, scores, labels and what else is asked for."""
+    if found.unknownness is not None:
+        columns["unknownness"] = found.unknownness.astype(np.float32)
+    np.savez_compressed(
+        path,
+        image=found.image,
+        label=found.label.astype(np.int16),
+        box=np.round(found.box * 4).astype(np.int16),
+        score=found.score.astype(np.float32),
+        **columns,
+    )
+
+
+def judge(given: argparse.Namespace) -> None:
+    """Evaluate what was found: a row per method, and per scorer of a method without "unknown"."""
+    from photographs_rows import results  # which needs all of this package's requirements
+
+    results(given.found, given.work / "test.json", given.results)
+
+
+if __name__ == "__main__":
+    main()
