@@ -49,7 +49,7 @@ options = dict(backbone="small", shortest=64, longest=64)
 model = find("faster_rcnn").build(("a", "b"), device="cpu", **options)
 carry(model, {name!r}, dict(weight=1.0))
 target = dict(boxes=torch.tensor([[8.0, 8, 40, 40]]), labels=torch.tensor([1]))
-losses = model.train()([torch.rand(3, 64, 64)], [target])
+losses = model.train()([torch.rand(3, 64, 64)] * 2, [target] * 2)
 losses["method_centre"].backward()
 assert model.network.method.centre.grad[1].abs().sum() > 0
 """,

@@ -25,7 +25,7 @@ def truth(images: int = 120, objects: int = 4, seed: int = 0) -> Annotations:
     names = [f"{number:06d}.jpg" for number in rng.permutation(images) + 7]
     return Annotations(
         Images(ids, names, *size.T), LABELS, image, rng.integers(0, 3, len(image)),
-        np.hstack([at, extent]),
+        np.hstack([at, extent]), category_id=np.array([1, 2, 3]),
     )  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def test_damaged_files(tmp_path):
         with pytest.raises(InputError, match="OS507"):
             scorers.load(path)
     with pytest.raises(InputError, match="OS102"):
-        scenes.fitted("knn").save(tmp_path / "no" / "folder.npz")
+        scenes.fitted("knn").save(good / "folder.npz")
 
 
 @pytest.mark.parametrize("damage", ["layout", "weight", "bias"])

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, any_of, first, image_name, object_at, share
 from openset.tables.annotations import Annotations
+from openset.tables.groups import groups_of, units
 from openset.wording import spaced
 
 COCO_LIMIT = 100
 _EXAMINED = 500
 _RAN, _FEWEST = 20, 5  # images with detections, and without at the end, from which that is told
-_LONGER = 2  # times the longest stretch without a detection before the last one
+_LONGER = 3  # times the longest stretch without a detection before the last one
 _UNLIKELY = np.log(1e-6)
 _CUT = 0.1
 
@@ -130,7 +131,8 @@ def _stopped(case: Case) -> Iterator[Finding]:
 
     Only images with objects of classes that the detector names count. That so many have nothing by
     chance is judged by the share of those that have nothing before the last detection; and since
-    frames of one video fail together, by the longest stretch before it.
+    frames of one video fail together, by the longest stretch before it. Images that are said to
+    belong together count once.
     """
     found = case.per_image[:-1] > 0
     if found.all():
@@ -139,14 +141,18 @@ def _stopped(case: Case) -> Iterator[Finding]:
     having = np.zeros(len(found), np.bool_)
     having[truth.image[case.named[truth.label]]] = True
     names = images.id if images.file_name is None else images.file_name
+    groups = groups_of(images)
+    unit = np.arange(len(found)) if groups is None else units(images.id, groups)
     for order, key in (("of the file", None), ("of ids", images.id), ("of file names", names)):
         rows = np.arange(len(found)) if key is None else np.argsort(key, kind="stable")
         rows = rows[having[rows]]
         seen = int(np.flatnonzero(found[rows]).max(initial=-1)) + 1
-        detected, tail = int(np.count_nonzero(found[rows[:seen]])), len(rows) - seen
-        chance = tail * np.log((seen - detected + 1) / (seen + 2))
-        least = max(_FEWEST, _LONGER * _longest_gap(found[rows[:seen]]))
-        if detected >= _RAN and tail >= least and chance < _UNLIKELY:
+        before, after = rows[:seen], rows[seen:]
+        ran, tail = len(np.unique(unit[before])), len(np.unique(unit[after]))
+        detected = len(np.unique(unit[before[found[before]]]))
+        chance = tail * np.log((ran - detected + 1) / (ran + 2))
+        longer = len(after) >= _LONGER * _longest_gap(found[before])
+        if detected >= _RAN and tail >= _FEWEST and longer and chance < _UNLIKELY:
             yield _ended(case, order, rows, seen)
             return
 
