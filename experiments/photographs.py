@@ -81,6 +81,7 @@ def main() -> None:
     steps = parser.add_subparsers(required=True)
     made = {name: steps.add_parser(name) for name in ("prepare", "train", "find", "judge")}
     made["prepare"].add_argument("data", type=Path)
+    made["prepare"].add_argument("--only", choices=SPLITS, nargs="*", default=SPLITS)
     made["judge"].add_argument("found", type=Path)
     made["judge"].add_argument("--results", type=Path, required=True)
     made["find"].add_argument("--out", type=Path, required=True)
@@ -108,7 +109,8 @@ def prepare(given: argparse.Namespace) -> None:
             archive.extractall(given.work / "images", filter="data")
     (weights,) = given.data.glob("resnet50*.safetensors")
     write_weights(weights, given.work / "resnet50.safetensors")
-    for split, table in splits(given.data, given.work / "images").items():
+    for split in given.only:
+        table = truth_of(split, given.data, given.work / "images")
         write(table, given.work / f"{split}.json")
         print(f"{split}: {len(table.images):,} pictures, {len(table):,} objects", flush=True)
 
@@ -129,20 +131,17 @@ def write_weights(source: Path, target: Path) -> None:
     save_file(state, target)
 
 
-def splits(data: Path, pictures: Path) -> dict[str, Annotations]:
-    """Ground truths of train, val and test, in pixels of the pictures that are there."""
+def truth_of(split: str, data: Path, pictures: Path) -> Annotations:
+    """The ground truth of a split, in pixels of the pictures that are there."""
     from openset.formats import read_annotations
 
-    (coco,) = data.glob("instances_val2017*.json.gz")
+    if split == "test":
+        (coco,) = data.glob("instances_val2017*.json.gz")
+        files = data / "voc2007_test_coco_difficult.json.gz", coco
+        return joined(*(scaled(read_annotations(path), pictures) for path in files))
     taught = scaled(read_annotations(data / "voc2007_trainval_coco.json.gz"), pictures)
-    tested = scaled(read_annotations(data / "voc2007_test_coco_difficult.json.gz"), pictures)
-    wild = scaled(read_annotations(coco), pictures)
     held = np.array([held_out(str(name)) for name in names_of(taught)])
-    return {
-        "train": part(taught, ~held),
-        "val": part(taught, held),
-        "test": joined(tested, wild),
-    }
+    return part(taught, held if split == "val" else ~held)
 
 
 def held_out(name: str) -> bool:
@@ -177,7 +176,9 @@ def scaled(table: Annotations, folder: Path) -> Annotations:
     box = table.box * np.concatenate([factor, factor], axis=1)
     area = table.area * factor.prod(axis=1)
     labels = tuple(SAME.get(label, label) for label in table.labels)
-    return only_used(replace(table, images=images, labels=labels, box=box, area=area, attributes={}))
+    return only_used(
+        replace(table, images=images, labels=labels, box=box, area=area, attributes={})
+    )
 
 
 def only_used(table: Annotations) -> Annotations:
