@@ -21,7 +21,7 @@ TRUTH = film.truth()
 FOUND = film.found(TRUTH)
 ROW = np.searchsorted(TRUTH.images.id, FOUND.image)
 SIZE = sizes(TRUTH, ROW)
-NEW = {"OS215", "OS423", "OS424"}
+NEW = {"OS215", "OS423", "OS424", "OS430"}
 PLACES = np.argsort(np.argsort(TRUTH.images.file_name))  # of images sorted by name
 
 
@@ -31,6 +31,10 @@ def corners(box):
 
 def centres(box):
     return np.hstack([box[:, :2] + box[:, 2:] / 2, box[:, 2:]])
+
+
+def smaller(box, by):
+    return np.hstack([box[:, :2] + (1 - by) / 2 * box[:, 2:], by * box[:, 2:]])
 
 
 def exchanged(box):
@@ -69,6 +73,8 @@ WRITTEN = {
     "xywh-turned-90": np.column_stack([H - y - h, x, h, w]),
     "xywh-turned-180": np.column_stack([W - x - w, H - y - h, w, h]),
     "xywh-turned-270": np.column_stack([y, W - x - w, h, w]),
+    "x1x2y1y2": corners(FOUND.box)[:, [0, 2, 1, 3]],
+    "xyxy-norm-1333": corners(FOUND.box) / TWICE * 1333,
 }
 CALLED = {
     "plus-1": FOUND.image - 1,
@@ -77,7 +83,7 @@ CALLED = {
     "index-1": ROW + 1,
     "index-by-name": PLACES[ROW],
     "index-by-name-1": PLACES[ROW] + 1,
-    "stem": np.array([f"val/{name[:6]}.png" for name in TRUTH.images.file_name])[ROW],
+    "stem": np.array([f"C:\\val\\{name[:6]}.png" for name in TRUTH.images.file_name])[ROW],
     "number": np.array([int(name[:6]) for name in TRUTH.images.file_name])[ROW],
 }
 
@@ -99,6 +105,16 @@ def test_the_convention_of_boxes_is_named_and_its_option_reads_them(convention):
     read, _ = Written(found, convention).read(TRUTH, film.KNOWN)
     np.testing.assert_allclose(read.box, FOUND.box, atol=1e-9)
     assert errors(found, convention) == []
+
+
+@pytest.mark.parametrize(("layout", "written"), [("cxcywh", centres), ("xyxy", corners)])
+def test_ground_truth_in_another_layout_is_not_blamed_on_the_detector(layout, written):
+    gt = replace(TRUTH, box=written(TRUTH.box / 2), area=None)  # within the images even so
+    found = replace(FOUND, box=FOUND.box / 2)
+    (error,) = errors(found, truth=gt)
+    assert (error.code, error.count) == ("OS430", len(gt))
+    assert Convention(layout).meaning in error.cause
+    assert "annotation id" in error.example
 
 
 @pytest.mark.parametrize("reading", CALLED)
@@ -159,6 +175,8 @@ HONEST = {
     "very early": film.weak(FOUND, TRUTH, right=0.1, jitter=0.2),
     "scores upside down": replace(FOUND, score=1 - FOUND.score),
     "few": FOUND.select(np.arange(0, len(FOUND), 40)),
+    "too small": replace(FOUND, box=smaller(FOUND.box, 2 / 3)),
+    "much too small": replace(FOUND, box=smaller(FOUND.box, 0.5)),
     "three": FOUND.select(np.arange(3)),
 }
 

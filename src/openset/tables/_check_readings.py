@@ -19,14 +19,14 @@ detector never names prove nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case, all_of, share
+from openset.tables._check_case import Case, all_of, object_at, share
 from openset.tables.annotations import Annotations
 from openset.tables.boxes import LAYOUTS, TURNS, UNITS, Convention, padding, sizes
 from openset.tables.columns import positions
@@ -37,6 +37,7 @@ from openset.wording import spaced
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+_KIND = {"OS215": "boxes", "OS423": "image ids", "OS430": "boxes of the ground truth"}
 _TIGHT = (0.7, 0.85)  # the second tells boxes that are off by a tenth
 _TIMES = 3  # how many times more objects another reading must meet
 _FEWEST = 8  # and how many at least
@@ -50,7 +51,8 @@ _SHIFTS = (0, 1, 2, 3)  # the image itself, and others
 _BY_CHANCE = 0.05  # mean overlap beyond chance that is as good as none
 _SIGNIFICANT = 2.5
 # Sizes to which detectors resize pictures; what people write boxes relative to.
-_USUAL = (1, 224, 256, 300, 320, 384, 416, 448, 480, 512, 600, 608, 640, 768, 800, 1000, 1024, 1280)
+_USUAL = (1, 100, 224, 256, 300, 320, 384, 416, 448, 480, 512, 600, 608, 640, 736, 768, 800, 896,
+          960, 1000, 1024, 1280, 1333, 1536)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +86,11 @@ class _Met:
     best: Array
     possible: int
 
+    @property
+    def mean(self) -> float:
+        """The mean of the best overlaps."""
+        return float(self.best.sum()) / max(1, len(self.best))
+
     def tight(self) -> tuple[int, ...]:
         """Objects met tightly, at each level."""
         return tuple(int(np.count_nonzero(self.best >= level)) for level in _TIGHT)
@@ -96,6 +103,7 @@ class _Reading:
     code: str
     option: str
     meaning: str
+    truth: Annotations
     images: NDArray[np.int32]
     convention: Convention
     met: _Met
@@ -108,7 +116,8 @@ def read_otherwise(case: Case) -> Iterator[Finding]:
     sample = _by_file(case, *_OTHERS)
     look = _look(case.truth, sample, sample.image)
     now = look.met(Convention.of(case.written.boxes))
-    best = _best(case.truth, now, look, [*_other_boxes(case, look), *_other_ids(case, sample)])
+    others = [*_other_boxes(case, look), *_other_ids(case, sample), *_other_truth(case, sample)]
+    best = _best(now, sample, others)
     if best is not None:
         yield _named(case, now, best)
     else:
@@ -215,7 +224,8 @@ def _other_boxes(case: Case, look: _Look) -> Iterator[_Reading]:
         if str(convention) != str(Convention.of(case.written.boxes)):
             option, images = f"boxes={str(convention)!r}", look.sample.image
             met = look.met(convention)
-            yield _Reading("OS215", option, convention.meaning, images, convention, met)
+            meaning, truth = convention.meaning, case.truth
+            yield _Reading("OS215", option, meaning, truth, images, convention, met)
 
 
 def _other_ids(case: Case, sample: _Sample) -> Iterator[_Reading]:
@@ -224,8 +234,18 @@ def _other_ids(case: Case, sample: _Sample) -> Iterator[_Reading]:
     for name, rows_of in READINGS.items():
         images = rows_of(case.truth, sample.ids)
         if (images >= 0).any() and not np.array_equal(images, sample.image):
-            met = _look(case.truth, sample, images).met(convention)
-            yield _Reading("OS423", f"image_ids={name!r}", MEANING[name], images, convention, met)
+            truth, option = case.truth, f"image_ids={name!r}"
+            met = _look(truth, sample, images).met(convention)
+            yield _Reading("OS423", option, MEANING[name], truth, images, convention, met)
+
+
+def _other_truth(case: Case, sample: _Sample) -> Iterator[_Reading]:
+    """The boxes of the ground truth in every other layout."""
+    convention = Convention.of(case.written.boxes)
+    for layout, read in LAYOUTS.items():
+        truth, meaning = replace(case.truth, box=read(case.truth.box)), Convention(layout).meaning
+        met = _look(truth, sample, sample.image).met(convention)
+        yield _Reading("OS430", "", meaning, truth, sample.image, convention, met)
 
 
 def _framed(look: _Look, layout: str, frame: str) -> Convention | None:
@@ -279,36 +299,42 @@ def _oddness(convention: Convention) -> int:
     return 1 if convention.number in _USUAL else 3
 
 
-def _best(truth: Annotations, now: _Met, look: _Look, others: list[_Reading]) -> _Reading | None:
+def _best(now: _Met, sample: _Sample, others: list[_Reading]) -> _Reading | None:
     """The simplest of the readings that fit best, if it fits clearly better than ours."""
     for level in range(len(_TIGHT)):
         most = max((one.met.tight()[level] for one in others), default=0)
         best = next((one for one in others if one.met.tight()[level] >= 0.95 * most), None)
-        if best is not None and _clear(truth, now, look.sample, best, level):
+        if best is not None and _clear(now, sample, best, level):
             return best
     return None
 
 
-def _clear(truth: Annotations, now: _Met, sample: _Sample, one: _Reading, level: int) -> bool:
-    """Whether a reading meets many objects, by far more than ours and than by chance."""
-    if one.met.tight()[level] < max(_FEWEST, _TIMES * (now.tight()[level] + 1)):
+def _clear(now: _Met, sample: _Sample, one: _Reading, level: int) -> bool:
+    """Whether a reading meets many objects, by far more than ours and than by chance.
+
+    Boxes that are too small throughout meet none tightly and all of them a little: then another
+    reading that meets a few by chance is not the better one.
+    """
+    least = max(_FEWEST, _TIMES * (now.tight()[level] + 1))
+    if one.met.tight()[level] < least or one.met.mean <= now.mean:
         return False
-    by_chance = _look(truth, sample, one.images, shift=1).met(one.convention).tight()[level]
+    by_chance = _look(one.truth, sample, one.images, shift=1).met(one.convention).tight()[level]
     return one.met.tight()[level] >= max(_SHARE * one.met.possible, _TIMES * (by_chance + 1))
 
 
 def _named(case: Case, now: _Met, best: _Reading) -> Finding:
-    kind = "boxes" if best.code == "OS215" else "image ids"
+    kind = _KIND[best.code]
+    of_truth = best.truth is not case.truth
     met = share(best.met.tight()[0], len(best.met.best), "objects examined")
     return Finding(
         best.code,
         Level.ERROR,
         f"{met} meet a detected box at IoU {_TIGHT[0]:g} if {kind} are read in another way, and "
         f"{spaced(now.tight()[0])} as they are read",
-        count=len(case.detections),
-        example=case.where(0),
+        count=len(case.truth if of_truth else case.detections),
+        example=object_at(case.truth, 0) if of_truth else case.where(0),
         cause=f"the {kind} are {best.meaning}",
-        fix=f"{best.option} reads them; force=True evaluates as they are",
+        fix=f"{best.option} reads them; force=True evaluates as they are" if best.option else "",
     )
 
 
