@@ -155,7 +155,7 @@ def _stopped(case: Case) -> Iterator[Finding]:
                 return
 
 
-def _ends_at(found: NDArray[np.bool_], unit: NDArray[np.int64]) -> int:
+def _ends_at(found: NDArray[np.bool_], unit: NDArray[np.integer]) -> int:
     """How many images there are up to the last with a detection, 0 if the rest is chance."""
     seen = int(np.flatnonzero(found).max(initial=-1)) + 1
     ran, tail, detected = (len(np.unique(one)) for one in (unit[:seen], unit[seen:], unit[found]))
