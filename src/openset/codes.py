@@ -212,8 +212,7 @@ _ENTRIES = (
     Code("OS317", "label without a category", "What category_ids= says of a label cannot be: a "
          "position beyond the list, or an id that the ground truth lacks.", "another list of "
          "classes, or a count from 1 in place of 0", "map every label of the detections"),
-    Code("OS318", "scores look upside down", "Right boxes score lower than boxes on background or "
-         "on other classes.", "a distance, a background probability or a rank was written as score",
+    Code("OS318", "scores look upside down", "Right boxes score lower than boxes on background.", "a distance, a background probability or a rank was written as score",
          "write a confidence: larger = more certain; ignore this if it is one"),
     Code("OS319", "unknownness looks upside down", "Boxes on unknown objects look less unknown "
          "than right ones on known objects.", "a confidence or a log-density was written as "

@@ -266,18 +266,21 @@ def _with_file(mapping: dict[str, int | str]) -> str:
 
 
 def _scores(matches: Matches) -> Finding | None:
-    """Boxes with known labels that are wrong, and score higher than those that are right."""
+    """Boxes with known labels on background that score higher than those that are right.
+
+    Those on other objects play no part: to be sure of an unknown object is what is measured.
+    """
     rows = _some(matches.known_end)
     overlap = matches.columns.iou_same[rows]
-    right, wrong = rows[overlap >= FITS], rows[overlap < MISSES]
+    right, wrong = rows[overlap >= FITS], rows[_under(matches, rows)[0] < MISSES]
     area = _below(matches, matches.score, wrong, right)
     if area is None:
         return None
     return Finding(
         "OS318",
         Level.WARNING,
-        "a box on background, or on another class, scores higher than one on an object of its "
-        f"class in {1 - area:.0%} of pairs",
+        "a box on background scores higher than one on an object of its class in "
+        f"{1 - area:.0%} of pairs",
         count=len(right) + len(wrong),
         example=_lowest(matches, right, matches.score, "score"),
     )

@@ -370,9 +370,9 @@ def _of_other_images(case: Case) -> Iterator[Finding]:
     An image is fit if half of its objects, two at least, are met tightly. How often any image is
     fit by chance is told by the same boxes mirrored.
     """
-    sample, convention = _by_file(case, *_SHUFFLED), Convention.of(case.written.boxes)
+    sample, convention = _joined(_by_file(case, *_SHUFFLED)), Convention.of(case.written.boxes)
     size = sizes(case.truth, sample.image)[sample.slot]
-    if len(case.truth) > _SMALL or np.isnan(size).any() or len(sample.first) < _FEWEST:
+    if len(case.truth) > _SMALL or np.isnan(size).any() or len(sample.ids) < _FEWEST:
         return
     box = convention.in_pixels(sample.box, size)
     own, other = _fitted(case.truth, sample, box)
@@ -387,6 +387,19 @@ def _of_other_images(case: Case) -> Iterator[Finding]:
             example=case.where(0),
             cause="image ids were shuffled, or belong to another list of the same images",
         )
+
+
+def _joined(sample: _Sample) -> _Sample:
+    """The part of a sample whose images are in the ground truth."""
+    there = sample.image >= 0
+    slot, kept = np.cumsum(there) - 1, there[sample.slot]
+    return _Sample(
+        sample.ids[there],
+        sample.image[there],
+        slot[sample.slot[kept]],
+        sample.row[kept],
+        sample.box[kept],
+    )
 
 
 def _fitted(truth: Annotations, sample: _Sample, box: Array) -> tuple[int, int]:
