@@ -212,7 +212,8 @@ _ENTRIES = (
     Code("OS317", "label without a category", "What category_ids= says of a label cannot be: a "
          "position beyond the list, or an id that the ground truth lacks.", "another list of "
          "classes, or a count from 1 in place of 0", "map every label of the detections"),
-    Code("OS318", "scores look upside down", "Right boxes score lower than boxes on background.", "a distance, a background probability or a rank was written as score",
+    Code("OS318", "scores look upside down", "Right boxes score lower than boxes on background.",
+         "a distance, a background probability or a rank was written as score",
          "write a confidence: larger = more certain; ignore this if it is one"),
     Code("OS319", "unknownness looks upside down", "Boxes on unknown objects look less unknown "
          "than right ones on known objects.", "a confidence or a log-density was written as "
@@ -329,6 +330,9 @@ _ENTRIES = (
     Code("OS431", "pixels in place of shares", "The format has boxes relative to the size of the "
          "image, and most of these lie far outside of it.",
          "boxes were written in pixels", "divide them by the width and height of their image"),
+    Code("OS432", "column twice", "A table has two columns of one name: which one is meant cannot "
+         "be told.", "tables were joined, or a column was added that was there",
+         "keep one of them, or give the other another name"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

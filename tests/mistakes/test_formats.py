@@ -104,7 +104,6 @@ TABLES = {
     "a comma in place of a point": csv(['1013,cat,1,2,30,40,"0,5"']),
     "no head": "1013,cat,1,2,30,40,0.5\n",
     "a head alone": csv([]),
-    "semicolons": csv(["1013;cat;1;2;30;40;0.5"], "image_id;label;x1;y1;x2;y2;score"),
     "a column twice": csv(["1013,cat,1,2,30,40,0.5,0.6"], "image_id,label,x1,y1,x2,y2,score,score"),
     "corners exchanged": csv(["1013,cat,30,40,1,2,0.5"]),
 }

@@ -10,7 +10,7 @@ import pytest
 import openset
 from openset.findings import InputError, Level, UsageError
 from openset.flags import as_flags
-from openset.tables import Detections, Images
+from openset.tables import Annotations, Detections, Images
 from openset.tables.boxes import CONVENTIONS, Convention, sizes
 from openset.tables.check import check, check_detections
 from openset.tables.image_ids import READINGS, with_image_ids
@@ -206,6 +206,37 @@ def test_the_same_box_on_every_image_gets_no_verdict():
     found = film.found(gt)
     box = np.tile([100.0, 90, 200, 150], (len(found), 1))
     assert errors(replace(found, box=box), truth=gt) == []
+
+
+@pytest.mark.parametrize("jitter", [0.1, 0.2, 0.3])
+def test_a_camera_that_stands_gets_no_verdict(jitter):
+    """Objects are at the same places in all images: any image's boxes fit all of them."""
+    rng = np.random.default_rng(0)
+    one = film.truth(1, objects=6)
+    images = Images(np.arange(200) + 1, None, *(np.full(200, s) for s in (640.0, 640.0)))
+    label, box = np.tile(one.label, 200), film.moved(np.tile(one.box, (200, 1)), 0.01, rng)
+    gt = replace(film.truth(200, objects=6), images=images, label=label, box=box, area=None)
+    assert errors(film.found(gt, jitter), truth=gt) == []
+
+
+@pytest.mark.parametrize("convention", ["cxcywh", "xyxy", "xywh-letterbox-640"])
+def test_films_are_read_otherwise_as_well(convention):
+    """Frames next to each other are no other images to compare with."""
+    rows = np.repeat(np.arange(12), 10)
+    gt = TRUTH.select(np.isin(TRUTH.image, np.arange(12)))
+    objects = (np.arange(12)[:, None] * 4 + np.arange(4))[rows].ravel()
+    images = Images(np.arange(120) + 1, None, *sizes(TRUTH, rows).T)
+    moving = np.repeat(np.arange(120) % 10, 4)[:, None] * [1.0, 1.0, 0, 0]
+    frames = Annotations(images, film.LABELS, np.repeat(np.arange(120), 4), gt.label[objects],
+                         gt.box[objects] + moving, category_id=np.array([1, 2, 3]))  # fmt: skip
+    found = film.found(frames)
+    size = sizes(frames, found.image.astype(np.int32) - 1)
+    written = {"cxcywh": centres(found.box), "xyxy": corners(found.box)}
+    longest = size.max(axis=1, keepdims=True)
+    at = found.box[:, :2] + (longest - size) / 2
+    written["xywh-letterbox-640"] = np.hstack([at, found.box[:, 2:]]) * 640 / longest
+    (error,) = errors(replace(found, box=written[convention]), truth=frames)
+    assert f"boxes={convention!r}" in error.fix
 
 
 def test_images_without_objects_prove_nothing():

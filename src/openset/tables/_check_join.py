@@ -229,15 +229,16 @@ def _over_limit(case: Case, examined: NDArray[np.intp]) -> NDArray[np.bool_]:
     return any_of(counts[:, 2:] > COCO_LIMIT)
 
 
-def no_match(count: int) -> Finding:
+def no_match(count: int, *, certain: bool = True) -> Finding:
     """The finding for an evaluation in which no detection overlaps an object.
 
     Args:
         count: Number of detections on images with objects.
+        certain: Whether they are so many that a weak detector would overlap one.
     """
     return Finding(
         "OS410",
-        Level.ERROR,
+        Level.ERROR if certain else Level.WARNING,
         f"0 of {spaced(count)} detections overlap an object of their image at IoU 0.1",
         count=count,
         example="none overlaps",

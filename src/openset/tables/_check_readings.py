@@ -18,6 +18,7 @@ detector never names prove nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -39,6 +40,7 @@ Index = NDArray[np.int64]
 
 _KIND = {"OS215": "boxes", "OS423": "image ids", "OS430": "boxes of the ground truth"}
 _TIGHT = (0.7, 0.85)  # the second tells boxes that are off by a tenth
+_LOOSE, _NEARLY = 0.5, 0.95  # an overlap, and how many such another reading may have less
 _TIMES = 3  # how many times more objects another reading must meet
 _FEWEST = 8  # and how many at least
 _SHARE = 0.05
@@ -47,8 +49,10 @@ _OTHERS, _NULL = (150, 20), (1000, 15)  # images, and boxes of each: for other r
 _SHUFFLED, _SMALL = (50, 15), 1500  # likewise for all images of a set of so many objects
 _OBJECTS = 50  # of an image
 _IMAGES = 30  # fewer prove no shuffle
-_SHIFTS = (0, 1, 2, 3)  # the image itself, and others
-_BY_CHANCE = 0.05  # mean overlap beyond chance that is as good as none
+_SHIFTS = (0.25, 0.5, 0.75)  # other images: so far on, of all, that they are not of one film
+_ALIKE = 0.5  # mean overlap of objects of different images from which they are too alike to tell
+_MOST = 1 / 3  # of the objects that could be met, where chance cannot be told
+_BY_CHANCE = 0.03  # mean overlap beyond chance that is as good as none
 _SIGNIFICANT = 2.5
 # Sizes to which detectors resize pictures; what people write boxes relative to.
 _USUAL = (1, 100, 224, 256, 300, 320, 384, 416, 448, 480, 512, 600, 608, 640, 736, 768, 800, 896,
@@ -94,6 +98,10 @@ class _Met:
     def tight(self) -> tuple[int, ...]:
         """Objects met tightly, at each level."""
         return tuple(int(np.count_nonzero(self.best >= level)) for level in _TIGHT)
+
+    def loose(self) -> int:
+        """Objects met at all."""
+        return int(np.count_nonzero(self.best >= _LOOSE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,8 +204,10 @@ class _Look:
         return _Met(best, int(np.minimum(objects, np.diff(self.sample.first)).sum()))
 
 
-def _look(truth: Annotations, sample: _Sample, images: NDArray[np.int32], shift: int = 0) -> _Look:
-    """Objects of `images` beside the boxes of the same image of a sample, or of one further on."""
+def _look(
+    truth: Annotations, sample: _Sample, images: NDArray[np.int32], shift: float = 0.0
+) -> _Look:
+    """Objects of `images` beside the boxes of the same image of a sample, or a share further on."""
     place = np.full(len(truth.images) + 1, -1)
     place[images] = np.arange(len(images))
     place[-1] = -1  # images that are not there
@@ -208,7 +218,7 @@ def _look(truth: Annotations, sample: _Sample, images: NDArray[np.int32], shift:
     slot = place[truth.image[objects]]
     kept = np.arange(len(slot)) - np.searchsorted(slot, slot) < _OBJECTS
     objects, slot = objects[kept], slot[kept]
-    of = (slot + shift) % max(1, len(sample.ids))
+    of = (slot + math.ceil(shift * len(sample.ids))) % max(1, len(sample.ids))
     boxes = np.diff(sample.first)[of]
     at = np.repeat(np.arange(len(objects)), boxes)
     by = np.repeat(sample.first[of] - (np.cumsum(boxes) - boxes), boxes) + np.arange(len(at))
@@ -315,11 +325,23 @@ def _clear(now: _Met, sample: _Sample, one: _Reading, level: int) -> bool:
     Boxes that are too small throughout meet none tightly and all of them a little: then another
     reading that meets a few by chance is not the better one.
     """
-    least = max(_FEWEST, _TIMES * (now.tight()[level] + 1))
-    if one.met.tight()[level] < least or one.met.mean <= now.mean:
+    met = one.met.tight()[level]
+    if met < max(_FEWEST, _TIMES * (now.tight()[level] + 1)) or one.met.mean <= now.mean:
         return False
-    by_chance = _look(one.truth, sample, one.images, shift=1).met(one.convention).tight()[level]
-    return one.met.tight()[level] >= max(_SHARE * one.met.possible, _TIMES * (by_chance + 1))
+    if one.met.loose() < _NEARLY * now.loose() or met < _SHARE * one.met.possible:
+        return False
+    if _alike(one.truth, sample, one.images):
+        return met >= _MOST * one.met.possible
+    by_chance = _look(one.truth, sample, one.images, 0.5).met(one.convention).tight()[level]
+    return met >= _TIMES * (by_chance + 1)
+
+
+def _alike(truth: Annotations, sample: _Sample, images: NDArray[np.int32]) -> bool:
+    """Whether images have objects at the same places: a camera that stands, or crops."""
+    look = _look(truth, sample, images)
+    objects = _Sample(sample.ids, images, look.slot, look.objects, look.box)
+    means = [_look(truth, objects, images, shift).met(Convention()).mean for shift in _SHIFTS]
+    return bool(np.mean(means) >= _ALIKE)
 
 
 def _named(case: Case, now: _Met, best: _Reading) -> Finding:
@@ -346,9 +368,11 @@ def _by_chance(case: Case) -> Iterator[Finding]:
     count = np.bincount(look.slot[known], minlength=len(sample.ids))
     if np.count_nonzero(count) < _IMAGES or _same_everywhere(look, ours):
         return
+    if _alike(case.truth, sample, sample.image):
+        return
     own, *others = (
         np.bincount(look.slot[known], met.best[known], len(count))[count > 0] / count[count > 0]
-        for met in (_look(case.truth, sample, sample.image, s).met(ours) for s in _SHIFTS)
+        for met in (_look(case.truth, sample, sample.image, s).met(ours) for s in (0, *_SHIFTS))
     )
     chance = np.mean(others, axis=0)
     beyond, deviation = (own - chance).mean(), (own - chance).std(ddof=1) / np.sqrt(len(own))
@@ -373,6 +397,8 @@ def _of_other_images(case: Case) -> Iterator[Finding]:
     sample, convention = _joined(_by_file(case, *_SHUFFLED)), Convention.of(case.written.boxes)
     size = sizes(case.truth, sample.image)[sample.slot]
     if len(case.truth) > _SMALL or np.isnan(size).any() or len(sample.ids) < _FEWEST:
+        return
+    if _alike(case.truth, sample, sample.image):
         return
     box = convention.in_pixels(sample.box, size)
     own, other = _fitted(case.truth, sample, box)
@@ -419,10 +445,10 @@ def _same_everywhere(look: _Look, ours: Convention) -> bool:
     first = look.sample.first[:-1][np.diff(look.sample.first) > 0]
     size = look.size[look.sample.slot[first]]
     box = ours.in_pixels(look.sample.box[first], size)
-    return _alike(box) or _alike(box / np.tile(size, 2))
+    return _repeated(box) or _repeated(box / np.tile(size, 2))
 
 
-def _alike(box: Array) -> bool:
+def _repeated(box: Array) -> bool:
     """Whether most boxes equal the next one."""
     same = all_of(np.abs(np.diff(box, axis=0)) < 0.01 * box[1:, 2:].max(axis=1, keepdims=True))
     return bool(same.mean() > 0.5)
