@@ -169,6 +169,11 @@ def grid(world):
     ]
 
 
+def on_background(world):
+    """Three boxes of two pixels in a corner."""
+    world.dt = [one | {"bbox": [0.0, 0.0, 2.0, 2.0]} for one in world.dt[:3]]
+
+
 def only(*ids):
     return kept(lambda one: one["category_id"] in ids)
 
@@ -281,6 +286,7 @@ CLEAN = [
     ),
 ]
 ODD = [
+    Mistake("three detections on background", on_background, "warned OS410"),
     Mistake("the same anchors everywhere", grid, "warned"),
     Mistake(
         "all objects unknown", annotated(lambda c: c if c not in IDS[:5] else 20), "warned OS303"

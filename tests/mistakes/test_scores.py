@@ -65,6 +65,7 @@ CASES = [
     Mistake("negated", each("score", lambda s: -s), "refused OS208"),
     Mistake("percent", each("score", lambda s: 100 * s), "refused OS208", says="divide"),
     Mistake("per mille", each("score", lambda s: round(1000 * s)), "refused OS208"),
+    Mistake("sixteen bits", each("score", lambda s: round(65535 * s)), "refused OS208"),
     Mistake("bytes", each("score", lambda s: round(255 * s)), "refused OS208"),
     Mistake("logits", each("score", lambda s: float(np.log(s / (1.0001 - s)))), "refused OS208"),
     Mistake("log-probabilities", each("score", lambda s: float(np.log(s))), "refused OS208"),

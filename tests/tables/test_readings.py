@@ -159,6 +159,14 @@ def test_shuffled_ids_of_a_small_set_are_refused(images):
     assert error.code == "OS424"
 
 
+def test_shuffled_ids_of_which_some_are_absent_are_refused():
+    gt = film.truth(24)
+    found = film.found(gt)
+    ids = np.append(gt.images.id[5:], [7, 8, 9, 10, 11])  # the last five are nowhere
+    found = replace(found, image=ids[np.searchsorted(gt.images.id, found.image)])
+    assert "OS424" in [one.code for one in errors(found, truth=gt)]
+
+
 def test_boxes_without_contact_are_refused_as_well():
     assert [
         one.code for one in errors(replace(FOUND, box=FOUND.box + np.array([5000, 0, 0, 0])))
