@@ -212,8 +212,8 @@ _ENTRIES = (
     Code("OS317", "label without a category", "What category_ids= says of a label cannot be: a "
          "position beyond the list, or an id that the ground truth lacks.", "another list of "
          "classes, or a count from 1 in place of 0", "map every label of the detections"),
-    Code("OS318", "scores look upside down", "Right boxes score lower than boxes on background or "
-         "on other classes.", "a distance, a background probability or a rank was written as score",
+    Code("OS318", "scores look upside down", "Right boxes score lower than boxes on background.",
+         "a distance, a background probability or a rank was written as score",
          "write a confidence: larger = more certain; ignore this if it is one"),
     Code("OS319", "unknownness looks upside down", "Boxes on unknown objects look less unknown "
          "than right ones on known objects.", "a confidence or a log-density was written as "
@@ -309,9 +309,9 @@ _ENTRIES = (
     Code("OS425", "images twice", "The same image is in the ground truth under two ids: detections "
          "of one do not count for the other, and it weighs twice.",
          "files were merged, or frames of a film are alike", "keep each image once"),
-    Code("OS426", "detections end before the images do", "No image after a certain one has a "
-         "detection, far more than by chance: their objects count as missed.",
-         "the detector stopped, or its file was cut off",
+    Code("OS426", "detections end before the images do", "No image after a certain one, or before "
+         "it, has a detection, far more than by chance: their objects count as missed.",
+         "the detector stopped, its file was cut off, or a part of it was lost",
          "run it on all images, or evaluate on those it saw; force=True evaluates as it is"),
     Code("OS427", "run does not belong together", "A file of a kept run has other bytes than were "
          "written with it, or another vocabulary: its numbers are not of its boxes.",
@@ -323,6 +323,16 @@ _ENTRIES = (
     Code("OS429", "too many broken records to drop", "More than half would go, and what is left "
          "would not be what the detector said.", "an export that is broken as a whole",
          "repair the export"),
+    Code("OS430", "ground truth fits in another layout", "Detections lie on objects when the boxes "
+         "of the ground truth are read in another layout, and hardly any as they are read.",
+         "annotations were written as corners or centres",
+         "write x, y, width, height in pixels in the ground truth; force=True evaluates as it is"),
+    Code("OS431", "pixels in place of shares", "The format has boxes relative to the size of the "
+         "image, and most of these lie far outside of it.",
+         "boxes were written in pixels", "divide them by the width and height of their image"),
+    Code("OS432", "column twice", "A table has two columns of one name: which one is meant cannot "
+         "be told.", "tables were joined, or a column was added that was there",
+         "keep one of them, or give the other another name"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

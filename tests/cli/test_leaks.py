@@ -62,7 +62,7 @@ REFUSED = {
         "OS328",
         "leave the class out of --known",
     ),
-    "its id": (("--known", "known.txt", "--unknown-label", "2"), "OS314", "--unknown-label"),
+    "its id": (("--known", "known.txt", "--unknown-label", "2"), "OS328", "--unknown-label"),
 }
 
 

@@ -152,7 +152,7 @@ def test_a_closed_set_detector_among_unknown_objects_alone():
 def test_scores_upside_down():
     finding = suspicions(replace(DT, score=1 - DT.score))["OS318"]
     assert finding.level is Level.WARNING
-    assert "on another class, scores higher" in finding.message
+    assert "a box on background scores higher" in finding.message
 
 
 def test_unknownness_upside_down():

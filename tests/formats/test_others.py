@@ -102,6 +102,20 @@ def test_yolo_tree(tmp_path):
         read(tmp_path, split="train")
 
 
+@pytest.mark.parametrize(("line", "refused"), [("0 50 40 20 20", True), ("0 1.2 0.5 0.9 1", False)])
+def test_yolo_in_pixels_is_refused(tmp_path, line, refused):
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "a.txt").write_text(f"{line}\n")
+    (tmp_path / "data.yaml").write_text("names: [cat]\nval: images\n")
+    (tmp_path / "sizes.csv").write_text("image,width,height\na,100,80\n")
+    if not refused:
+        assert len(read(tmp_path)) == 1
+        return
+    with pytest.raises(openset.InputError, match="OS431") as caught:
+        read(tmp_path)
+    assert "box 0: 50 40 20 20" in caught.value.findings[0].example
+
+
 def test_yolo_predictions_without_yaml(tmp_path):
     (tmp_path / "labels").mkdir()
     (tmp_path / "labels" / "one.txt").write_text("1 0.5 0.5 0.1 0.2 0.75\n")

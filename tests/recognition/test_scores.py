@@ -43,7 +43,7 @@ def code_of(call):
         ({"predicted": [[0], [1], [1]]}, ("OS802", 1, "")),
         ({"unknown_predicted": [0]}, ("OS802", 1, "")),
         ({"label": [0, 2, -1]}, ("OS803", 2, "sample 1: 2")),
-        ({"label": [0.0, 1.0, 1.0]}, ("OS803", 1, "")),
+        ({"label": [0.0, 0.5, 1.0]}, ("OS803", 1, "")),
         ({"predicted": [0, 1, 7]}, ("OS803", 1, "sample 2: 7")),
         ({"unknown_predicted": [0, 9]}, ("OS803", 1, "sample 1: 9")),
     ],

@@ -10,7 +10,7 @@ import pytest
 import openset
 from openset.findings import InputError, Level, UsageError
 from openset.flags import as_flags
-from openset.tables import Detections, Images
+from openset.tables import Annotations, Detections, Images
 from openset.tables.boxes import CONVENTIONS, Convention, sizes
 from openset.tables.check import check, check_detections
 from openset.tables.image_ids import READINGS, with_image_ids
@@ -21,7 +21,7 @@ TRUTH = film.truth()
 FOUND = film.found(TRUTH)
 ROW = np.searchsorted(TRUTH.images.id, FOUND.image)
 SIZE = sizes(TRUTH, ROW)
-NEW = {"OS215", "OS423", "OS424"}
+NEW = {"OS215", "OS423", "OS424", "OS430"}
 PLACES = np.argsort(np.argsort(TRUTH.images.file_name))  # of images sorted by name
 
 
@@ -31,6 +31,10 @@ def corners(box):
 
 def centres(box):
     return np.hstack([box[:, :2] + box[:, 2:] / 2, box[:, 2:]])
+
+
+def smaller(box, by):
+    return np.hstack([box[:, :2] + (1 - by) / 2 * box[:, 2:], by * box[:, 2:]])
 
 
 def exchanged(box):
@@ -69,6 +73,8 @@ WRITTEN = {
     "xywh-turned-90": np.column_stack([H - y - h, x, h, w]),
     "xywh-turned-180": np.column_stack([W - x - w, H - y - h, w, h]),
     "xywh-turned-270": np.column_stack([y, W - x - w, h, w]),
+    "x1x2y1y2": corners(FOUND.box)[:, [0, 2, 1, 3]],
+    "xyxy-norm-1333": corners(FOUND.box) / TWICE * 1333,
 }
 CALLED = {
     "plus-1": FOUND.image - 1,
@@ -77,7 +83,7 @@ CALLED = {
     "index-1": ROW + 1,
     "index-by-name": PLACES[ROW],
     "index-by-name-1": PLACES[ROW] + 1,
-    "stem": np.array([f"val/{name[:6]}.png" for name in TRUTH.images.file_name])[ROW],
+    "stem": np.array([f"C:\\val\\{name[:6]}.png" for name in TRUTH.images.file_name])[ROW],
     "number": np.array([int(name[:6]) for name in TRUTH.images.file_name])[ROW],
 }
 
@@ -99,6 +105,16 @@ def test_the_convention_of_boxes_is_named_and_its_option_reads_them(convention):
     read, _ = Written(found, convention).read(TRUTH, film.KNOWN)
     np.testing.assert_allclose(read.box, FOUND.box, atol=1e-9)
     assert errors(found, convention) == []
+
+
+@pytest.mark.parametrize(("layout", "written"), [("cxcywh", centres), ("xyxy", corners)])
+def test_ground_truth_in_another_layout_is_not_blamed_on_the_detector(layout, written):
+    gt = replace(TRUTH, box=written(TRUTH.box / 2), area=None)  # within the images even so
+    found = replace(FOUND, box=FOUND.box / 2)
+    (error,) = errors(found, truth=gt)
+    assert (error.code, error.count) == ("OS430", len(gt))
+    assert Convention(layout).meaning in error.cause
+    assert "annotation id" in error.example
 
 
 @pytest.mark.parametrize("reading", CALLED)
@@ -143,6 +159,14 @@ def test_shuffled_ids_of_a_small_set_are_refused(images):
     assert error.code == "OS424"
 
 
+def test_shuffled_ids_of_which_some_are_absent_are_refused():
+    gt = film.truth(24)
+    found = film.found(gt)
+    ids = np.append(gt.images.id[5:], [7, 8, 9, 10, 11])  # the last five are nowhere
+    found = replace(found, image=ids[np.searchsorted(gt.images.id, found.image)])
+    assert "OS424" in [one.code for one in errors(found, truth=gt)]
+
+
 def test_boxes_without_contact_are_refused_as_well():
     assert [
         one.code for one in errors(replace(FOUND, box=FOUND.box + np.array([5000, 0, 0, 0])))
@@ -159,6 +183,8 @@ HONEST = {
     "very early": film.weak(FOUND, TRUTH, right=0.1, jitter=0.2),
     "scores upside down": replace(FOUND, score=1 - FOUND.score),
     "few": FOUND.select(np.arange(0, len(FOUND), 40)),
+    "too small": replace(FOUND, box=smaller(FOUND.box, 2 / 3)),
+    "much too small": replace(FOUND, box=smaller(FOUND.box, 0.5)),
     "three": FOUND.select(np.arange(3)),
 }
 
@@ -188,6 +214,37 @@ def test_the_same_box_on_every_image_gets_no_verdict():
     found = film.found(gt)
     box = np.tile([100.0, 90, 200, 150], (len(found), 1))
     assert errors(replace(found, box=box), truth=gt) == []
+
+
+@pytest.mark.parametrize("jitter", [0.1, 0.2, 0.3])
+def test_a_camera_that_stands_gets_no_verdict(jitter):
+    """Objects are at the same places in all images: any image's boxes fit all of them."""
+    rng = np.random.default_rng(0)
+    one = film.truth(1, objects=6)
+    images = Images(np.arange(200) + 1, None, *(np.full(200, s) for s in (640.0, 640.0)))
+    label, box = np.tile(one.label, 200), film.moved(np.tile(one.box, (200, 1)), 0.01, rng)
+    gt = replace(film.truth(200, objects=6), images=images, label=label, box=box, area=None)
+    assert errors(film.found(gt, jitter), truth=gt) == []
+
+
+@pytest.mark.parametrize("convention", ["cxcywh", "xyxy", "xywh-letterbox-640"])
+def test_films_are_read_otherwise_as_well(convention):
+    """Frames next to each other are no other images to compare with."""
+    rows = np.repeat(np.arange(12), 10)
+    gt = TRUTH.select(np.isin(TRUTH.image, np.arange(12)))
+    objects = (np.arange(12)[:, None] * 4 + np.arange(4))[rows].ravel()
+    images = Images(np.arange(120) + 1, None, *sizes(TRUTH, rows).T)
+    moving = np.repeat(np.arange(120) % 10, 4)[:, None] * [1.0, 1.0, 0, 0]
+    frames = Annotations(images, film.LABELS, np.repeat(np.arange(120), 4), gt.label[objects],
+                         gt.box[objects] + moving, category_id=np.array([1, 2, 3]))  # fmt: skip
+    found = film.found(frames)
+    size = sizes(frames, found.image.astype(np.int32) - 1)
+    written = {"cxcywh": centres(found.box), "xyxy": corners(found.box)}
+    longest = size.max(axis=1, keepdims=True)
+    at = found.box[:, :2] + (longest - size) / 2
+    written["xywh-letterbox-640"] = np.hstack([at, found.box[:, 2:]]) * 640 / longest
+    (error,) = errors(replace(found, box=written[convention]), truth=frames)
+    assert f"boxes={convention!r}" in error.fix
 
 
 def test_images_without_objects_prove_nothing():

@@ -163,6 +163,17 @@ def test_images_without_detections_are_no_end(name):
     assert finding("OS426", found=HONEST[name]) is None
 
 
+@pytest.mark.parametrize("dark", [slice(0, 20), slice(100, 120)])
+def test_a_film_in_the_dark_is_no_end(dark):
+    names = [f"film{at // 20}/{at:04d}.jpg" for at in range(120)]
+    size = (TRUTH.images.width, TRUTH.images.height)
+    gt = replace(TRUTH, images=Images(IDS, names, *size))
+    found = FOUND.select(~np.isin(FOUND.image, IDS[dark]))
+    assert finding("OS426", gt, found) is None
+    gt = replace(TRUTH, images=Images(IDS, [name[6:] for name in names], *size))
+    assert finding("OS426", gt, found).level is Level.ERROR
+
+
 def test_images_without_objects_that_it_looks_for_are_no_end():
     label = np.where(TRUTH.image < 60, TRUTH.label % 2, 2)
     gt = replace(TRUTH, label=label)  # unknown objects only, from there on

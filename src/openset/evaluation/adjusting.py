@@ -40,6 +40,7 @@ def adjusted(
         strange = None if "unknown" in detections.labels else strange
     # Numbers that stand for nothing are no label: `check` says so.
     if strange is not None and (detections.labels or truth.numbered):
+        strange = _name_of(strange, detections, truth)
         detections, more = call_unknown(detections, strange, truth)
         said += more or of_known_class(strange, vocabulary)
     if settings.unknownness is not None:
@@ -79,6 +80,13 @@ def call_unknown(detections: Detections, label: str, truth: Annotations) -> Adju
         return detections, [Finding("OS314", Level.ERROR, absent, example=f"there are {shown}")]
     new = tuple(name if name != label else "unknown" for name in names)
     return replace(detections, labels=new, label=index), []
+
+
+def _name_of(label: str, detections: Detections, truth: Annotations) -> str:
+    """A label, or what the ground truth calls it if it is the id of a category."""
+    assert truth.category_id is not None
+    names = dict(zip(map(str, truth.category_id.tolist()), truth.labels, strict=True))
+    return label if detections.labels else names.get(label, label)
 
 
 def of_known_class(label: str, vocabulary: Vocabulary) -> list[Finding]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self, TypeVar
 
+import numpy as np
+
 from openset.evaluation.adjusting import adjusted
 from openset.evaluation.provenance import Provenance, describe, ledger_line
 from openset.evaluation.result import Evaluation
@@ -30,6 +32,8 @@ from openset.wording import grouped
 
 E = TypeVar("E", bound=Evaluation)
 TOUCHES = 0.1  # an overlap below this is background in every published error diagnosis
+_TOLD = 8  # detections, and objects, from which no overlap at all is no chance
+_TINY = 16.0**2  # an area below which a near miss does not overlap either
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +133,8 @@ def contact(matches: Matches) -> list[Finding]:
     """The finding that nothing overlaps anything, if so."""
     judged = len(matches) and len(matches.objects) and not matches.excused
     if judged and not _any_contact(matches):
-        return [no_match(len(matches))]
+        large = int(np.count_nonzero(matches.objects.area >= _TINY))
+        return [no_match(len(matches), certain=min(len(matches), large) >= _TOLD)]
     return []
 
 

@@ -29,6 +29,7 @@ from openset.tables.vocabulary import is_unknown_spelling
 
 FITS = 0.5  # an overlap from which a box is on an object
 MISSES = 0.1  # an overlap below which it is on background
+_Whole = NDArray[np.int32] | NDArray[np.int64]
 _SAMPLE = 5_000
 _PER_CLASS = 100  # and, of very many classes, a share of ...
 _OF_CLASSES = 20_000
@@ -48,7 +49,8 @@ def suspicions(
     """
     if not len(matches) or not len(matches.objects):
         return []
-    found = [_labels(matches, truth, detections), _scores(matches), _unknownness(matches)]
+    labels = _labels(matches, truth, detections) or _unknown_exchanged(matches)
+    found = [labels, _scores(matches), _unknownness(matches)]
     return [finding for finding in found if finding is not None]
 
 
@@ -141,6 +143,32 @@ def _labels(
     )
 
 
+def _unknown_exchanged(matches: Matches) -> Finding | None:
+    """A known label that is on unknown objects, and "unknown" on the objects of that class."""
+    k = matches.n_known
+    if k >= MOST_LABELS:
+        return None
+    rows = _best_of_each(matches, 1)
+    counts = _counted(matches, rows, matches.klass[rows], matches.objects.klass, k + 1)
+    found = misnamed(counts)
+    klass = found.get(k, -1)
+    if found.get(klass) != k:
+        return None
+    name = matches.vocabulary.known[klass]
+    return Finding(
+        "OS316",
+        Level.ERROR,
+        f"boxes labelled unknown are on {name} in {counts[k, klass]} of {counts[k].sum()} images, "
+        f"and boxes labelled {name} on unknown objects in {counts[klass, k]} of "
+        f"{counts[klass].sum()}",
+        count=2,
+        example=f"unknown on {name}",
+        cause=f"the labels of unknown and of {name} are exchanged",
+        fix="exchange them in a JSON or CSV file, if that is so: category_ids='FILE'; "
+        "force=True evaluates as it is",
+    )
+
+
 def _together(matches: Matches, names: _Names) -> NDArray[np.int64]:
     """In how many images each label is on each class, of the classes that some label says.
 
@@ -148,13 +176,19 @@ def _together(matches: Matches, names: _Names) -> NDArray[np.int64]:
     """
     rows = _best_of_each(matches, len(names.all) - matches.n_known)
     said = names.of_detections(rows)
-    iou, best = _under(matches, rows)
-    objects = matches.objects
-    on = np.where(best >= 0, names.places(matches.labels)[objects.label[best]], -1)
-    size = len(names.all)
-    heard = np.zeros(size + 1, np.bool_)  # the last place is that of no name
+    heard = np.zeros(len(names.all) + 1, np.bool_)  # the last place is that of no name
     heard[said] = True
-    keep = (iou >= FITS) & ~objects.ignored[best] & (said >= 0) & (on >= 0) & heard[on]
+    place = names.places(matches.labels)[matches.objects.label]
+    return _counted(matches, rows, said, np.where(heard[place], place, -1), len(names.all))
+
+
+def _counted(
+    matches: Matches, rows: NDArray[np.intp], said: _Whole, klass: _Whole, size: int
+) -> NDArray[np.int64]:
+    """In how many images each label, of detections, is on each class, of objects; -1 is none."""
+    iou, best = _under(matches, rows)
+    on, said = np.where(best >= 0, klass[best], -1).astype(np.int64), said.astype(np.int64)
+    keep = (iou >= FITS) & ~matches.objects.ignored[best] & (said >= 0) & (on >= 0)
     pairs = np.unique((said * size + on)[keep] * matches.n_images + matches.image[rows[keep]])
     counts = np.bincount(pairs // matches.n_images, minlength=size * size)
     return counts.reshape(size, size)
@@ -232,18 +266,21 @@ def _with_file(mapping: dict[str, int | str]) -> str:
 
 
 def _scores(matches: Matches) -> Finding | None:
-    """Boxes with known labels that are wrong, and score higher than those that are right."""
+    """Boxes with known labels on background that score higher than those that are right.
+
+    Those on other objects play no part: to be sure of an unknown object is what is measured.
+    """
     rows = _some(matches.known_end)
     overlap = matches.columns.iou_same[rows]
-    right, wrong = rows[overlap >= FITS], rows[overlap < MISSES]
+    right, wrong = rows[overlap >= FITS], rows[_under(matches, rows)[0] < MISSES]
     area = _below(matches, matches.score, wrong, right)
     if area is None:
         return None
     return Finding(
         "OS318",
         Level.WARNING,
-        "a box on background, or on another class, scores higher than one on an object of its "
-        f"class in {1 - area:.0%} of pairs",
+        "a box on background scores higher than one on an object of its class in "
+        f"{1 - area:.0%} of pairs",
         count=len(right) + len(wrong),
         example=_lowest(matches, right, matches.score, "score"),
     )

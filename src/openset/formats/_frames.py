@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.files import load
+from openset.findings import refuse
 from openset.json_text import compact
-from openset.refusals import missing_key, undecodable, wrong_type
+from openset.refusals import missing_key, shown, undecodable, wrong_type
 from openset.tables.columns import text_column
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _CANONICAL_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 _TRUE = ("1", "true", "True", "TRUE", "1.0")
 _FALSE = ("0", "false", "False", "FALSE", "0.0")
+
+_AGAIN = re.compile(r"(.+)_duplicated_\d+")
 
 
 def first_line(data: bytes) -> bytes:
@@ -40,10 +43,19 @@ def read_csv(path: Path, separator: str = ",") -> pl.DataFrame:
         data = data.replace(b"\r", b"\n")
     try:
         frame = pl.read_csv(data, separator=separator, infer_schema=False)
+        _refuse_twice(frame, path)
         return frame.filter(~pl.all_horizontal(pl.all().is_null()))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         why = str(error).strip().partition("\n")[0]
         raise undecodable(str(path), why, cause="not a CSV file with a header") from error
+
+
+def _refuse_twice(frame: pl.DataFrame, path: Path) -> None:
+    """Refuse a column that is there twice, which polars calls otherwise: which one is meant?"""
+    again = [found[1] for name in frame.columns if (found := _AGAIN.fullmatch(name))]
+    if again:
+        message = f"{path} has the column {shown(again[0])} twice"
+        raise refuse("OS432", message, count=len(again), example=again[0])
 
 
 def text(series: pl.Series, where: str) -> NDArray[Any]:

@@ -33,6 +33,7 @@ from openset.tables.names import detection_images, named, sizes_for, sizes_of, s
 
 _SPLITS = ("val", "test", "train")
 _MOST = 1 << 20  # classes: more would be room for nothing
+_BEYOND = 2.0  # times the image, from which a number is no share of it
 _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
 _KINDS: Mapping[int, Kind] = {5: "annotations", 6: "detections"}  # by numbers of a line
 
@@ -251,7 +252,7 @@ class _Rows:
         at = np.concatenate([np.empty(0, np.int32), *image])
         size = _sizes(folder, members, sizes)
         label = _indices(table[:, 0], labels, folder)
-        box = table[:, 1:5] * np.tile(size[at], 2)
+        box = _shares(table[:, 1:5], folder) * np.tile(size[at], 2)
         box[:, :2] -= box[:, 2:] / 2
         score = table[:, 5] if columns == 6 else np.empty(0)
         files = [name for _, name in members]
@@ -306,6 +307,21 @@ def _indices(values: NDArray[np.float64], labels: Sequence[str], folder: _Folder
         row = int(bad[0])
         raise dangling(str(folder.labels), "class index", values[row].item(), row, len(bad))
     return values.astype(np.int64)
+
+
+def _shares(box: NDArray[np.float64], folder: _Folder) -> NDArray[np.float64]:
+    """Boxes as shares of their image; a few may leave it, most are pixels then."""
+    beyond = (box > _BEYOND).any(axis=1)
+    if 2 * np.count_nonzero(beyond) > len(box):
+        row = int(beyond.argmax())
+        raise refuse(
+            "OS431",
+            f"{np.count_nonzero(beyond)} of {len(box)} boxes of {folder.labels} are no shares of "
+            "their image",
+            count=int(np.count_nonzero(beyond)),
+            example=f"box {row}: {' '.join(f'{value:g}' for value in box[row])}",
+        )
+    return box
 
 
 def _sizes(folder: _Folder, members: list[tuple[str, str]], given: Any) -> NDArray[np.float64]:

@@ -212,8 +212,14 @@ def class_column(values: ArrayLike, n: int, what: str, which: str) -> NDArray[np
         return np.empty(0, np.int32)
     if column.ndim != 1:
         raise refuse("OS802", f"{what} of {which} samples has shape {column.shape}, not (n,)")
+    if column.dtype.kind == "f" and (column == np.trunc(column)).all():
+        column = column.astype(np.int64)
     if column.dtype.kind not in "iu":
-        raise refuse("OS803", f"{what} of {which} samples is {column.dtype}, not a whole number")
+        raise refuse(
+            "OS803",
+            f"{what} of {which} samples is {column.dtype}, not a whole number",
+            cause="a name, a share or a probability in place of a class",
+        )
     bad = (column < 0) | (column >= n)
     if bad.any():
         at, count = int(np.flatnonzero(bad)[0]), int(bad.sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -15,10 +16,11 @@ from openset.wording import spaced
 
 COCO_LIMIT = 100
 _EXAMINED = 500
-_RAN, _FEWEST = 20, 5  # images with detections, and without at the end, from which that is told
-_LONGER = 3  # times the longest stretch without a detection before the last one
+_RAN, _FEWEST = 8, 5  # images with detections, and without at an end, from which that is told
+_LONGER = 3  # times the longest stretch without a detection among the others
 _UNLIKELY = np.log(1e-6)
 _CUT = 0.1
+_FRAME = re.compile(r"\d*(\.\w+)?$")  # what tells frames of one film apart
 
 
 def truth_records(truth: Annotations) -> Iterator[Finding]:
@@ -127,7 +129,7 @@ def _without(case: Case) -> Iterator[Finding]:
 
 
 def _stopped(case: Case) -> Iterator[Finding]:
-    """A last stretch of images without any detection, in an order that a detector may follow.
+    """A last or first stretch of images without a detection, in an order that a detector follows.
 
     Only images with objects of classes that the detector names count. That so many have nothing by
     chance is judged by the share of those that have nothing before the last detection; and since
@@ -146,15 +148,31 @@ def _stopped(case: Case) -> Iterator[Finding]:
     for order, key in (("of the file", None), ("of ids", images.id), ("of file names", names)):
         rows = np.arange(len(found)) if key is None else np.argsort(key, kind="stable")
         rows = rows[having[rows]]
-        seen = int(np.flatnonzero(found[rows]).max(initial=-1)) + 1
-        before, after = rows[:seen], rows[seen:]
-        ran, tail = len(np.unique(unit[before])), len(np.unique(unit[after]))
-        detected = len(np.unique(unit[before[found[before]]]))
-        chance = tail * np.log((ran - detected + 1) / (ran + 2))
-        longer = len(after) >= _LONGER * _longest_gap(found[before])
-        if detected >= _RAN and tail >= _FEWEST and longer and chance < _UNLIKELY:
-            yield _ended(case, order, rows, seen)
-            return
+        for which, along in (("last", rows), ("first", rows[::-1])):
+            seen = _ends_at(found[along], unit[along])
+            if seen and not _whole_films(truth, along, seen):
+                yield _ended(case, f"{which} {{}} in the order {order}", along, seen)
+                return
+
+
+def _ends_at(found: NDArray[np.bool_], unit: NDArray[np.integer]) -> int:
+    """How many images there are up to the last with a detection, 0 if the rest is chance."""
+    seen = int(np.flatnonzero(found).max(initial=-1)) + 1
+    ran, tail, detected = (len(np.unique(one)) for one in (unit[:seen], unit[seen:], unit[found]))
+    chance = tail * np.log((ran - detected + 1) / (ran + 2))
+    longer = len(found) - seen >= _LONGER * _longest_gap(found[:seen])
+    enough = detected >= _RAN and tail >= _FEWEST
+    return seen if enough and longer and chance < _UNLIKELY else 0
+
+
+def _whole_films(truth: Annotations, rows: NDArray[np.intp], seen: int) -> bool:
+    """Whether what is without a detection are a few whole sequences, such as films in the dark."""
+    if truth.images.file_name is None:
+        return False
+    film = [_FRAME.sub("", name) for name in truth.images.file_name[rows].tolist()]
+    before, after = set(film[:seen]), set(film[seen:])
+    unlikely = len(after) * -np.log(len(before) + 2) < _UNLIKELY
+    return before.isdisjoint(after) and not unlikely
 
 
 def _longest_gap(found: NDArray[np.bool_]) -> int:
@@ -163,13 +181,14 @@ def _longest_gap(found: NDArray[np.bool_]) -> int:
     return int(np.diff(at).max(initial=1)) - 1
 
 
-def _ended(case: Case, order: str, rows: NDArray[np.intp], seen: int) -> Finding:
+def _ended(case: Case, where: str, rows: NDArray[np.intp], seen: int) -> Finding:
     tail, last = len(rows) - seen, image_name(case.truth, int(rows[seen - 1]))
+    beyond = "after" if where.startswith("last") else "before"
     return Finding(
         "OS426",
         Level.ERROR if tail >= _CUT * len(rows) else Level.WARNING,
-        f"the last {share(tail, len(rows), 'images with objects')} in the order {order} have no "
-        f"detection, after image {last}",
+        f"the {where.format(share(tail, len(rows), 'images with objects'))} have no detection, "
+        f"{beyond} image {last}",
         count=tail,
         example=f"image {image_name(case.truth, int(rows[seen]))}",
     )
@@ -210,15 +229,16 @@ def _over_limit(case: Case, examined: NDArray[np.intp]) -> NDArray[np.bool_]:
     return any_of(counts[:, 2:] > COCO_LIMIT)
 
 
-def no_match(count: int) -> Finding:
+def no_match(count: int, *, certain: bool = True) -> Finding:
     """The finding for an evaluation in which no detection overlaps an object.
 
     Args:
         count: Number of detections on images with objects.
+        certain: Whether they are so many that a weak detector would overlap one.
     """
     return Finding(
         "OS410",
-        Level.ERROR,
+        Level.ERROR if certain else Level.WARNING,
         f"0 of {spaced(count)} detections overlap an object of their image at IoU 0.1",
         count=count,
         example="none overlaps",

@@ -201,22 +201,23 @@ def _absent(case: Case) -> Iterator[Finding]:
 
 
 def _foreign_names(case: Case) -> Iterator[Finding]:
-    """Names that neither the ground truth nor the vocabulary has, if there are no others."""
+    """Names that neither the ground truth nor the vocabulary has, if no other but "unknown" is."""
     labels, vocabulary = case.detections.labels, case.vocabulary
-    if not labels or not case.joined.leaked.all():
+    if not labels or not case.joined.leaked.any():
         return
     names = {vocabulary.key(name) for name in (*case.truth.labels, *vocabulary.unknown)}
-    used = [labels[at] for at in case.per_label[0]]
+    names |= set(map(vocabulary.key, vocabulary.known))
+    used = [labels[at] for at in case.per_label[0] if not is_unknown_spelling(labels[at])]
     if any(vocabulary.key(label) in names for label in used):
         return
-    total = len(case.detections)
+    count, row = int(np.count_nonzero(case.joined.leaked)), first(case.joined.leaked)
     yield Finding(
         "OS306",
         Level.ERROR,
-        f"{share(total, total, 'detections')} have a label that the ground truth does not have: "
-        f"{some(map(repr, used))}",
-        count=total,
-        example=f"{case.where(0)}, label {labels[case.detections.label[0]]!r}",
+        f"{share(count, len(case.detections), 'detections')} have a label that the ground truth "
+        f"does not have: {some(map(repr, used))}",
+        count=count,
+        example=f"{case.where(row)}, label {labels[case.detections.label[row]]!r}",
     )
 
 

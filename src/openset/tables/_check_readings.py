@@ -18,15 +18,16 @@ detector never names prove nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case, all_of, share
+from openset.tables._check_case import Case, all_of, object_at, share
 from openset.tables.annotations import Annotations
 from openset.tables.boxes import LAYOUTS, TURNS, UNITS, Convention, padding, sizes
 from openset.tables.columns import positions
@@ -37,7 +38,9 @@ from openset.wording import spaced
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+_KIND = {"OS215": "boxes", "OS423": "image ids", "OS430": "boxes of the ground truth"}
 _TIGHT = (0.7, 0.85)  # the second tells boxes that are off by a tenth
+_LOOSE, _NEARLY = 0.5, 0.95  # an overlap, and how many such another reading may have less
 _TIMES = 3  # how many times more objects another reading must meet
 _FEWEST = 8  # and how many at least
 _SHARE = 0.05
@@ -46,11 +49,14 @@ _OTHERS, _NULL = (150, 20), (1000, 15)  # images, and boxes of each: for other r
 _SHUFFLED, _SMALL = (50, 15), 1500  # likewise for all images of a set of so many objects
 _OBJECTS = 50  # of an image
 _IMAGES = 30  # fewer prove no shuffle
-_SHIFTS = (0, 1, 2, 3)  # the image itself, and others
-_BY_CHANCE = 0.05  # mean overlap beyond chance that is as good as none
+_SHIFTS = (0.25, 0.5, 0.75)  # other images: so far on, of all, that they are not of one film
+_ALIKE = 0.5  # mean overlap of objects of different images from which they are too alike to tell
+_MOST = 1 / 3  # of the objects that could be met, where chance cannot be told
+_BY_CHANCE = 0.03  # mean overlap beyond chance that is as good as none
 _SIGNIFICANT = 2.5
 # Sizes to which detectors resize pictures; what people write boxes relative to.
-_USUAL = (1, 224, 256, 300, 320, 384, 416, 448, 480, 512, 600, 608, 640, 768, 800, 1000, 1024, 1280)
+_USUAL = (1, 100, 224, 256, 300, 320, 384, 416, 448, 480, 512, 600, 608, 640, 736, 768, 800, 896,
+          960, 1000, 1024, 1280, 1333, 1536)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +90,18 @@ class _Met:
     best: Array
     possible: int
 
+    @property
+    def mean(self) -> float:
+        """The mean of the best overlaps."""
+        return float(self.best.sum()) / max(1, len(self.best))
+
     def tight(self) -> tuple[int, ...]:
         """Objects met tightly, at each level."""
         return tuple(int(np.count_nonzero(self.best >= level)) for level in _TIGHT)
+
+    def loose(self) -> int:
+        """Objects met at all."""
+        return int(np.count_nonzero(self.best >= _LOOSE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +111,7 @@ class _Reading:
     code: str
     option: str
     meaning: str
+    truth: Annotations
     images: NDArray[np.int32]
     convention: Convention
     met: _Met
@@ -108,7 +124,8 @@ def read_otherwise(case: Case) -> Iterator[Finding]:
     sample = _by_file(case, *_OTHERS)
     look = _look(case.truth, sample, sample.image)
     now = look.met(Convention.of(case.written.boxes))
-    best = _best(case.truth, now, look, [*_other_boxes(case, look), *_other_ids(case, sample)])
+    others = [*_other_boxes(case, look), *_other_ids(case, sample), *_other_truth(case, sample)]
+    best = _best(now, sample, others)
     if best is not None:
         yield _named(case, now, best)
     else:
@@ -187,8 +204,10 @@ class _Look:
         return _Met(best, int(np.minimum(objects, np.diff(self.sample.first)).sum()))
 
 
-def _look(truth: Annotations, sample: _Sample, images: NDArray[np.int32], shift: int = 0) -> _Look:
-    """Objects of `images` beside the boxes of the same image of a sample, or of one further on."""
+def _look(
+    truth: Annotations, sample: _Sample, images: NDArray[np.int32], shift: float = 0.0
+) -> _Look:
+    """Objects of `images` beside the boxes of the same image of a sample, or a share further on."""
     place = np.full(len(truth.images) + 1, -1)
     place[images] = np.arange(len(images))
     place[-1] = -1  # images that are not there
@@ -199,7 +218,7 @@ def _look(truth: Annotations, sample: _Sample, images: NDArray[np.int32], shift:
     slot = place[truth.image[objects]]
     kept = np.arange(len(slot)) - np.searchsorted(slot, slot) < _OBJECTS
     objects, slot = objects[kept], slot[kept]
-    of = (slot + shift) % max(1, len(sample.ids))
+    of = (slot + math.ceil(shift * len(sample.ids))) % max(1, len(sample.ids))
     boxes = np.diff(sample.first)[of]
     at = np.repeat(np.arange(len(objects)), boxes)
     by = np.repeat(sample.first[of] - (np.cumsum(boxes) - boxes), boxes) + np.arange(len(at))
@@ -215,7 +234,8 @@ def _other_boxes(case: Case, look: _Look) -> Iterator[_Reading]:
         if str(convention) != str(Convention.of(case.written.boxes)):
             option, images = f"boxes={str(convention)!r}", look.sample.image
             met = look.met(convention)
-            yield _Reading("OS215", option, convention.meaning, images, convention, met)
+            meaning, truth = convention.meaning, case.truth
+            yield _Reading("OS215", option, meaning, truth, images, convention, met)
 
 
 def _other_ids(case: Case, sample: _Sample) -> Iterator[_Reading]:
@@ -224,8 +244,18 @@ def _other_ids(case: Case, sample: _Sample) -> Iterator[_Reading]:
     for name, rows_of in READINGS.items():
         images = rows_of(case.truth, sample.ids)
         if (images >= 0).any() and not np.array_equal(images, sample.image):
-            met = _look(case.truth, sample, images).met(convention)
-            yield _Reading("OS423", f"image_ids={name!r}", MEANING[name], images, convention, met)
+            truth, option = case.truth, f"image_ids={name!r}"
+            met = _look(truth, sample, images).met(convention)
+            yield _Reading("OS423", option, MEANING[name], truth, images, convention, met)
+
+
+def _other_truth(case: Case, sample: _Sample) -> Iterator[_Reading]:
+    """The boxes of the ground truth in every other layout."""
+    convention = Convention.of(case.written.boxes)
+    for layout, read in LAYOUTS.items():
+        truth, meaning = replace(case.truth, box=read(case.truth.box)), Convention(layout).meaning
+        met = _look(truth, sample, sample.image).met(convention)
+        yield _Reading("OS430", "", meaning, truth, sample.image, convention, met)
 
 
 def _framed(look: _Look, layout: str, frame: str) -> Convention | None:
@@ -279,36 +309,54 @@ def _oddness(convention: Convention) -> int:
     return 1 if convention.number in _USUAL else 3
 
 
-def _best(truth: Annotations, now: _Met, look: _Look, others: list[_Reading]) -> _Reading | None:
+def _best(now: _Met, sample: _Sample, others: list[_Reading]) -> _Reading | None:
     """The simplest of the readings that fit best, if it fits clearly better than ours."""
     for level in range(len(_TIGHT)):
         most = max((one.met.tight()[level] for one in others), default=0)
         best = next((one for one in others if one.met.tight()[level] >= 0.95 * most), None)
-        if best is not None and _clear(truth, now, look.sample, best, level):
+        if best is not None and _clear(now, sample, best, level):
             return best
     return None
 
 
-def _clear(truth: Annotations, now: _Met, sample: _Sample, one: _Reading, level: int) -> bool:
-    """Whether a reading meets many objects, by far more than ours and than by chance."""
-    if one.met.tight()[level] < max(_FEWEST, _TIMES * (now.tight()[level] + 1)):
+def _clear(now: _Met, sample: _Sample, one: _Reading, level: int) -> bool:
+    """Whether a reading meets many objects, by far more than ours and than by chance.
+
+    Boxes that are too small throughout meet none tightly and all of them a little: then another
+    reading that meets a few by chance is not the better one.
+    """
+    met = one.met.tight()[level]
+    if met < max(_FEWEST, _TIMES * (now.tight()[level] + 1)) or one.met.mean <= now.mean:
         return False
-    by_chance = _look(truth, sample, one.images, shift=1).met(one.convention).tight()[level]
-    return one.met.tight()[level] >= max(_SHARE * one.met.possible, _TIMES * (by_chance + 1))
+    if one.met.loose() < _NEARLY * now.loose() or met < _SHARE * one.met.possible:
+        return False
+    if _alike(one.truth, sample, one.images):
+        return met >= _MOST * one.met.possible
+    by_chance = _look(one.truth, sample, one.images, 0.5).met(one.convention).tight()[level]
+    return met >= _TIMES * (by_chance + 1)
+
+
+def _alike(truth: Annotations, sample: _Sample, images: NDArray[np.int32]) -> bool:
+    """Whether images have objects at the same places: a camera that stands, or crops."""
+    look = _look(truth, sample, images)
+    objects = _Sample(sample.ids, images, look.slot, look.objects, look.box)
+    means = [_look(truth, objects, images, shift).met(Convention()).mean for shift in _SHIFTS]
+    return bool(np.mean(means) >= _ALIKE)
 
 
 def _named(case: Case, now: _Met, best: _Reading) -> Finding:
-    kind = "boxes" if best.code == "OS215" else "image ids"
+    kind = _KIND[best.code]
+    of_truth = best.truth is not case.truth
     met = share(best.met.tight()[0], len(best.met.best), "objects examined")
     return Finding(
         best.code,
         Level.ERROR,
         f"{met} meet a detected box at IoU {_TIGHT[0]:g} if {kind} are read in another way, and "
         f"{spaced(now.tight()[0])} as they are read",
-        count=len(case.detections),
-        example=case.where(0),
+        count=len(case.truth if of_truth else case.detections),
+        example=object_at(case.truth, 0) if of_truth else case.where(0),
         cause=f"the {kind} are {best.meaning}",
-        fix=f"{best.option} reads them; force=True evaluates as they are",
+        fix=f"{best.option} reads them; force=True evaluates as they are" if best.option else "",
     )
 
 
@@ -320,9 +368,11 @@ def _by_chance(case: Case) -> Iterator[Finding]:
     count = np.bincount(look.slot[known], minlength=len(sample.ids))
     if np.count_nonzero(count) < _IMAGES or _same_everywhere(look, ours):
         return
+    if _alike(case.truth, sample, sample.image):
+        return
     own, *others = (
         np.bincount(look.slot[known], met.best[known], len(count))[count > 0] / count[count > 0]
-        for met in (_look(case.truth, sample, sample.image, s).met(ours) for s in _SHIFTS)
+        for met in (_look(case.truth, sample, sample.image, s).met(ours) for s in (0, *_SHIFTS))
     )
     chance = np.mean(others, axis=0)
     beyond, deviation = (own - chance).mean(), (own - chance).std(ddof=1) / np.sqrt(len(own))
@@ -344,9 +394,11 @@ def _of_other_images(case: Case) -> Iterator[Finding]:
     An image is fit if half of its objects, two at least, are met tightly. How often any image is
     fit by chance is told by the same boxes mirrored.
     """
-    sample, convention = _by_file(case, *_SHUFFLED), Convention.of(case.written.boxes)
+    sample, convention = _joined(_by_file(case, *_SHUFFLED)), Convention.of(case.written.boxes)
     size = sizes(case.truth, sample.image)[sample.slot]
-    if len(case.truth) > _SMALL or np.isnan(size).any() or len(sample.first) < _FEWEST:
+    if len(case.truth) > _SMALL or np.isnan(size).any() or len(sample.ids) < _FEWEST:
+        return
+    if _alike(case.truth, sample, sample.image):
         return
     box = convention.in_pixels(sample.box, size)
     own, other = _fitted(case.truth, sample, box)
@@ -361,6 +413,19 @@ def _of_other_images(case: Case) -> Iterator[Finding]:
             example=case.where(0),
             cause="image ids were shuffled, or belong to another list of the same images",
         )
+
+
+def _joined(sample: _Sample) -> _Sample:
+    """The part of a sample whose images are in the ground truth."""
+    there = sample.image >= 0
+    slot, kept = np.cumsum(there) - 1, there[sample.slot]
+    return _Sample(
+        sample.ids[there],
+        sample.image[there],
+        slot[sample.slot[kept]],
+        sample.row[kept],
+        sample.box[kept],
+    )
 
 
 def _fitted(truth: Annotations, sample: _Sample, box: Array) -> tuple[int, int]:
@@ -380,10 +445,10 @@ def _same_everywhere(look: _Look, ours: Convention) -> bool:
     first = look.sample.first[:-1][np.diff(look.sample.first) > 0]
     size = look.size[look.sample.slot[first]]
     box = ours.in_pixels(look.sample.box[first], size)
-    return _alike(box) or _alike(box / np.tile(size, 2))
+    return _repeated(box) or _repeated(box / np.tile(size, 2))
 
 
-def _alike(box: Array) -> bool:
+def _repeated(box: Array) -> bool:
     """Whether most boxes equal the next one."""
     same = all_of(np.abs(np.diff(box, axis=0)) < 0.01 * box[1:, 2:].max(axis=1, keepdims=True))
     return bool(same.mean() > 0.5)

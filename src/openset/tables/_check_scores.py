@@ -12,6 +12,7 @@ from openset.tables._check_case import Case, first, share
 from openset.wording import spaced
 
 _MANY = 0.1
+_SCALES = (255, 1000)  # of bytes, and per mille
 
 
 def scores(case: Case) -> Iterator[Finding]:
@@ -89,4 +90,7 @@ def _scale(values: NDArray[np.float64], outside: int) -> tuple[str, str]:
         return "these look like logits", "apply the sigmoid or softmax" + otherwise
     if values.max() <= 100:
         return "these look like percentages", "divide the scores by 100" + otherwise
-    return "", ""
+    scale = next((most for most in _SCALES if values.max() <= most), 0)
+    if scale:
+        return f"these look like 0 to {scale}", f"divide the scores by {scale}" + otherwise
+    return "these are of another scale", "divide the scores by the largest possible one" + otherwise

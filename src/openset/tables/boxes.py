@@ -45,6 +45,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "yxyx": lambda box: _corners(_exchanged(box)),
     "yxhw": _exchanged,
     "cycxhw": lambda box: _centres(_exchanged(box)),
+    "x1x2y1y2": lambda box: _corners(box[:, [0, 2, 1, 3]]),
 }
 
 
@@ -92,6 +93,7 @@ _LAYOUT_WORDS = {
     "yxyx": "y1, x1, y2, x2",
     "yxhw": "y, x, height, width",
     "cycxhw": "centre y, centre x, height, width",
+    "x1x2y1y2": "x1, x2, y1, y2",
 }
 _FRAME_WORDS = {
     "": "",

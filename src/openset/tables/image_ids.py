@@ -81,7 +81,8 @@ def _names(images: Images) -> Ids:
 
 
 def _stems(names: Ids) -> list[str]:
-    return [PurePosixPath(name).stem for name in names.tolist()]
+    """Names without folders, also those of Windows, and without their suffix."""
+    return [PurePosixPath(name.replace("\\", "/")).stem for name in names.tolist()]
 
 
 def _by_name(images: Images) -> NDArray[np.intp]:

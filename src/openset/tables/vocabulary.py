@@ -232,7 +232,7 @@ class Vocabulary:
         text = load_text(path)
         if path.suffix != ".toml":
             lines = (line.partition("#")[0].strip() for line in text.splitlines())
-            return cls(tasks=(tuple(line for line in lines if line),), name=path.stem)
+            return cls(tasks=(_lines(path, tuple(line for line in lines if line)),), name=path.stem)
         try:
             return cls._from_table(toml(text), path.stem)
         except (TypeError, ValueError) as error:
@@ -316,6 +316,14 @@ def _apart(labels: Iterable[str]) -> tuple[tuple[str, ...], ...]:
     """The synonyms, less those that a file with roles of its own keeps apart as two labels."""
     listed = set(map(normal, labels))
     return tuple(group for group in SAME_CLASS if len(listed & set(map(normal, group))) < 2)
+
+
+def _lines(path: Path, labels: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines of a vocabulary, if they can be labels."""
+    if not labels or labels[0][0] in "[{":
+        what = "holds no label" if not labels else "is JSON"
+        raise UsageError(f"vocabulary file {path} {what}: write one label per line, or TOML")
+    return labels
 
 
 def _names(values: object) -> tuple[str, ...]:

@@ -1,0 +1,263 @@
+"""Boxes and image ids that are read wrongly, as careless hands write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from scenes.mistakes import Mistake, answered, both, each, nothing, objects
+
+
+def corners(b):
+    return [b[0], b[1], b[0] + b[2], b[1] + b[3]]
+
+
+def centres(b):
+    return [b[0] + b[2] / 2, b[1] + b[3] / 2, b[2], b[3]]
+
+
+def scaled(by):
+    return lambda b: [by * x for x in b]
+
+
+def squeezed(side):
+    return lambda b, s: [
+        b[0] * side / s[0],
+        b[1] * side / s[1],
+        b[2] * side / s[0],
+        b[3] * side / s[1],
+    ]
+
+
+def padded(side, corner=False):
+    def box(b, s):
+        by = side / max(s)
+        dx, dy = (0, 0) if corner else ((side - by * s[0]) / 2, (side - by * s[1]) / 2)
+        return [b[0] * by + dx, b[1] * by + dy, b[2] * by, b[3] * by]
+
+    return box
+
+
+def after(*steps):
+    def box(b, s):
+        for step in steps:
+            b = step(b, s) if step.__code__.co_argcount == 2 else step(b)
+        return b
+
+    return box
+
+
+def swapped(b):
+    return [b[1], b[0], b[3], b[2]]
+
+
+def places(order, start):
+    def spoil(world):
+        images = sorted(world.gt["images"], key=order) if order else world.gt["images"]
+        place = {one["id"]: at + start for at, one in enumerate(images)}
+        for one in world.dt:
+            one["image_id"] = place[one["image_id"]]
+
+    return spoil
+
+
+def names(change):
+    def spoil(world):
+        name = {one["id"]: change(one["file_name"]) for one in world.gt["images"]}
+        for one in world.dt:
+            one["image_id"] = name[one["image_id"]]
+
+    return spoil
+
+
+def rolled(by):
+    def spoil(world):
+        ids = [one["id"] for one in world.gt["images"]]
+        other = dict(zip(ids, ids[by:] + ids[:by], strict=True))
+        for one in world.dt:
+            one["image_id"] = other[one["image_id"]]
+
+    return spoil
+
+
+def renumbered(world):
+    """Dense ids from 1, so that neighbours are ids as well."""
+    new = {one["id"]: at + 1 for at, one in enumerate(world.gt["images"])}
+    for one in (*world.gt["images"],):
+        one["id"] = new[one["id"]]
+    for one in (*world.gt["annotations"], *world.dt):
+        one["image_id"] = new[one["image_id"]]
+
+
+CASES = [
+    Mistake("corners", each("bbox", corners), "refused OS204|OS215", says="--boxes xyxy"),
+    Mistake("centres", each("bbox", centres), "refused OS215", says="--boxes cxcywh"),
+    Mistake("y before x", each("bbox", swapped), "refused OS215", says="--boxes yxhw"),
+    Mistake(
+        "corners y first in 0..1000",
+        each("bbox", after(corners, squeezed(1000), swapped)),
+        "refused OS215|OS204",
+        says="yxyx-norm-1000",
+    ),
+    Mistake(
+        "corners in 0..1",
+        each("bbox", after(corners, squeezed(1))),
+        "refused OS203",
+        says="xyxy-norm",
+    ),
+    Mistake(
+        "centres in 0..1",
+        each("bbox", after(centres, squeezed(1))),
+        "refused OS203",
+        says="cxcywh-norm",
+    ),
+    Mistake(
+        "centres in percent",
+        each("bbox", after(centres, squeezed(100))),
+        "refused OS215",
+        says="cxcywh-norm-100",
+    ),
+    Mistake("squeezed to 300", each("bbox", squeezed(300)), "refused OS215", says="xywh-norm-300"),
+    Mistake(
+        "squeezed to 1333",
+        each("bbox", after(corners, squeezed(1333))),
+        "refused OS215",
+        says="xyxy-norm-1333",
+    ),
+    Mistake("three quarters", each("bbox", scaled(0.75)), "refused OS215", says="scaled-0.75"),
+    Mistake("twice", each("bbox", scaled(2)), "refused OS215", says="scaled-2"),
+    Mistake("one tenth off", each("bbox", scaled(1.1)), "refused OS215", says="scaled-1.1"),
+    Mistake("odd factor", each("bbox", scaled(0.613)), "refused OS215", says="scaled-0.613"),
+    Mistake("letterboxed to 512", each("bbox", padded(512)), "refused OS215", says="letterbox-512"),
+    Mistake(
+        "letterboxed corners to 1280",
+        each("bbox", after(padded(1280), corners)),
+        "refused OS215|OS204",
+        says="xyxy-letterbox-1280",
+    ),
+    Mistake(
+        "padded below and right to 608",
+        each("bbox", padded(608, corner=True)),
+        "refused OS215",
+        says="longest-608",
+    ),
+    Mistake(
+        "letterboxed in 0..1",
+        each("bbox", after(padded(640), scaled(1 / 640))),
+        "refused OS203|OS215",
+        says="letterbox",
+    ),
+    Mistake(
+        "corners x x y y",
+        each("bbox", lambda b: [b[0], b[0] + b[2], b[1], b[1] + b[3]]),
+        "refused OS215",
+        says="--boxes x1x2y1y2",
+    ),
+    Mistake(
+        "origin below",
+        each("bbox", lambda b, s: [b[0], s[1] - b[1] - b[3], b[2], b[3]]),
+        "refused OS215",
+        says="flipped",
+    ),
+    Mistake(
+        "boxes given as corners", nothing, "refused OS215", ("--boxes", "xyxy"), says="--boxes xywh"
+    ),
+    Mistake(
+        "boxes given as letterbox",
+        nothing,
+        "refused OS215",
+        ("--boxes", "xywh-letterbox-416"),
+        says="--boxes xywh",
+    ),
+    Mistake(
+        "boxes given as fractions",
+        nothing,
+        "refused",
+        ("--boxes", "cxcywh-norm"),
+        says="--boxes xywh",
+    ),
+    Mistake(
+        "corners given as centres",
+        each("bbox", corners),
+        "refused",
+        ("--boxes", "cxcywh"),
+        says="--boxes xyxy",
+    ),
+    Mistake("corners, and said so", each("bbox", corners), "accepted", ("--boxes", "xyxy")),
+    Mistake("places from 0", places(None, 0), "refused OS423", says="--image-ids index"),
+    Mistake(
+        "places from 1 by name",
+        places(lambda i: i["file_name"], 1),
+        "refused OS423",
+        says="index-by-name-1",
+    ),
+    Mistake("ids one too large", each("image_id", lambda i: i + 1), "refused OS423|OS403"),
+    Mistake(
+        "dense ids one too large",
+        both(renumbered, each("image_id", lambda i: i + 1)),
+        "refused OS423",
+        says="minus-1",
+    ),
+    Mistake(
+        "dense ids one too small",
+        both(renumbered, each("image_id", lambda i: i - 1)),
+        "refused OS423",
+        says="--image-ids index",
+    ),
+    Mistake(
+        "dense ids two too large",
+        both(renumbered, each("image_id", lambda i: i + 2)),
+        "refused OS423|OS424",
+    ),
+    Mistake("stems", names(lambda n: n[:-4]), "accepted"),
+    Mistake("stems, asked for", names(lambda n: n[:-4]), "accepted", ("--image-ids", "stem")),
+    Mistake("file names", names(lambda n: n), "accepted"),
+    Mistake(
+        "file names in a folder",
+        names(lambda n: "/data/coco/val2017/" + n),
+        "refused OS423",
+        says="stem",
+    ),
+    Mistake(
+        "file names of Windows",
+        names(lambda n: "C:\\data\\val\\" + n),
+        "refused OS423",
+        says="stem",
+    ),
+    Mistake(
+        "numbers of file names",
+        names(lambda n: int(n[:-4])),
+        "refused OS423",
+        says="--image-ids number",
+    ),
+    Mistake("ids as text", each("image_id", str), "accepted"),
+    Mistake("ids as text with zeros", each("image_id", lambda i: f"{i:012d}"), "refused"),
+    Mistake("ids as fractions", each("image_id", float), "accepted"),
+    Mistake("ids rolled by 17", rolled(17), "refused OS424"),
+    Mistake("ids rolled by one", rolled(1), "refused OS423|OS424"),
+    Mistake("corners and places", both(each("bbox", corners), places(None, 0)), "refused OS403"),
+    Mistake(
+        "centres and ids one off",
+        both(renumbered, each("bbox", centres), each("image_id", lambda i: i + 1)),
+        "refused",
+    ),
+    Mistake(
+        "ground truth in corners", objects("bbox", corners), "refused OS204|OS215", says="ground"
+    ),
+    Mistake("ground truth in centres", objects("bbox", centres), "refused OS430", says="centre x"),
+    Mistake(
+        "both in corners",
+        both(objects("bbox", corners), each("bbox", corners)),
+        "refused OS204",
+        says="ground",
+    ),
+    Mistake(
+        "image sizes exchanged",
+        lambda w: [i.update(width=i["height"], height=i["width"]) for i in w.gt["images"]],
+        "warned OS207",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_mistake_in_boxes_or_images(case, here, openset):
+    assert answered(case, here, openset) == ""

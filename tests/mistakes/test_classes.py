@@ -1,0 +1,227 @@
+"""Labels that mean other classes than they say."""
+
+from __future__ import annotations
+
+import pytest
+
+from scenes.mistakes import (
+    IDS,
+    KNOWN,
+    NAMES,
+    UNKNOWN,
+    Mistake,
+    answered,
+    both,
+    each,
+    nothing,
+    with_file,
+)
+
+
+def mapped(new):
+    return each("category_id", lambda c: new.get(c, c))
+
+
+def turned(ids, by=1):
+    return mapped(dict(zip(ids, ids[by:] + ids[:by], strict=True)))
+
+
+def dense(world):
+    """Ids of the ground truth from 1 without gaps; "unknown" is the last."""
+    new = {old: at + 1 for at, old in enumerate(NAMES)}
+    for one in world.gt["categories"]:
+        one["id"] = new[one["id"]]
+    for one in (*world.gt["annotations"], *world.dt):
+        one["category_id"] = new[one["category_id"]]
+
+
+def renamed(change):
+    def spoil(world):
+        for one in world.gt["categories"]:
+            one["name"] = change(one["name"])
+
+    return spoil
+
+
+def by_name(change=lambda name: name):
+    """Detections as a table that says labels by name."""
+
+    def spoil(world):
+        rows = ["image_id,label,x,y,w,h,score"]
+        rows += [
+            ",".join(
+                map(
+                    str,
+                    [
+                        one["image_id"],
+                        change(NAMES[one["category_id"]]),
+                        *one["bbox"],
+                        one["score"],
+                    ],
+                )
+            )
+            for one in world.dt
+        ]
+        world.files["dt.csv"] = "\n".join(rows) + "\n"
+
+    return spoil
+
+
+CSV = ("evaluate", "gt.json", "dt.csv", "--known", ",".join(KNOWN), "--no-intervals")
+PLACES = {c: at for at, c in enumerate(NAMES)}
+
+
+def only_known(world):
+    world.dt = [one for one in world.dt if one["category_id"] != UNKNOWN]
+
+
+def sure(world):
+    """Every box on an object has the right label."""
+    objects = {}
+    for one in world.gt["annotations"]:
+        objects.setdefault(one["image_id"], []).append(one)
+    for one in world.dt:
+        near = min(objects[one["image_id"]], key=lambda o: apart(o, one))
+        if apart(near, one) < 60:
+            one["category_id"] = near["category_id"] if near["category_id"] in IDS[:5] else UNKNOWN
+
+
+def apart(one, other):
+    return sum(abs(a - b) for a, b in zip(one["bbox"], other["bbox"], strict=True))
+
+
+CASES = [
+    Mistake("positions from 0", mapped(PLACES), "refused OS307|OS316", says="--category-ids index"),
+    Mistake(
+        "positions from 1",
+        mapped({c: at + 1 for c, at in PLACES.items()}),
+        "refused OS307|OS316",
+        says="--category-ids index1",
+    ),
+    Mistake(
+        "positions from 0, known only",
+        both(only_known, mapped(PLACES)),
+        "refused OS307|OS316",
+        says="--category-ids index",
+    ),
+    Mistake("positions, and said so", mapped(PLACES), "accepted", ("--category-ids", "index")),
+    Mistake(
+        "positions from 1, said to be from 0",
+        mapped({c: at + 1 for c, at in PLACES.items()}),
+        "refused",
+        ("--category-ids", "index"),
+    ),
+    Mistake("right ids, said to be positions", nothing, "refused", ("--category-ids", "index")),
+    Mistake(
+        "dense ids one too low",
+        both(dense, each("category_id", lambda c: c - 1)),
+        "refused OS307|OS316",
+    ),
+    Mistake(
+        "dense ids one too high",
+        both(dense, each("category_id", lambda c: c + 1)),
+        "refused OS316|OS307",
+    ),
+    Mistake(
+        "dense ids one too high, known only",
+        both(only_known, dense, each("category_id", lambda c: c + 1)),
+        "refused OS316|OS307",
+    ),
+    Mistake("three in a circle", turned([1, 2, 3]), "refused OS316"),
+    Mistake("all known ones in a circle", turned(IDS[:5]), "refused OS316"),
+    Mistake(
+        "all known ones backwards",
+        mapped(dict(zip(IDS[:5], IDS[4::-1], strict=True))),
+        "refused OS316",
+    ),
+    Mistake(
+        "person and car exchanged",
+        mapped({1: 3, 3: 1}),
+        "refused OS316",
+        says="two classes are exchanged",
+    ),
+    Mistake(
+        "unknown and person exchanged",
+        both(sure, mapped({UNKNOWN: 1, 1: UNKNOWN})),
+        "refused OS316",
+        says="unknown and of person are exchanged",
+    ),
+    Mistake(
+        "exchanged, and a file says so",
+        both(mapped({1: 3, 3: 1}), with_file("m.json", {"1": 3, "3": 1})),
+        "accepted",
+        ("--category-ids", "m.json"),
+    ),
+    Mistake(
+        "a file that maps to nowhere",
+        with_file("m.json", {"1": 777}),
+        "refused OS317",
+        ("--category-ids", "m.json"),
+    ),
+    Mistake(
+        "a file of names",
+        both(mapped(PLACES), with_file("m.json", {str(at): NAMES[c] for c, at in PLACES.items()})),
+        "accepted",
+        ("--category-ids", "m.json"),
+    ),
+    Mistake(
+        "a file that maps two to one",
+        both(with_file("m.json", {"1": 1, "2": 1})),
+        "accepted",
+        ("--category-ids", "m.json"),
+    ),
+    Mistake(
+        "an empty mapping", with_file("m.json", "{}"), "accepted", ("--category-ids", "m.json")
+    ),
+    Mistake(
+        "a mapping that is a list of names",
+        both(mapped(PLACES), with_file("m.json", [*NAMES.values()])),
+        "usage",
+        ("--category-ids", "m.json"),
+    ),
+    Mistake(
+        "a mapping that is a picture",
+        with_file("m.json", b"\x89PNG\r\n"),
+        "usage",
+        ("--category-ids", "m.json"),
+    ),
+    Mistake("a mapping that is not there", nothing, "usage", ("--category-ids", "nowhere.json")),
+    Mistake("every label is one class", each("category_id", lambda c: 1), "accepted"),
+    Mistake("ids of another list", each("category_id", lambda c: c + 500), "refused OS306"),
+    Mistake("ids as text", each("category_id", lambda c: str(c)), "refused OS108"),
+    Mistake("ids with a fraction", each("category_id", lambda c: c + 0.5), "refused OS108"),
+    Mistake("ids as 1.0", each("category_id", lambda c: float(c)), "accepted"),
+    Mistake("names in a table", by_name(), "accepted", CSV),
+    Mistake("names in capitals", by_name(str.upper), "accepted", CSV),
+    Mistake("names with underscores", by_name(lambda n: n.replace(" ", "_")), "accepted", CSV),
+    Mistake("names with a plural s", by_name(lambda n: n + "s"), "refused OS306", CSV),
+    Mistake(
+        "names exchanged",
+        by_name(lambda n: {"cat": "car", "car": "cat"}.get(n, n)),
+        "refused OS316",
+        CSV,
+    ),
+    Mistake(
+        "names that are numbers", by_name(lambda n: str([*NAMES.values()].index(n))), "refused", CSV
+    ),
+    Mistake(
+        "two categories of one name", renamed(lambda n: "cat" if n == "dog" else n), "warned OS313"
+    ),
+    Mistake("truth of capitals", renamed(str.title), "accepted"),
+    Mistake("names of the truth with blanks", renamed(lambda n: f" {n} "), "accepted"),
+    Mistake("all categories of one name", renamed(lambda n: "object"), "refused"),
+    Mistake(
+        "an unused category more",
+        lambda w: w.gt["categories"].append({"id": 50, "name": "spoon"}),
+        "accepted",
+    ),
+    Mistake(
+        "category without a name", lambda w: w.gt["categories"][0].pop("name"), "refused OS107"
+    ),
+    Mistake("no categories", lambda w: w.gt.pop("categories"), "refused OS107"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_mistake_in_classes(case, here, openset):
+    assert answered(case, here, openset) == ""

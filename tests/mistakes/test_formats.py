@@ -1,0 +1,211 @@
+"""Ground truth and detections in formats that do not say the same things: ids, names, roles."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars
+import pytest
+
+from openset.formats import read_annotations, read_detections, write
+from scenes.mistakes import IDS, KNOWN, NAMES, UNKNOWN, good
+
+EVALUATE = ("--known", ",".join(KNOWN), "--no-intervals")
+
+
+@pytest.fixture
+def world(here):
+    good().write(here)
+    return here
+
+
+def converted(folder, kind):
+    """The ground truth in another format."""
+    write(read_annotations(folder / "gt.json"), folder / kind, format=kind)
+    return kind
+
+
+def parquet(folder, change):
+    """Detections as Parquet, with a column changed by hand."""
+    write(read_detections(folder / "dt.json"), folder / "d.parquet")
+    table = polars.read_parquet(folder / "d.parquet")
+    held = polars.read_parquet_metadata(folder / "d.parquet")
+    held = {key: value for key, value in held.items() if key.startswith("openset")}
+    change(table).write_parquet(folder / "d.parquet", metadata=held)
+
+
+@pytest.mark.parametrize("kind", ["voc", "yolo"])
+def test_numbers_for_ground_truth_of_names(kind, world, openset):
+    converted(world, kind)
+    names = {
+        one["id"]: one["file_name"][:-4]
+        for one in json.loads((world / "gt.json").read_text())["images"]
+    }
+    found = json.loads((world / "dt.json").read_text())
+    (world / "dt.json").write_text(
+        json.dumps([one | {"image_id": names[one["image_id"]]} for one in found])
+    )
+    done = openset("evaluate", kind, "dt.json", *EVALUATE, "--json")
+    assert done.code == 2
+    assert "OS315" in [one["code"] for one in done.json["error"]["findings"]]
+    (world / "ids.json").write_text(json.dumps({str(key): name for key, name in NAMES.items()}))
+    done = openset("evaluate", kind, "dt.json", *EVALUATE, "--category-ids", "ids.json")
+    assert done.code == 0, done.err
+
+
+COLUMNS = {
+    "a null label": lambda t: t.with_columns(
+        label=polars.when(polars.int_range(polars.len()) == 3)
+        .then(None)
+        .otherwise(polars.col("label"))
+    ),
+    "labels with a fraction": lambda t: t.with_columns(
+        polars.col("label").cast(polars.Float64) + 0.5
+    ),
+    "no label": lambda t: t.drop("label"),
+    "no score": lambda t: t.drop("score"),
+    "no image": lambda t: t.drop("image"),
+    "scores as text": lambda t: t.with_columns(polars.col("score").cast(polars.String)),
+    "a null score": lambda t: t.with_columns(
+        score=polars.when(polars.int_range(polars.len()) == 3)
+        .then(None)
+        .otherwise(polars.col("score"))
+    ),
+    "images with a fraction": lambda t: t.with_columns(
+        polars.col("image").cast(polars.Float64) + 0.25
+    ),
+    "no rows": lambda t: t.clear(),
+    "a foreign table": lambda t: polars.DataFrame({"a": [1, 2], "b": ["x", "y"]}),
+}
+
+
+@pytest.mark.parametrize("change", COLUMNS)
+def test_parquet_that_was_changed(change, world, openset):
+    parquet(world, COLUMNS[change])
+    done = openset("evaluate", "gt.json", "d.parquet", *EVALUATE, "--json")
+    assert done.code == 2 and done.json["error"]["kind"] == "input", done.out
+
+
+def test_parquet_that_was_not(world, openset):
+    parquet(world, lambda t: t)
+    assert openset("evaluate", "gt.json", "d.parquet", *EVALUATE).code == 0
+
+
+def csv(rows, head="image_id,label,x1,y1,x2,y2,score"):
+    return "\n".join([head, *rows]) + "\n"
+
+
+TABLES = {
+    "a row too short": csv(["1013,cat,1,2,3"]),
+    "a row too long": csv(["1013,cat,1,2,30,40,0.5,7,8"]),
+    "words for numbers": csv(["1013,cat,one,2,30,40,0.5"]),
+    "an empty score": csv(["1013,cat,1,2,30,40,"]),
+    "a comma in place of a point": csv(['1013,cat,1,2,30,40,"0,5"']),
+    "no head": "1013,cat,1,2,30,40,0.5\n",
+    "a head alone": csv([]),
+    "a column twice": csv(["1013,cat,1,2,30,40,0.5,0.6"], "image_id,label,x1,y1,x2,y2,score,score"),
+    "corners exchanged": csv(["1013,cat,30,40,1,2,0.5"]),
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_tables_that_are_broken(table, world, openset):
+    (world / "d.csv").write_text(TABLES[table])
+    done = openset("evaluate", "gt.json", "d.csv", *EVALUATE, "--json")
+    assert done.code == 2 and done.json["error"]["kind"] == "input", done.out
+
+
+def split(folder, start):
+    """A data set that numbers the same classes from another number."""
+    truth = json.loads((folder / "gt.json").read_text())
+    new = {old: at + start for at, old in enumerate(NAMES)}
+    for one in truth["categories"]:
+        one["id"] = new[one["id"]]
+    for one in truth["annotations"]:
+        one["category_id"] = new[one["category_id"]]
+    for one in truth["images"]:
+        one["id"] += 500_000
+        one["file_name"] = "o" + one["file_name"]
+    for one in truth["annotations"]:
+        one["image_id"] += 500_000
+    (folder / "other.json").write_text(json.dumps(truth))
+
+
+BENCHMARK = """
+summary = "two sources"
+[classes]
+known = ["person", "bicycle", "car", "traffic light", "cat"]
+[sources.one]
+path = ["gt.json"]
+[sources.two]
+path = ["other.json"]
+[splits.test]
+kind = "test"
+source = ["one", "two"]
+select = [{ annotated = true }]
+"""
+
+
+def test_ids_that_build_has_to_change_are_said(world, openset):
+    split(world, 1)
+    (world / "mine.toml").write_text(BENCHMARK)
+    done = openset("build", "mine.toml", "--source", ".", "-o", "built", "--json")
+    assert done.code == 0, done.err
+    assert "OS320" in json.dumps(done.json)
+    (built,) = (world / "built").rglob("test.json")
+    kept = {one["id"]: one["name"] for one in json.loads(built.read_text())["categories"]}
+    assert {key: kept[key] for key in IDS} == {key: NAMES[key] for key in IDS}
+
+
+def test_ids_that_build_keeps_are_no_news(world, openset):
+    (world / "mine.toml").write_text(
+        BENCHMARK.replace('"one", "two"', '"one"').replace(
+            '[sources.two]\npath = ["other.json"]\n', ""
+        )
+    )
+    done = openset("build", "mine.toml", "--source", ".", "-o", "built", "--json")
+    assert done.code == 0 and "OS320" not in json.dumps(done.json)
+    (built,) = (world / "built").rglob("test.json")
+    kept = {one["id"]: one["name"] for one in json.loads(built.read_text())["categories"]}
+    assert all(kept[key] == NAMES[key] for key in IDS)
+    assert openset("evaluate", built, "dt.json", "--no-intervals").code == 0
+
+
+def alone(one, objects):
+    """Whether an object touches no other."""
+    x, y, w, h = one["bbox"]
+    others = (o["bbox"] for o in objects if o["image_id"] == one["image_id"] and o is not one)
+    return all(x + w < a or a + c < x or y + h < b or b + d < y for a, b, c, d in others)
+
+
+def test_objects_that_build_ignores_are_kept(world, openset):
+    text = BENCHMARK.replace('"one", "two"', '"one"').replace(
+        '[sources.two]\npath = ["other.json"]\n', ""
+    )
+    (world / "mine.toml").write_text(
+        text.replace("[sources.one]", 'unknown = ["dog"]\nrest = "ignored"\n[sources.one]')
+    )
+    done = openset("build", "mine.toml", "--source", ".", "-o", "built", "--json")
+    assert done.code == 0, done.err
+    (built,) = (world / "built").rglob("test.json")
+    document = json.loads(built.read_text())
+    ignored = {one["id"] for one in document["categories"] if one.get("role") == "ignored"}
+    assert sum(one["category_id"] in ignored for one in document["annotations"])
+    done = openset("evaluate", built, "dt.json", "--no-intervals", "--json")
+    assert done.code == 0 and "OS312" in done.out
+    before = done.json["models"]["dt"]["values"]
+    objects = document["annotations"]
+    on = [one for one in objects if one["category_id"] in ignored and alone(one, objects)]
+    assert len(on) > 10
+    found = json.loads((world / "dt.json").read_text())
+    found += [
+        {"image_id": one["image_id"], "category_id": UNKNOWN, "bbox": one["bbox"], "score": 0.999}
+        for one in on
+    ]
+    (world / "dt.json").write_text(json.dumps(found))
+    after = openset("evaluate", built, "dt.json", "--no-intervals", "--json").json["models"]["dt"][
+        "values"
+    ]
+    for name in ("ap_known", "a_ose", "unknown_recall", "unknown_precision"):
+        assert np.isclose(before[name]["value"], after[name]["value"]), name

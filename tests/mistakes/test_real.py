@@ -1,0 +1,206 @@
+"""The same mistakes with real detectors on real photographs, of which each is weak in its own way.
+
+A part of COCO and of VOC, so that it takes seconds; it needs ``OPENSET_DATA``.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from openset.evaluation.settings import Settings
+from openset.evaluation.steps import Ground, examine
+from openset.findings import Level
+from openset.formats import read_annotations, read_detections
+from openset.tables import Images
+from openset.tables.boxes import sizes
+from scenes.film import anywhere
+from scenes.golden import DATA, file_in
+
+pytestmark = pytest.mark.skipif("OPENSET_DATA" not in os.environ, reason="OPENSET_DATA is not set")
+COCO, VOC = "coco/instances_val2017_4697.json", "voc2007/voc2007_test_coco.json"
+DETECTORS = {
+    "yolox_nano": (COCO, "coco/yolox_nano_bbox.json", "coco80"),
+    "yolov4tiny": (COCO, "coco/yolov4tiny_bbox.json", "coco80"),
+    "yolov2": (VOC, "voc2007/yolov2_bbox.json", "voc20"),
+    "yolov3": (VOC, "voc2007/yolov3_bbox.json", "voc20"),
+}
+EACH = pytest.mark.parametrize("name", DETECTORS)
+
+
+@cache
+def real(name):
+    """Every fourth image of a data set, and what a detector found there."""
+    gt, dt, known = DETECTORS[name]
+    whole, found = read_annotations(file_in(DATA, gt)), read_detections(file_in(DATA, dt))
+    images = np.arange(0, len(whole.images), 4)
+    part = whole.select(np.isin(whole.image, images))
+    old = whole.images
+    some = Images(*(c[images] for c in (old.id, old.file_name, old.width, old.height)))
+    part = replace(part, images=some, image=np.searchsorted(images, part.image))
+    return part, found.select(np.isin(found.image, some.id)), known
+
+
+def findings(truth, found, known, level=Level.ERROR, **options):
+    """Codes of findings of a level, those of forced evaluations included."""
+    settings = Settings(known=known, force=True, **options)
+    ground = Ground.of(truth, settings.vocabulary(truth), settings)
+    return {one.code for one in examine(ground, found, settings).findings if one.level is level}
+
+
+def rows(truth, found):
+    return {i: at for at, i in enumerate(truth.images.id.tolist())}, found.image.tolist()
+
+
+def size_of(truth, found):
+    place, ids = rows(truth, found)
+    return sizes(truth, np.array([place[i] for i in ids], np.int32))
+
+
+def boxes(change):
+    return lambda truth, found: replace(found, box=change(found.box, size_of(truth, found)))
+
+
+def corners(box, size):
+    return np.hstack([box[:, :2], box[:, :2] + box[:, 2:]])
+
+
+def labels(change):
+    def spoil(truth, found):
+        ids = truth.category_id
+        place = np.searchsorted(ids, found.label)
+        return replace(found, label=change(ids, place))
+
+    return spoil
+
+
+def ids(change):
+    def spoil(truth, found):
+        place, listed = rows(truth, found)
+        at = np.array([place[i] for i in listed])
+        return replace(found, image=change(truth.images, at))
+
+    return spoil
+
+
+def centred(box, size):
+    return np.hstack([box[:, :2] + box[:, 2:] / 2, box[:, 2:]])
+
+
+def letterboxed(box, size):
+    longest = size.max(axis=1, keepdims=True)
+    at = box[:, :2] + (longest - size) / 2
+    return np.hstack([at, box[:, 2:]]) * 416 / longest
+
+
+def half(truth, found):
+    return found.select(np.isin(found.image, truth.images.id[: len(truth.images) // 2]))
+
+
+def second_half(truth, found):
+    return found.select(np.isin(found.image, truth.images.id[len(truth.images) // 2 :]))
+
+
+WRONG = {
+    "corners": (boxes(corners), {"OS204", "OS215"}),
+    "centres": (boxes(centred), {"OS215"}),
+    "y before x": (boxes(lambda b, s: b[:, [1, 0, 3, 2]]), {"OS215"}),
+    "x1 x2 y1 y2": (boxes(lambda b, s: corners(b, s)[:, [0, 2, 1, 3]]), {"OS215"}),
+    "fractions": (boxes(lambda b, s: b / np.tile(s, 2)), {"OS203"}),
+    "per mille": (boxes(lambda b, s: b / np.tile(s, 2) * 1000), {"OS215"}),
+    "letterboxed": (boxes(letterboxed), {"OS215"}),
+    "half": (boxes(lambda b, s: b / 2), {"OS215"}),
+    "a tenth larger": (boxes(lambda b, s: b * 1.1), {"OS215"}),
+    "mirrored": (
+        boxes(lambda b, s: np.column_stack([s[:, 0] - b[:, 0] - b[:, 2], b[:, 1:]])),
+        {"OS215"},
+    ),
+    "places": (ids(lambda images, at: at), {"OS423", "OS403"}),
+    "the next image": (ids(lambda images, at: images.id[(at + 1) % len(images.id)]), {"OS424"}),
+    "shuffled": (
+        ids(lambda images, at: np.random.default_rng(0).permutation(images.id)[at]),
+        {"OS424"},
+    ),
+    "labels one on": (labels(lambda ids, at: ids[(at + 1) % len(ids)]), {"OS316"}),
+    "labels backwards": (labels(lambda ids, at: ids[len(ids) - 1 - at]), {"OS316"}),
+    "positions from 0": (labels(lambda ids, at: at), {"OS307", "OS316"}),
+    "half of the images": (half, {"OS426"}),
+    "the other half": (second_half, {"OS426"}),
+    "percent": (lambda t, f: replace(f, score=f.score * 100), {"OS208"}),
+}
+
+
+def drawn(seed, found, high):
+    return np.random.default_rng(seed).integers(0, high, len(found))
+
+
+def jittered(share, seed=0):
+    def weak(truth, found):
+        rng = np.random.default_rng(seed)
+        at = found.box[:, :2] + rng.normal(0, share, (len(found), 2)) * found.box[:, 2:]
+        return replace(found, box=np.hstack([at, found.box[:, 2:]]))
+
+    return weak
+
+
+def early(share, seed=0):
+    def weak(truth, found):
+        rng = np.random.default_rng(seed)
+        right = rng.random(len(found)) < share
+        box = np.where(right[:, None], found.box, anywhere(size_of(truth, found), rng))
+        return replace(found, box=box, score=rng.random(len(found)))
+
+    return weak
+
+
+def smaller(by):
+    def box(b, s):
+        return np.hstack([b[:, :2] + (1 - by) / 2 * b[:, 2:], by * b[:, 2:]])
+
+    return boxes(box)
+
+
+def some_of(count):
+    return lambda truth, found: found.select(np.arange(0, len(found), max(1, len(found) // count)))
+
+
+HONEST = {
+    "clean": lambda truth, found: found,
+    "jittered": jittered(0.1),
+    "much jittered": jittered(0.3),
+    "early": early(0.3),
+    "very early": early(0.08),
+    "too small": smaller(2 / 3),
+    "half as wide": smaller(0.5),
+    "too large": smaller(1.4),
+    "random classes": labels(lambda ids, at: np.random.default_rng(0).permutation(ids[at])),
+    "one class": labels(lambda ids, at: np.full(len(at), ids[0])),
+    "coarse classes": labels(lambda ids, at: ids[at // 4 * 4]),
+    "the best": lambda truth, found: found.select(found.score > 0.5),
+    "the worst": lambda truth, found: found.select(found.score < 0.1),
+    "thirty": some_of(30),
+    "three hundred": some_of(300),
+    "large boxes": lambda truth, found: found.select(found.box[:, 2:].min(axis=1) > 100),
+    "small boxes": lambda truth, found: found.select(found.box[:, 2:].max(axis=1) < 32),
+    "backwards": lambda truth, found: found.select(np.arange(len(found))[::-1]),
+    "whole pixels": boxes(lambda b, s: b.round()),
+}
+
+
+@EACH
+@pytest.mark.parametrize("mistake", WRONG)
+def test_a_mistake_is_refused(name, mistake):
+    truth, found, known = real(name)
+    spoil, codes = WRONG[mistake]
+    assert codes & findings(truth, spoil(truth, found), known)
+
+
+@EACH
+@pytest.mark.parametrize("how", HONEST)
+def test_an_honest_detector_is_not_refused(name, how):
+    truth, found, known = real(name)
+    assert findings(truth, HONEST[how](truth, found), known) == set()

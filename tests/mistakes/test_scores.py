@@ -1,0 +1,138 @@
+"""Scores, unknownness and the scores of classifiers that are not what they seem."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+from scenes.mistakes import IDS, Mistake, answered, each, nothing, with_file
+
+
+def unknownness(sign=1.0, value=None):
+    """A column that is high on unknown objects, times a sign."""
+
+    def spoil(world):
+        rng = np.random.default_rng(1)
+        strange = {one["id"]: one["category_id"] not in IDS[:5] for one in world.gt["annotations"]}
+        by_image: dict = {}
+        for one in world.gt["annotations"]:
+            by_image.setdefault(one["image_id"], []).append(one)
+        for one in world.dt:
+            near = [
+                o
+                for o in by_image[one["image_id"]]
+                if abs(o["bbox"][0] - one["bbox"][0]) < 25
+                and abs(o["bbox"][1] - one["bbox"][1]) < 25
+            ]
+            far = bool(near) and strange[near[0]["id"]]
+            one["unknownness"] = (
+                value if value is not None else float(sign * (rng.normal(0, 1) + 2 * far))
+            )
+
+    return spoil
+
+
+def archive(**arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def classifier(seed=0, n=300, classes=6, right=0.9):
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, classes, n)
+    named = np.where(rng.random(n) < right, label, rng.integers(0, classes, n))
+    logits = rng.normal(0, 1, (n, classes))
+    logits[np.arange(n), named] += 6
+    return logits, label, rng.normal(0, 1, (n, classes)) + 1.5
+
+
+K, L, U = classifier()
+RECOGNISE = ("recognise", "s.npz", "--no-intervals")
+
+
+def recognised(what, answer, says="", argv=RECOGNISE, **arrays):
+    held = {"logits_k": K, "labels_k": L, "logits_u": U} | arrays
+    held = {key: value for key, value in held.items() if value is not None}
+    return Mistake(what, with_file("s.npz", archive(**held)), answer, argv, says)
+
+
+OPEN = {"logits_k": None, "logits_u": None, "predicted_k": K.argmax(1)}
+CASES = [
+    Mistake("upside down", each("score", lambda s: 1 - s), "warned OS318"),
+    Mistake("negated", each("score", lambda s: -s), "refused OS208"),
+    Mistake("percent", each("score", lambda s: 100 * s), "refused OS208", says="divide"),
+    Mistake("per mille", each("score", lambda s: round(1000 * s)), "refused OS208"),
+    Mistake("sixteen bits", each("score", lambda s: round(65535 * s)), "refused OS208"),
+    Mistake("bytes", each("score", lambda s: round(255 * s)), "refused OS208"),
+    Mistake("logits", each("score", lambda s: float(np.log(s / (1.0001 - s)))), "refused OS208"),
+    Mistake("log-probabilities", each("score", lambda s: float(np.log(s))), "refused OS208"),
+    Mistake("all zero", each("score", lambda s: 0.0), "warned OS209"),
+    Mistake("all one, as integers", each("score", lambda s: 1), "warned OS209"),
+    Mistake("rounded to 0 or 1", each("score", lambda s: round(s)), "accepted"),
+    Mistake("as text", each("score", lambda s: str(s)), "refused OS108"),
+    Mistake("null", each("score", lambda s: None), "refused OS108|OS107"),
+    Mistake("true and false", each("score", lambda s: s > 0.5), "refused OS108"),
+    Mistake("a list of scores", each("score", lambda s: [s]), "refused OS108"),
+    Mistake("a tiny bit above one", each("score", lambda s: min(1.0000001, s * 1.2)), "accepted"),
+    Mistake(
+        "called confidence",
+        lambda w: [one.update(confidence=one.pop("score")) for one in w.dt],
+        "refused OS107",
+    ),
+    Mistake("unknownness", unknownness(), "accepted"),
+    Mistake("unknownness upside down", unknownness(-1.0), "warned OS319"),
+    Mistake("unknownness of NaN", unknownness(value=float("nan")), "refused OS202"),
+    Mistake("unknownness constant", unknownness(value=0.5), "accepted"),
+    Mistake("minimum score in percent", nothing, "refused", ("--minimum-score", "30")),
+    Mistake("minimum score above all", nothing, "refused OS402", ("--minimum-score", "1")),
+    Mistake("minimum score is not a number", nothing, "usage", ("--minimum-score", "nan")),
+    Mistake(
+        "unknownness of a column that is not there",
+        nothing,
+        "usage",
+        ("--unknownness", "strangeness"),
+    ),
+    recognised("classifier that is right", "accepted"),
+    recognised("known and unknown exchanged", "warned OS812|OS813", logits_k=U, logits_u=K),
+    recognised(
+        "openness upside down", "warned OS812", **OPEN, openness_k=K.max(1), openness_u=U.max(1)
+    ),
+    recognised("openness right", "accepted", **OPEN, openness_k=-K.max(1), openness_u=-U.max(1)),
+    recognised("labels one off", "refused OS814", labels_k=(L + 1) % 6),
+    recognised("labels permuted", "refused OS814", labels_k=np.array([2, 0, 1, 5, 3, 4])[L]),
+    recognised("two labels exchanged", "refused OS814", labels_k=np.array([1, 0, 2, 3, 4, 5])[L]),
+    recognised("labels from 1", "refused OS803", labels_k=L + 1),
+    recognised("labels one-hot", "refused OS802", labels_k=np.eye(6)[L]),
+    recognised("labels as fractions", "refused", labels_k=L + 0.5),
+    recognised("labels as 1.0", "accepted", labels_k=L.astype(float)),
+    recognised("labels of another length", "refused OS802", labels_k=L[:-1]),
+    recognised("logits transposed", "refused OS802", logits_k=K.T),
+    recognised("logits of another number of classes", "refused OS802", logits_u=U[:, :4]),
+    recognised("logits of NaN", "refused OS801", logits_k=np.where(K > 7, np.nan, K)),
+    recognised(
+        "probabilities as logits",
+        "accepted",
+        logits_k=np.exp(K) / np.exp(K).sum(1, keepdims=True),
+        logits_u=np.exp(U) / np.exp(U).sum(1, keepdims=True),
+    ),
+    recognised("no unknown sample", "warned OS804", logits_u=U[:0]),
+    recognised("unknown samples with known labels", "refused OS809", labels_u=L),
+    recognised("other names of arrays", "refused OS807", logits_k=None, logits_known=K),
+    recognised("a weak classifier", "accepted", logits_k=classifier(1, right=0.2)[0]),
+    recognised(
+        "a classifier that guesses", "accepted", logits_k=np.random.default_rng(5).permutation(K)
+    ),
+    recognised("one class for everything", "accepted", logits_k=K + 20 * np.eye(6)[0]),
+    Mistake(
+        "scores that are a picture", with_file("s.npz", b"\x89PNG\r\n\x1a\n"), "refused", RECOGNISE
+    ),
+    Mistake("scores that are detections", nothing, "refused", ("recognise", "dt.json")),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_mistake_in_scores(case, here, openset):
+    assert answered(case, here, openset) == ""

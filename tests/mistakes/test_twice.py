@@ -1,0 +1,159 @@
+"""Objects, images and detections that are there twice, or only half."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import pytest
+
+from scenes.mistakes import UNKNOWN, Mistake, answered, both, kept
+
+
+def again(records, change=lambda one, at: one):
+    return [*records, *(change(deepcopy(one), at) for at, one in enumerate(records))]
+
+
+def objects_twice(share=1.0, nudge=0.0, label=None):
+    def spoil(world):
+        old = world.gt["annotations"]
+        new = deepcopy(old[: int(share * len(old))])
+        for at, one in enumerate(new):
+            one["id"] = len(old) + at + 1
+            one["bbox"] = [one["bbox"][0] + nudge, *one["bbox"][1:]]
+            one["category_id"] = label or one["category_id"]
+        world.gt["annotations"] = old + new
+
+    return spoil
+
+
+def images_twice(count, name):
+    def spoil(world):
+        for at, one in enumerate(world.gt["images"][:count]):
+            copy = dict(one, id=50_000 + at, file_name=name(one["file_name"]))
+            world.gt["images"].append(copy)
+            for each in [a for a in world.gt["annotations"] if a["image_id"] == one["id"]]:
+                new = dict(each, image_id=copy["id"], id=90_000 + len(world.gt["annotations"]))
+                world.gt["annotations"].append(new)
+            world.dt += [
+                d | {"image_id": copy["id"]} for d in world.dt if d["image_id"] == one["id"]
+            ]
+
+    return spoil
+
+
+def detections_twice(change):
+    def spoil(world):
+        world.dt = again(world.dt, change)
+
+    return spoil
+
+
+def rounded(digits):
+    return lambda one, at: (
+        one
+        | {
+            "bbox": [round(x, digits) for x in one["bbox"]],
+            "score": round(one["score"], 2),
+        }
+    )
+
+
+def half(order, share=0.5):
+    def spoil(world):
+        images = sorted(world.gt["images"], key=order) if order else world.gt["images"]
+        seen = {one["id"] for one in images[: int(share * len(images))]}
+        world.dt = [one for one in world.dt if one["image_id"] in seen]
+
+    return spoil
+
+
+def other_half(world):
+    seen = {one["id"] for one in world.gt["images"][50:]}
+    world.dt = [one for one in world.dt if one["image_id"] in seen]
+
+
+def middle_lost(world):
+    lost = {one["id"] for one in world.gt["images"][30:60]}
+    world.dt = [one for one in world.dt if one["image_id"] not in lost]
+
+
+def cut_list(world):
+    world.dt = world.dt[: len(world.dt) // 2]
+
+
+def every_second(world):
+    seen = {one["id"] for one in world.gt["images"][::2]}
+    world.dt = [one for one in world.dt if one["image_id"] in seen]
+
+
+def without_suppression(world):
+    """Several boxes of decreasing score around each, as before suppression."""
+    world.dt = [
+        one | {"bbox": [x + 4 * n for x in one["bbox"]], "score": one["score"] * (1 - 0.1 * n)}
+        for one in world.dt
+        for n in range(3)
+    ]
+
+
+def relabelled(one, at):
+    return one | {"category_id": UNKNOWN, "score": round(one["score"] * 0.37, 4)}
+
+
+def all_unknown(world):
+    for one in world.dt:
+        one["category_id"] = UNKNOWN
+
+
+CASES = [
+    Mistake("objects twice", objects_twice(), "refused OS216"),
+    Mistake("objects twice, a pixel off", objects_twice(nudge=1.0), "refused OS216"),
+    Mistake("a fifth of the objects twice", objects_twice(0.2), "warned OS216"),
+    Mistake("objects again under another label", objects_twice(0.3, label=UNKNOWN), "accepted"),
+    Mistake(
+        "annotations concatenated with their ids",
+        lambda w: w.gt.update(annotations=again(w.gt["annotations"])),
+        "refused OS216",
+    ),
+    Mistake("images twice as png", images_twice(20, lambda n: n[:-3] + "png"), "warned OS425"),
+    Mistake(
+        "images twice in another folder", images_twice(20, lambda n: f"copy/{n}"), "warned OS425"
+    ),
+    Mistake(
+        "images twice with a new name", images_twice(20, lambda n: f"copy of {n}"), "warned OS425"
+    ),
+    Mistake("detections twice", detections_twice(lambda one, at: one), "warned OS210"),
+    Mistake("detections twice in whole pixels", detections_twice(rounded(0)), "warned OS217"),
+    Mistake("detections twice with one digit", detections_twice(rounded(1)), "warned OS217"),
+    Mistake(
+        "regions again as unknown",
+        both(all_unknown, detections_twice(relabelled)),
+        "warned OS210",
+        says="several classes",
+    ),
+    Mistake(
+        "regions under known and unknown",
+        detections_twice(relabelled),
+        "warned OS210",
+        says="relabelled",
+    ),
+    Mistake("no suppression of overlapping boxes", without_suppression, "accepted"),
+    Mistake("stopped half way", half(None), "refused OS426"),
+    Mistake(
+        "stopped half way by name",
+        half(lambda i: i["file_name"]),
+        "refused OS426",
+        says="file names",
+    ),
+    Mistake("stopped after nine tenths", half(None, 0.85), "refused OS426"),
+    Mistake("stopped after a tenth", half(None, 0.1), "refused OS426"),
+    Mistake("the first half lost", other_half, "refused OS426"),
+    Mistake("a worker's share in the middle lost", middle_lost, "accepted"),
+    Mistake("the list of detections cut in the middle", cut_list, "refused OS426"),
+    Mistake("every second image", every_second, "accepted"),
+    Mistake("one image", kept(lambda one: one["image_id"] == 1013), "accepted"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_mistake_of_too_much_or_too_little(case, here, openset):
+    assert answered(case, here, openset) == ""
