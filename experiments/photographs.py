@@ -6,8 +6,8 @@ and torchvision beside this package:
     python experiments/photographs.py prepare DATA --work runs/photos
     python experiments/photographs.py train --work runs/photos --method opendet --seed 0
     python experiments/photographs.py find --work runs/photos --method opendet --seed 0 --out found
-    python experiments/photographs.py judge found --work runs/photos --results RESULTS
-    python experiments/methods_page.py
+    python experiments/photographs.py judge found --work runs/photos --results RESULTS.json
+    python experiments/methods_page.py RESULTS.json --page docs/results/methods.md
 
 Faster R-CNN with a ResNet-50 that has seen ImageNet only learns the 20 classes of VOC 2007 trainval
 (but for one picture in twenty, on which thresholds are set), from pictures of 256 pixels. It is
@@ -39,6 +39,8 @@ from openset.training import Recipe, TrainingData, train
 
 METHODS = ("base", "cosine", "opendet", "vos")
 SCORERS = ("msp", "energy")
+METRICS = ("ap_known", "ap_unknown", "unknown_recall", "a_ose", "wilderness_impact")
+METRICS += ("auroc", "fpr_at_95_tpr")
 SIDE, HELD_OUT = 320, 0.05
 SPLITS = ("train", "val", "test")
 # What COCO calls classes of VOC.
@@ -306,10 +308,61 @@ def keep(path: Path, found: Detections, columns: dict[str, NDArray[Any]]) -> Non
 
 
 def judge(given: argparse.Namespace) -> None:
-    """Evaluate what was found: a row per method, and per scorer of a method without "unknown"."""
-    from photographs_rows import results  # which needs all of this package's requirements
+    """Evaluate all that was found, and write the numbers that the page is made from."""
+    from openset.evaluation.run import evaluate_all
+    from openset.formats import read_annotations
 
-    results(given.found, given.work / "test.json", given.results)
+    truth, rows = read_annotations(given.work / "test.json"), found_in(given.found)
+    run = evaluate_all(truth, rows, known="voc20")
+    of_voc = np.array([str(name).endswith(".webp") for name in names_of(truth)])
+    photos = {name: [on(one, truth, of_voc) for one in several] for name, several in rows.items()}
+    alone = evaluate_all(part(truth, of_voc), photos, known="voc20", intervals=False)
+    held = {
+        name: {
+            "runs": len(method),
+            "values": {k: v for k, v in method.document()["values"].items() if k in METRICS},
+            "ap50_voc": [float(one.value("ap_known", iou=0.5)) for one in voc.results],
+        }
+        for (name, method), voc in zip(run.results.items(), alone.results.values(), strict=True)
+    }
+    abouts = [json.loads(path.read_text("utf-8")) for path in sorted(given.found.glob("*.json"))]
+    val = read_annotations(given.work / "val.json")
+    pictures = {"val": len(val.images), "test": len(truth.images)}
+    write_json(given.results, {"pictures": pictures, "methods": held, "trainings": abouts})
+
+
+def found_in(folder: Path) -> dict[str, list[Detections]]:
+    """Every method with what calls its boxes unknown, and what each training found."""
+    rows: dict[str, list[Detections]] = {}
+    for path in sorted(folder.glob("*.npz")):
+        about = json.loads(path.with_suffix(".json").read_text("utf-8"))
+        with np.load(path) as held:
+            columns = dict(held)
+        found = Detections(
+            columns["image"],
+            columns["label"].astype(np.int64),
+            columns["box"] / 4,
+            columns["score"],
+            labels=tuple(about["labels"]),
+            unknownness=columns.get("unknownness"),
+        )
+        if about["method"] in ("opendet", "base", "cosine"):
+            rows.setdefault(about["method"], []).append(found)
+        for name in SCORERS if found.unknownness is None else ():
+            called = tail_unknown(found, columns[f"scorer.{name}"], about["tails"][name])
+            rows.setdefault(f"{about['method']} + {name}", []).append(called)
+    return rows
+
+
+def tail_unknown(found: Detections, score: NDArray[np.float32], tail: float) -> Detections:
+    """What is more unknown than 95 % of right detections on val is called so."""
+    label = np.where(score > tail, len(found.labels), found.label)
+    return replace(found, label=label, labels=(*found.labels, "unknown"), unknownness=score)
+
+
+def on(found: Detections, truth: Annotations, chosen: NDArray[np.bool_]) -> Detections:
+    """The detections on some of the pictures."""
+    return found.select(np.isin(found.image, truth.images.id[chosen]))
 
 
 if __name__ == "__main__":

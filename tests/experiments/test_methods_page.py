@@ -1,0 +1,51 @@
+"""The page of trained methods is what its script makes of the numbers that are kept."""
+
+import json
+from pathlib import Path
+
+import methods_page
+import numpy as np
+import photographs
+import pytest
+
+from openset.tables import Annotations, Detections, Images
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "experiments" / "results" / "photographs.json"
+
+
+def test_the_page_is_made_from_the_results():
+    text = methods_page.page(json.loads(KEPT.read_text("utf-8")))
+    assert text == (ROOT / "docs" / "results" / "methods.md").read_text("utf-8")
+
+
+def test_what_is_said_follows_the_numbers():
+    held = json.loads(KEPT.read_text("utf-8"))
+    opendet = held["methods"]["opendet"]["values"]
+    assert "holds: it calls" in methods_page.page(held)
+    opendet["ap_known"]["value"] -= 0.2
+    assert "does not hold: it calls" in methods_page.page(held)
+
+
+def test_the_tail_of_a_scorer_is_called_unknown():
+    box = np.tile([0.0, 0, 4, 4], (3, 1))
+    found = Detections([1, 1, 2], [0, 1, 0], box, [0.9, 0.8, 0.7], labels=("dog", "cat"))
+    called = photographs.tail_unknown(found, np.array([0.1, 0.6, 0.5]), 0.5)
+    assert [called.labels[at] for at in called.label] == ["dog", "unknown", "dog"]
+    assert called.unknownness.tolist() == pytest.approx([0.1, 0.6, 0.5])
+
+
+def test_two_ground_truths_become_one():
+    def made(names, labels, label):
+        images = Images(np.array(names), np.array(names), np.full(2, 9.0), np.full(2, 9.0))
+        box = np.tile([0.0, 0, 4, 4], (2, 1))
+        return Annotations(images, labels, np.arange(2), np.array(label), box)
+
+    both = photographs.joined(
+        made(["a", "b"], ("dog", "cat"), [0, 1]), made(["c", "d"], ("zebra", "cat"), [0, 1])
+    )
+    assert both.labels == ("dog", "cat", "zebra")
+    assert tuple(both.role) == ("known", "known", "unknown")
+    assert both.label.tolist() == [0, 1, 2, 1] and both.image.tolist() == [0, 1, 2, 3]
+    some = photographs.part(both, np.array([False, True, True, False]))
+    assert some.images.id.tolist() == ["b", "c"] and some.label.tolist() == [1, 2]
