@@ -19,12 +19,13 @@ def _board(models):
 
 def test_verdict_says_the_flow(models):
     tables = [absorption(model) for model in models]
-    finding = Finding("OS305", Level.WARNING, "many <b> labels", 7)
-    said = verdict(models, tables, _board(models), [("first", finding)])
+    finding = Finding("OS206", Level.WARNING, "many <b> labels", 7)
+    leak = Finding("OS305", Level.WARNING, "said first already", 9)
+    said = verdict(models, tables, _board(models), [("first", finding), ("first", leak)])
     first = said[0].text
     assert models[0].title in first
     assert f"score ≥ {models[0].score:.3g}" in first
-    assert said[-1].text.startswith("Mind the data of first: OS305")
+    assert said[-1].text.startswith("Mind the data of first: OS206")
     assert {sentence.section for sentence in said} <= {"absorption", "flow", "comparison", "health"}
 
 

@@ -13,6 +13,7 @@ from openset.diagnosis.absorption import Absorption, absorption
 from openset.diagnosis.deployed import LONGEST_NAME, Deployed, first_trainings
 from openset.diagnosis.evidence import Spread, evidence_of
 from openset.diagnosis.flow import Flow
+from openset.evaluation.leaks import CODE as LEAK
 from openset.evaluation.leaks import said_first
 from openset.evaluation.run import Run
 from openset.evaluation.scoreboard import Scoreboard
@@ -176,8 +177,10 @@ def _difference(board: Scoreboard, at: int) -> Iterator[Sentence]:
 
 
 def _worst(findings: Sequence[tuple[str, Finding]]) -> Iterator[Sentence]:
-    """The most serious finding, and how many more there are."""
-    serious = [pair for pair in findings if pair[1].level is not Level.NOTE]
+    """The most serious finding, and how many more there are; leaks were said before."""
+    serious = [
+        pair for pair in findings if pair[1].level is not Level.NOTE and pair[1].code != LEAK
+    ]
     if serious:
         rank = {Level.ERROR: 0, Level.WARNING: 1, Level.NOTE: 2}
         about, worst = min(serious, key=lambda pair: (rank[pair[1].level], -pair[1].count))

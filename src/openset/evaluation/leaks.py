@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 LEAK = "LEAK: "  # what a ledger says before it names one
 NO_LEAK = "no leak known"
 TAUGHT_CLASSES = "the detector was taught classes that are unknown here"
-_CODE = "OS305"
+CODE = "OS305"
 
 
 def taught(findings: Sequence[Finding]) -> Finding | None:
     """The finding that detections name unknown classes, if there is one."""
-    return next((finding for finding in findings if finding.code == _CODE), None)
+    return next((finding for finding in findings if finding.code == CODE), None)
 
 
 def said_first(results: Mapping[str, Evaluation]) -> list[str]:
