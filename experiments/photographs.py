@@ -187,7 +187,8 @@ def only_used(table: Annotations) -> Annotations:
     """Without labels that no object has, such as an "unknown" that a file declares."""
     used, label = np.unique(table.label, return_inverse=True)
     labels = tuple(table.labels[at] for at in used.tolist())
-    return replace(table, label=label, labels=labels, category_id=None, numbered=None)
+    blank = {"category_id": None, "numbered": None, "role": (), "supercategory": ()}
+    return replace(table, label=label, labels=labels, **blank)
 
 
 def part(table: Annotations, chosen: NDArray[np.bool_]) -> Annotations:

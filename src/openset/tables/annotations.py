@@ -127,6 +127,9 @@ class Annotations:
             values = getattr(self, name)
             if len(values) and not (values.min() >= 0 and values.max() < limit):
                 raise UsageError(f"column {name!r} must index 0..{limit - 1}")
+        for name in ("supercategory", "role"):
+            if len(getattr(self, name)) != len(self.labels):
+                raise UsageError(f"{name} must have one entry per label")
 
     def __len__(self) -> int:
         return len(self.image)
