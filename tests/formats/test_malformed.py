@@ -197,12 +197,12 @@ def test_truncated_anywhere(name, cut, tmp_path, truth, found):
 def test_fifty_megabytes_of_brackets(tmp_path):
     path = tmp_path / "deep.json"
     path.write_bytes(b"[" * 50_000_000)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(openset.InputError, match="OS102"):
         read(path)
     with pytest.raises(openset.InputError, match="OS102"):
         read(path, format="coco", as_="detections")
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 30  # a second; quadratic, it would not end
 
 
 @pytest.mark.parametrize("name", ["voc", "yolo"])

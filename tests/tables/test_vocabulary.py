@@ -281,9 +281,9 @@ def test_roles_not_stated():
 def test_many_labels_are_cheap():
     labels = tuple(f"label {at}" for at in range(2000))
     vocabulary = Vocabulary(tasks=(labels[:1000],), unknown=frozenset(labels[1000:]))
-    start = time.perf_counter()
+    start = time.process_time()
     assert vocabulary.classes(labels).max() == 1000
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 5  # milliseconds, or a minute where it is quadratic
 
 
 @pytest.mark.parametrize("known", [3, True, b"dog", [1], [None], [["dog"]], object()])
