@@ -491,6 +491,17 @@ _ENTRIES = (
          "both number their images from 1", "ids = 'stem' names images by their file names"),
     Code("OS912", "not a benchmark", "The folder is not one that openset build wrote.",
          "another folder, or a build that was stopped", "openset build NAME --source DIR -o DIR"),
+    Code("OS951", "page differs from its run files", "A number, verdict or figure of a page is not "
+         "what its run files say.", "a run file changed, or the page was edited by hand",
+         "openset verify PAGES --write makes the pages again"),
+    Code("OS952", "run file missing", "A table or figure of the page has no measurement.",
+         "its trainings or its evaluation have not been run", "run the commands of the page"),
+    Code("OS953", "not a run file", "A run file is of another version, or its rows do not fit its "
+         "columns.", "another version of openset wrote it, or it was edited by hand",
+         "make it again with the commands that it names"),
+    Code("OS954", "page definition not understood", "A key of a page.toml, or a number it points "
+         "to, does not exist.", "a misspelt key, run, row or column",
+         "take a name that the message lists"),
 )  # fmt: skip
 
 CODES: Mapping[str, Code] = {entry.code: entry for entry in _ENTRIES}

@@ -1,0 +1,107 @@
+"""Record: run openset as a reader of the page would type it, and keep what it answers.
+
+The commands of a run file are those that were run: ``$DATA`` stands for the folder of data sets,
+``$WORK`` for a folder of one's own. Checksums of the inputs are kept beside the numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import shlex
+import tempfile
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from openset.cli import main
+from openset.files import digest
+from openset.papers import Column, Estimate, Run
+
+
+@dataclass
+class Recorder:
+    """Runs commands and remembers them until the next run file is saved.
+
+    Attributes:
+        data: The folder of data sets.
+        work: A folder for what is made on the way.
+        target: Where the run files of a paper go.
+    """
+
+    data: Path
+    work: Path
+    target: Path
+    commands: list[str] = field(default_factory=list)
+    inputs: dict[str, str] = field(default_factory=dict)
+
+    def ask(self, command: str) -> dict[str, Any]:
+        """What ``openset COMMAND --json`` answers."""
+        words = [self._placed(word) for word in shlex.split(command)]
+        out = io.StringIO()
+        with redirect_stdout(out):
+            code = main([*words, "--json"])
+        if code == 2:
+            raise SystemExit(f"openset {command}: could not compute")
+        self.commands.append(f"openset {command}")
+        return dict(json.loads(out.getvalue()))
+
+    def _placed(self, word: str) -> str:
+        name, _, path = word.rpartition("=")
+        if path.startswith("$DATA/"):
+            file = self.data / path.removeprefix("$DATA/")
+            self.inputs[path] = digest(file) if file.is_file() else "a folder"
+        prefix = f"{name}=" if name else ""
+        return prefix + path.replace("$DATA", str(self.data)).replace("$WORK", str(self.work))
+
+    def save(
+        self,
+        name: str,
+        columns: Sequence[Column],
+        rows: Sequence[Sequence[Any]],
+        *notes: str,
+        needs: Sequence[str] = (),
+    ) -> None:
+        """Write a run file from the commands since the last one."""
+        wanted = tuple(needs) or (("data",) if self.inputs else ())
+        run = Run(
+            tuple(columns),
+            tuple(tuple(row) for row in rows),
+            commands=tuple(self.commands),
+            inputs=dict(self.inputs),
+            needs=wanted,
+            notes=notes,
+        )
+        run.save(self.target / f"{name}.json")
+        print(f"wrote {self.target / name}.json")
+        self.commands, self.inputs = [], {}
+
+
+def estimate(held: dict[str, Any]) -> Estimate | float | None:
+    """A value of ``openset evaluate --json`` with its interval."""
+    return number(held["value"], held["interval"])
+
+
+def difference(held: dict[str, Any]) -> Estimate | float | None:
+    """A difference of ``openset evaluate --json`` with its interval."""
+    return number(held["difference"], held["interval"])
+
+
+def number(value: float | None, ends: Sequence[float] | None) -> Estimate | float | None:
+    """A number, with its interval where there is one."""
+    if value is None or ends is None:
+        return None if value is None else float(value)
+    return Estimate(float(value), float(ends[0]), float(ends[1]))
+
+
+def started(paper: str) -> Recorder:
+    """A recorder for a paper, from the command line."""
+    parser = argparse.ArgumentParser(description=f"Measure what the page {paper} shows.")
+    parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
+    parser.add_argument("--work", type=Path, help="a folder for what is made on the way")
+    given = parser.parse_args()
+    work = given.work or Path(tempfile.mkdtemp())
+    return Recorder(given.data, work, Path(__file__).parent / paper)

@@ -1,0 +1,122 @@
+"""Markdown: a page as it is read, from its definition and run files. Pure functions of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from openset.papers.page import Claim, Element, Page
+from openset.papers.run_file import Run, written
+from openset.render import Table
+
+ERRATA = """# Errata
+
+{made}
+
+Where measuring again contradicts a paper, its text or its code. Each was verified by the command
+beside it; what a paper prints is typed from it, what was measured comes from the run files.
+"""
+
+
+def made_from(where: str) -> str:
+    """The line by which a page names its source."""
+    return f"<!-- made from {where} by `openset verify --write`; do not edit -->"
+
+
+def markdown(page: Page, where: str) -> str:
+    """The page of a paper.
+
+    Args:
+        page: What it says.
+        where: Its source, as seen from the folder of the page.
+    """
+    held = page.definition
+    parts = [
+        f"# {held.title}",
+        made_from(where),
+        held.paper,
+        page.filled(held.about.strip()),
+        "## From the official files to the main table",
+        _block(held.workflow),
+        "## What the paper claims, and what is seen here",
+        _claims(page),
+        "## All tables and figures",
+        _overview(page),
+        *(_element(page, each) for each in held.element),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def errata(pages: Sequence[Page], where: str) -> str:
+    """The page of what is wrong in the papers."""
+    parts = [ERRATA.format(made=made_from(where)).rstrip()]
+    for page in pages:
+        if not page.definition.erratum:
+            continue
+        parts.append(f"## [{page.definition.title}]({page.name}.md)")
+        for each in page.definition.erratum:
+            text = f"- **{each.where}** says: {each.says}\n  Found: {page.filled(each.found)}\n"
+            parts.append(text + f"  Check: `{each.command}`")
+    return "\n\n".join(parts) + "\n"
+
+
+def picture_name(page: Page, element: Element) -> str:
+    """The file of an element's figure."""
+    return f"{page.name}-{element.name.lower().replace(' ', '-')}.svg"
+
+
+def _block(commands: Sequence[str]) -> str:
+    return "\n".join(["```bash", *commands, "```"])
+
+
+def _claims(page: Page) -> str:
+    rows = [
+        (each.says, each.where, _seen(page, each), f"**{page.verdict(each)}**")
+        for each in page.definition.claim
+    ]
+    return _of_texts(("claim", "where", "here", "verdict"), rows)
+
+
+def _seen(page: Page, claim: Claim) -> str:
+    if not claim.cells:
+        return claim.why
+    seen = [
+        f"{row}, {column}: {written_in(page.runs[run], row, column)}"
+        for run, row, column in claim.cells
+        if page.cell(run, row, column) is not None
+    ]
+    return "<br>".join(seen) + (f" ({claim.why})" if claim.why else "")
+
+
+def written_in(run: Run, row: str, column: str) -> str:
+    """A number of a run with its unit."""
+    of = next(each for each in run.columns if each.name == column)
+    text = written(run.cell(row, column), of)
+    return f"{text} {of.unit}" if of.unit in ("%", "points") else text
+
+
+def _overview(page: Page) -> str:
+    rows = [(each.name, each.shows, each.status) for each in page.definition.element]
+    return _of_texts(("", "shows", "here"), rows)
+
+
+def _of_texts(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    return Table(header, tuple(rows)).markdown().replace("---:", "---")
+
+
+def _element(page: Page, element: Element) -> str:
+    parts = [f"### {element.name}: {element.shows}", page.filled(element.text.strip())]
+    if element.published is not None:
+        held = element.published
+        table = Table(tuple(held.header), tuple(tuple(row) for row in held.rows))
+        parts += ["The paper prints:", table.markdown()]
+    if element.run is not None:
+        run = page.runs[element.run]
+        parts += ["Here:"] if element.published is not None else []
+        parts += [run.table().markdown()]
+        parts += ["\n".join(f"- {note}" for note in run.notes)] if run.notes else []
+        if element.figure is not None:
+            parts.append(f"![{element.shows}]({picture_name(page, element)})")
+        parts.append(_block(run.commands))
+    elif element.commands:
+        parts.append(_block(element.commands))
+    return "\n\n".join(parts)

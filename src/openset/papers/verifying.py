@@ -1,0 +1,135 @@
+"""Verifying: derive a folder of pages again from their run files, and say where they differ.
+
+Derived are tables, numbers in sentences, verdicts and figures. What a run file itself was made
+from is named: some of it takes data, a training or a GPU, which nothing here has.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from openset.files import load_text, replacing
+from openset.findings import Finding, InputError, Level
+from openset.papers import figures
+from openset.papers.markdown import errata, markdown, picture_name
+from openset.papers.page import Figure, Page, pages_in, read_page
+
+_MADE_FROM = re.compile(r"<!-- made from (\S+) by ")
+ERRATA = "errata.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found about one page.
+
+    Attributes:
+        name: The page.
+        numbers: How many numbers its run files hold.
+        elements: How many tables and figures of the paper it lists, by status.
+        needs: Run files that take more than the repository to make again, with what.
+        findings: Where it differs.
+    """
+
+    name: str
+    numbers: int
+    elements: dict[str, int]
+    needs: dict[str, tuple[str, ...]]
+    findings: tuple[Finding, ...] = ()
+
+
+def write_pages(folder: Path, runs: Path) -> list[Path]:
+    """Write the pages of all definitions below a folder, their figures, and the errata."""
+    pages = [read_page(each) for each in pages_in(runs)]
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {f"{page.name}.md": _text(page, folder, runs) for page in pages}
+    texts[ERRATA] = errata(pages, _seen_from(folder, runs))
+    for name, text in texts.items():
+        with replacing(folder / name, folder=False) as draft:
+            draft.write_text(text, "utf-8")
+    for page in pages:
+        for run, figure, name in _figures(page):
+            figures.draw(page.runs[run], figure, folder / name)
+    return [folder / name for name in texts]
+
+
+def verify(folder: Path, runs: Path | None = None) -> list[Checked]:
+    """Derive every page of a folder again.
+
+    Args:
+        folder: The pages.
+        runs: Definitions and run files; by default where the pages say.
+
+    Raises:
+        InputError: There is nothing to verify, or a source is wrong.
+    """
+    runs = source_of(folder) if runs is None else runs
+    pages = [read_page(each) for each in pages_in(runs)]
+    if not pages:
+        raise InputError([_nothing(f"no page is defined below {runs}")])
+    checked = [_checked(page, folder, runs) for page in pages]
+    found = _differs(folder / ERRATA, errata(pages, _seen_from(folder, runs)))
+    return [*checked, Checked("errata", 0, {}, {}, tuple(found))]
+
+
+def _checked(page: Page, folder: Path, runs: Path) -> Checked:
+    statuses = [each.status for each in page.definition.element]
+    found = list(_differs(folder / f"{page.name}.md", _text(page, folder, runs)))
+    for run, figure, name in _figures(page):
+        if not figures.is_current(page.runs[run], figure, folder / name):
+            found.append(_stale(folder / name, f"does not show what {run}.json holds"))
+    return Checked(
+        page.name,
+        sum(run.numbers for run in page.runs.values()),
+        {each: statuses.count(each) for each in dict.fromkeys(statuses)},
+        {name: run.needs for name, run in page.runs.items() if run.needs},
+        tuple(found),
+    )
+
+
+def _text(page: Page, folder: Path, runs: Path) -> str:
+    return markdown(page, _seen_from(folder, runs / page.name))
+
+
+def _figures(page: Page) -> Iterator[tuple[str, Figure, str]]:
+    for each in page.definition.element:
+        if each.run is not None and each.figure is not None:
+            yield each.run, each.figure, picture_name(page, each)
+
+
+def _seen_from(folder: Path, source: Path) -> str:
+    return Path(os.path.relpath(source, folder)).as_posix()
+
+
+def source_of(folder: Path) -> Path:
+    """Where the pages of a folder come from: the parent of what the first of them names."""
+    for page in sorted(folder.glob("*.md")):
+        found = _MADE_FROM.search(page.read_text("utf-8", "replace"))  # no input: it is rewritten
+        if found and page.name != ERRATA:
+            return (folder / found[1]).parent
+    raise InputError([_nothing(f"no page of {folder} names its run files")])
+
+
+def _differs(path: Path, wanted: str) -> Iterator[Finding]:
+    if not path.is_file():
+        yield _stale(path, "is not there")
+        return
+    there, derived = load_text(path).splitlines(), wanted.splitlines()
+    pairs = enumerate(zip(there, derived, strict=False), 1)
+    wrong = [(number, old, new) for number, (old, new) in pairs if old != new]
+    if wrong or len(there) != len(derived):
+        number, old, new = wrong[0] if wrong else (min(len(there), len(derived)) + 1, "", "")
+        count = len(wrong) + abs(len(there) - len(derived))
+        yield _stale(path, f"line {number} says {old[:90]!r}, the run files {new[:90]!r}", count)
+
+
+def _nothing(what: str) -> Finding:
+    cause, fix = "another folder was given", "give the folder of page.toml files with --runs"
+    return Finding("OS952", Level.ERROR, what, cause=cause, fix=fix)
+
+
+def _stale(path: Path, why: str, count: int = 1) -> Finding:
+    return Finding("OS951", Level.ERROR, f"{path} {why}", count=count, example=str(path))
