@@ -45,7 +45,7 @@ class Recorder:
         with redirect_stdout(out):
             code = main([*words, "--json"])
         if code == 2:
-            raise SystemExit(f"openset {command}: could not compute")
+            raise SystemExit(f"openset {command}: {json.loads(out.getvalue())['error']['message']}")
         self.commands.append(f"openset {command}")
         return dict(json.loads(out.getvalue()))
 

@@ -1,0 +1,126 @@
+"""Measure what the page about Hosoya et al. (OSOD-III) shows; see `record`.
+
+    python experiments/papers/osod3.py --data DATA
+
+From the repository's root. ``DATA/coco`` holds COCO val2017 and detections of YOLOX-nano and
+YOLOv4-tiny; the digits example is in the repository.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from record import Recorder, started
+
+from openset.papers import Column
+
+EXAMPLE = "src/openset/examples/digits"
+WORLDS = {
+    "COCO val": (
+        "$DATA/coco/instances_val2017_4697.json.gz "
+        "YOLOX-nano=$DATA/coco/yolox_nano_bbox.json.gz "
+        "YOLOv4-tiny=$DATA/coco/yolov4tiny_bbox.json.gz --known voc20 --leaked drop"
+    ),
+    "digits": " ".join(
+        [f"{EXAMPLE}/truth.json.gz"]
+        + [f"{name}={EXAMPLE}/{name}.parquet" for name in ("faster_rcnn", "retinanet", "fcos")]
+    ),
+}
+HERE = "python experiments/papers/osod3.py --data DATA"
+
+
+def main() -> None:
+    """Write all run files of the page."""
+    to = started("osod3")
+    profiles(to)
+    spreads(to)
+
+
+def profiles(to: Recorder) -> None:
+    """Figure 3: A-OSE and WI by the confidence from which boxes count, and who is better where."""
+    metrics = "a_ose_profile,wilderness_profile"
+    found = {
+        world: to.ask(f"evaluate {files} --protocol osod3 --metrics {metrics} --no-intervals")
+        for world, files in WORLDS.items()
+    }
+    rows, ranks = [], []
+    for world, answer in found.items():
+        curves = {
+            name: dict(_above(held["values"]["a_ose_profile"]["parts"]))
+            for name, held in answer["models"].items()
+        }
+        impacts = {
+            name: held["values"]["wilderness_profile"]["parts"]
+            for name, held in answer["models"].items()
+        }
+        for name, curve in curves.items():
+            for at, errors in curve.items():
+                impact = impacts[name].get(at)
+                shown = None if impact is None else float(impact)
+                rows.append([f"{name}, {world}", f"from {at}", float(at), float(errors), shown])
+        ranks.append([world, *(float(len(set(_best(each)))) for each in (curves, impacts))])
+    columns = [
+        Column("detector"),
+        Column("threshold"),
+        Column("score from", "score", 2),
+        Column("A-OSE", "count"),
+        Column("WI", "%"),
+    ]
+    kept = list(to.commands), dict(to.inputs)
+    to.save("profiles", columns, rows)
+    to.commands, to.inputs = kept
+    names = [Column("world"), Column("detectors ever best by A-OSE", "count")]
+    names.append(Column("detectors ever best by WI", "count"))
+    note = "Thresholds at which no detector has an open-set error are left out."
+    to.save("rankings", names, ranks, note)
+
+
+def _above(bins: dict[str, float]) -> Iterator[tuple[str, float]]:
+    """Errors with a score above each edge, from those between edges."""
+    left = sum(bins.values())
+    for at, count in sorted(bins.items()):
+        yield at, left
+        left -= count
+
+
+def _best(curves: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """The detector with the fewest errors at each threshold that tells them apart."""
+    for at in next(iter(curves.values())):
+        values = {name: curve.get(at) for name, curve in curves.items()}
+        if None not in values.values() and len(set(values.values())) > 1:
+            yield min(values, key=lambda name: values[name])
+
+
+def spreads(to: Recorder) -> None:
+    """Which standard deviation stands behind ±: of the splits, or of those one might draw."""
+    printed = {  # four splits, and the ± that the tables print
+        "Table 3, ORE, AP known (Animal)": ((40.4, 34.8, 40.4, 34.8), 2.8),
+        "Table 3, OpenDet, AP known (Animal)": ((42.4, 23.2, 43.0, 39.0), 8.1),
+        "Table 4, ORE, AP known": ((51.3, 53.6, 54.4, 53.6), 1.3),
+        "Table 4, OpenDet, AP unknown": ((23.1, 30.0, 26.3, 28.6), 3.0),
+        "Table 5, OpenDet, AP unknown": ((8.7, 6.7, 14.2), 3.9),
+        "Table 12, ORE, WI (Animal)": ((35.9, 30.8, 45.3, 47.0), 6.7),
+    }
+    rows = [
+        [name, spread, deviation(values, 0), deviation(values, 1)]
+        for name, (values, spread) in printed.items()
+    ]
+    to.commands = [HERE]
+    columns = [
+        Column("row"),
+        Column("printed ±", "score"),
+        Column("population sd", "score", 2),
+        Column("sample sd", "score", 2),
+    ]
+    to.save("spreads", columns, rows)
+
+
+def deviation(values: tuple[float, ...], less: int) -> float:
+    """The standard deviation, with so many degrees of freedom less than values."""
+    mean = sum(values) / len(values)
+    return float((sum((each - mean) ** 2 for each in values) / (len(values) - less)) ** 0.5)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""Measure what the page about Zhao et al. 2022 (RE-OWOD) shows; see `record`.
+
+    python experiments/papers/re_owod.py --data DATA
+
+From the repository's root. ``DATA/official_splits`` holds the published image lists of OWOD and
+RE-OWOD, ``DATA/coco`` COCO val2017 with detections of YOLOX-nano and YOLOv4-tiny.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from record import Recorder, estimate, started
+
+from openset.files import load, load_list
+from openset.papers import Column
+
+HERE = "python experiments/papers/re_owod.py --data DATA"
+PRINCIPLES = (
+    "class_openness",
+    "task_increment",
+    "annotation_specificity",
+    "label_integrity",
+    "data_specificity",
+)
+SHOWN = {
+    "ap_known": Column("AP known", "%"),
+    "unknown_recall": Column("unknown recall", "%"),
+    "a_ose": Column("A-OSE", "count"),
+    "wilderness_impact": Column("WI", "%", 2),
+    "udr": Column("UDR", "%"),
+    "udp": Column("UDP", "%"),
+}
+
+
+def main() -> None:
+    """Write all run files of the page."""
+    to = started("re-owod")
+    audits(to)
+    sizes(to)
+    repeated_lines(to)
+    both(to)
+
+
+def audits(to: Recorder) -> None:
+    """Table 1: which principles the two benchmarks keep, from their published lists."""
+    answer = to.ask("audit owod re-owod --lists $DATA/official_splits")
+    found = {each["benchmark"]: each["principles"] for each in answer["audits"]}
+    rows = [
+        [found["owod"][name]["title"], *(_because(found[of][name]) for of in ("owod", "re-owod"))]
+        for name in PRINCIPLES
+    ]
+    to.save("audits", [Column("principle"), Column("OWOD (ORE)"), Column("RE-OWOD")], rows)
+
+
+def _because(held: dict[str, Any]) -> str:
+    """The verdict, and what decided it."""
+    said = [each["said"] for each in held["checks"] if each["verdict"] == held["verdict"]]
+    return held["verdict"] if held["verdict"] == "PASS" else f"{held['verdict']}: {said[0]}"
+
+
+def sizes(to: Recorder) -> None:
+    """Table 2: lines of the published lists, and how many are different."""
+    rows = []
+    for of in ("owod", "re_owod"):
+        for path in sorted((to.data / "official_splits" / of).glob("*.txt.gz")):
+            lines = load_list(path)
+            name = path.name.removesuffix(".txt.gz")
+            rows.append([of.replace("_", "-"), name, float(len(lines)), float(len(set(lines)))])
+    to.commands, to.inputs = [HERE], {"$DATA/official_splits": "a folder"}
+    columns = [
+        Column("benchmark"),
+        Column("list"),
+        Column("lines", "count"),
+        Column("different", "count"),
+    ]
+    to.save("sizes", columns, rows)
+
+
+def repeated_lines(to: Recorder) -> None:
+    """Figure 3: what the repeated lines of OWOD's test list do to its numbers."""
+    kept = _at_hand(to)
+    once, lines = len(set(kept)), len(kept)
+    files = "$WORK/truth.json YOLOX-nano=$WORK/yolox_nano.json YOLOv4-tiny=$WORK/yolov4tiny.json"
+    common = f"evaluate {files} --known owod-t1"
+    ways = {
+        "every picture once": to.ask(f"{common} --protocol owod"),
+        "lines as published": to.ask(
+            f"{common} --protocol owod-listed --image-list $WORK/test-list.txt"
+        ),
+    }
+    rows = [
+        [name, way, *(estimate(held["values"][metric]) for metric in SHOWN)]
+        for name in ("YOLOX-nano", "YOLOv4-tiny")
+        for way, answer in ways.items()
+        for held in [answer["models"][name]]
+    ]
+    to.commands.insert(0, f"{HERE} --work WORK")
+    to.save(
+        "repeated-lines",
+        [Column("detector"), Column("test list"), *SHOWN.values()],
+        rows,
+        f"$WORK has the pictures of OWOD's all_task_test.txt that are at hand: {lines:,} lines, "
+        f"{once:,} of them different; pictures of VOC are left out.",
+        "Both detectors were taught all 80 classes, and boxes that they call by a class of a later "
+        "task count as unknown: this shows what the lines do, not how good the detectors are.",
+        needs=["data"],
+    )
+    changes(to, rows)
+
+
+def changes(to: Recorder, rows: list[list[Any]]) -> None:
+    """How much the repeated lines change each number, as a share of it."""
+    to.commands, to.inputs = [f"{HERE} --work WORK"], {}
+    shown = []
+    for once, twice in zip(rows[::2], rows[1::2], strict=True):
+        pairs = zip(once[2:], twice[2:], strict=True)
+        shown.append([once[0], *(new.value / old.value - 1 for old, new in pairs)])
+    columns = [Column("detector"), *(Column(each.name, "%") for each in SHOWN.values())]
+    to.save("changes", columns, shown, needs=["data"])
+
+
+def _at_hand(to: Recorder) -> list[str]:
+    """Write truth and detections of the listed pictures that are at hand; their lines."""
+    coco = to.data / "coco"
+    truth = json.loads(load(coco / "instances_val2017_4697.json.gz"))
+    there = {image["id"] for image in truth["images"]}
+    listed = load_list(to.data / "official_splits" / "owod" / "all_task_test.txt.gz")
+    kept = [line for line in listed if line.startswith("000000") and int(line) in there]
+    wanted = {int(line) for line in kept}
+    truth["images"] = [each for each in truth["images"] if each["id"] in wanted]
+    truth["annotations"] = [each for each in truth["annotations"] if each["image_id"] in wanted]
+    found = {"truth": truth}
+    for name in ("yolox_nano", "yolov4tiny"):
+        boxes = json.loads(load(coco / f"{name}_bbox.json.gz"))
+        found[name] = [each for each in boxes if each["image_id"] in wanted]
+    for name, value in found.items():
+        (to.work / f"{name}.json").write_text(json.dumps(value), "utf-8")
+    (to.work / "test-list.txt").write_text("\n".join(kept) + "\n", "utf-8")
+    return kept
+
+
+def both(to: Recorder) -> None:
+    """Table 3, task 3: the mean that `both` must be, from the printed parts."""
+    to.commands = [HERE]
+    printed = {"Faster-RCNN": (1.90, 30.53, 11.44), "Ours": (43.06, 24.64, 37.59)}
+    rows = [
+        [name, whole / 100, (2 * previous + current) / 300]
+        for name, (previous, current, whole) in printed.items()
+    ]
+    columns = [Column("row"), Column("printed both", "%", 2), Column("mean of its parts", "%", 2)]
+    note = "At task 3, 40 classes are previous ones and 20 are new."
+    to.save("both", columns, rows, note)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""The pages of this project about five papers: current, complete, and typed by nobody."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from openset.cli._main import _parse
+from openset.papers import read_page, verify
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs" / "papers").glob("*.md"))
+SOURCES = sorted((ROOT / "experiments" / "papers").glob("*/page.toml"))
+SHOWN = {  # tables and figures that each paper has, its supplement included
+    "elephant": ("Table 1-4", "Figure 1-11"),
+    "osod3": ("Table 1-16", "Figure 1-7"),
+    "openauc": ("Table 1-2", "Figure 1-2"),
+    "re-owod": ("Table 1-5", "Figure 1-8"),
+    "fmiyc": ("Table 1-5", "Figure 1-5"),
+}
+COMMAND = re.compile(r"^(?:  Check: `)?(openset .+?)`?$", re.M)
+
+
+def commands() -> list[str]:
+    return sorted({line for page in PAGES for line in COMMAND.findall(page.read_text("utf-8"))})
+
+
+def test_pages_say_what_their_run_files_say():
+    found = verify(ROOT / "docs" / "papers")
+    assert [finding.message for each in found for finding in each.findings] == []
+
+
+def test_there_is_a_page_for_every_paper():
+    assert {source.parent.name for source in SOURCES} == set(SHOWN)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.parent.name)
+def test_every_table_and_figure_of_the_paper_is_listed(source):
+    page = read_page(source.parent)
+    wanted = set()
+    for group in SHOWN[page.name]:
+        what, numbers = group.split()
+        first, last = map(int, numbers.split("-"))
+        wanted |= {f"{what} {number}" for number in range(first, last + 1)}
+    assert {each.name for each in page.definition.element} >= wanted
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.parent.name)
+def test_the_way_to_the_main_table_is_short(source):
+    assert 1 <= len(read_page(source.parent).definition.workflow) <= 10
+
+
+@pytest.mark.parametrize("command", commands())
+def test_commands_can_be_typed(command):
+    """Verbs, options and types; not whether the data are there."""
+    _parse(shlex.split(command, comments=True)[1:])
+
+
+@pytest.mark.parametrize("command", commands())
+def test_names_of_benchmarks_and_recipes_exist(command):
+    from openset.benchmarks.definition import find
+    from openset.training import Recipe
+
+    words = shlex.split(command)
+    if words[1] in ("build", "fetch"):
+        assert find(words[2])
+    if words[1] == "train":
+        assert Recipe.of(words[2])
+
+
+def test_a_verdict_rests_on_numbers_or_says_why_not():
+    for source in SOURCES:
+        for claim in read_page(source.parent).definition.claim:
+            assert claim.cells or claim.why, claim.says
