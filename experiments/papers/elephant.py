@@ -133,7 +133,7 @@ def curve(to: Recorder, answers: dict[str, Any]) -> None:
     """Figure 5: wilderness impact against the wilderness ratio, digits."""
     rows = []
     for world, name, values in models(answers):
-        for recall in RECALLS:
+        for recall in RECALLS[1:]:
             parts = values[f"average_wilderness_impact@{recall}"]["parts"]
             for ratio, value in parts.items():
                 who = f"{name}, recall {recall}"

@@ -39,27 +39,6 @@ def main() -> None:
 
 def profiles(to: Recorder) -> None:
     """Figure 3: A-OSE and WI by the confidence from which boxes count, and who is better where."""
-    metrics = "a_ose_profile,wilderness_profile"
-    found = {
-        world: to.ask(f"evaluate {files} --protocol osod3 --metrics {metrics} --no-intervals")
-        for world, files in WORLDS.items()
-    }
-    rows, ranks = [], []
-    for world, answer in found.items():
-        curves = {
-            name: dict(_above(held["values"]["a_ose_profile"]["parts"]))
-            for name, held in answer["models"].items()
-        }
-        impacts = {
-            name: held["values"]["wilderness_profile"]["parts"]
-            for name, held in answer["models"].items()
-        }
-        for name, curve in curves.items():
-            for at, errors in curve.items():
-                impact = impacts[name].get(at)
-                shown = None if impact is None else float(impact)
-                rows.append([f"{name}, {world}", f"from {at}", float(at), float(errors), shown])
-        ranks.append([world, *(float(len(set(_best(each)))) for each in (curves, impacts))])
     columns = [
         Column("detector"),
         Column("threshold"),
@@ -67,13 +46,29 @@ def profiles(to: Recorder) -> None:
         Column("A-OSE", "count"),
         Column("WI", "%"),
     ]
-    kept = list(to.commands), dict(to.inputs)
-    to.save("profiles", columns, rows)
-    to.commands, to.inputs = kept
+    ranks, asked, read = [], [], {}
+    for world, files in WORLDS.items():
+        metrics = "a_ose_profile,wilderness_profile"
+        answer = to.ask(f"evaluate {files} --protocol osod3 --metrics {metrics} --no-intervals")
+        asked, read = asked + to.commands, read | to.inputs
+        held = {name: each["values"] for name, each in answer["models"].items()}
+        errors = {name: dict(_above(each["a_ose_profile"]["parts"])) for name, each in held.items()}
+        impacts = {name: each["wilderness_profile"]["parts"] for name, each in held.items()}
+        rows = [
+            [name, f"from {at}", float(at), float(count), _or_none(impacts[name].get(at))]
+            for name, curve in errors.items()
+            for at, count in curve.items()
+        ]
+        to.save(f"profiles-{world.lower().replace(' ', '-')}", columns, rows)
+        ranks.append([world, *(float(len(set(_best(each)))) for each in (errors, impacts))])
+    to.commands, to.inputs = asked, read
     names = [Column("world"), Column("detectors ever best by A-OSE", "count")]
     names.append(Column("detectors ever best by WI", "count"))
-    note = "Thresholds at which no detector has an open-set error are left out."
-    to.save("rankings", names, ranks, note)
+    to.save("rankings", names, ranks, "Thresholds at which all are equal are left out.")
+
+
+def _or_none(value: float | None) -> float | None:
+    return None if value is None else float(value)
 
 
 def _above(bins: dict[str, float]) -> Iterator[tuple[str, float]]:

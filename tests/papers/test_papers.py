@@ -22,7 +22,7 @@ shows = "impact"
 status = "re-measured"
 run = "wild"
 text = "Other data."
-figure = {x = "recall", y = "WI", by = "detector"}
+figures = [{x = "recall", y = "WI", by = "detector"}]
 published = {header = ["detector", "WI"], rows = [["theirs", "5.0"]]}
 
 [[element]]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from string import ascii_lowercase
 
-from openset.papers.page import Claim, Element, Page
+from openset.papers.page import Claim, Element, Figure, Page
 from openset.papers.run_file import Run, written
 from openset.render import Table
 
@@ -59,9 +61,14 @@ def errata(pages: Sequence[Page], where: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def picture_name(page: Page, element: Element) -> str:
-    """The file of an element's figure."""
-    return f"{page.name}-{element.name.lower().replace(' ', '-')}.svg"
+def pictures(page: Page, element: Element) -> dict[str, Figure]:
+    """The figures of an element, by the names of their files."""
+    words = re.findall(r"\w+", element.name.lower())
+    few = len(element.figures) == 1
+    names = [
+        "-".join([page.name, *words, *([] if few else [letter])]) for letter in ascii_lowercase
+    ]
+    return {f"{name}.svg": each for name, each in zip(names, element.figures, strict=False)}
 
 
 def _block(commands: Sequence[str]) -> str:
@@ -114,8 +121,8 @@ def _element(page: Page, element: Element) -> str:
         parts += ["Here:"] if element.published is not None else []
         parts += [run.table().markdown()]
         parts += ["\n".join(f"- {note}" for note in run.notes)] if run.notes else []
-        if element.figure is not None:
-            parts.append(f"![{element.shows}]({picture_name(page, element)})")
+        for name, figure in pictures(page, element).items():
+            parts.append(f"![{figure.y} against {figure.x}]({name})")
         parts.append(_block(run.commands))
     elif element.commands:
         parts.append(_block(element.commands))

@@ -53,7 +53,7 @@ class Element(_Strict, frozen=True):
         run: The run file that answers it.
         text: What differs from the paper, or why it is not here.
         commands: What someone types who has the data.
-        figure: How the run is drawn.
+        figures: How the run is drawn.
         published: What the paper prints.
     """
 
@@ -63,7 +63,7 @@ class Element(_Strict, frozen=True):
     text: str
     run: str | None = None
     commands: list[str] = []
-    figure: Figure | None = None
+    figures: list[Figure] = []
     published: Published | None = None
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from openset.files import load_text, replacing
 from openset.findings import Finding, InputError, Level
 from openset.papers import figures
-from openset.papers.markdown import errata, markdown, picture_name
+from openset.papers.markdown import errata, markdown, pictures
 from openset.papers.page import Figure, Page, pages_in, read_page
 
 _MADE_FROM = re.compile(r"<!-- made from (\S+) by ")
@@ -96,8 +96,8 @@ def _text(page: Page, folder: Path, runs: Path) -> str:
 
 def _figures(page: Page) -> Iterator[tuple[str, Figure, str]]:
     for each in page.definition.element:
-        if each.run is not None and each.figure is not None:
-            yield each.run, each.figure, picture_name(page, each)
+        for name, figure in pictures(page, each).items() if each.run else ():
+            yield str(each.run), figure, name
 
 
 def _seen_from(folder: Path, source: Path) -> str:
