@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 PAPER = {"softmax": 99.2, "gcpl": 99.1, "rpl": 99.4, "arpl": 99.4, "arpl_cs": 99.5}
 PAPER |= {"ce_plus": 99.1, "acc_auc": 99.3, "openauc": 99.4}
 VARIANTS = {  # other options of a method, compared with the same number
-    "openauc_paper": ("openauc", {"weight": 0.1}),
-    "openauc_hinge": ("openauc", {"weight": 0.1, "surrogate": "squared_hinge"}),
+    "openauc_logit": ("openauc", {"ranked": "logit"}),
+    "openauc_hinge": ("openauc", {"ranked": "logit_hinge"}),
 }
 
 
