@@ -12,10 +12,11 @@ and pictures. `recognition_gpu_page.py` makes a page of rows.
 Small enough for a CPU, in minutes a training:
 
     python experiments/recognition_gpu.py cifar10 --folder DATA --rows small.jsonl --device cpu \
-        --precision float32 --epochs 30 --size 16 --images 1000 --trials 0 1 --left-out 0 1
+        --precision float32 --epochs 30 --size 16 --images 1000 --network classifier8 --trials 0 1
 
-shrinks pictures to 16 by 16, takes 1,000 of each known class, and takes known classes 0 and 1 for
-unknown: what options are chosen on. No test picture and no unknown class takes part in that.
+shrinks pictures to 16 by 16 and takes 1,000 of each known class. ``--left-out 0 1`` takes the first
+two known classes for unknown, and trains on the others: what options are chosen on. No test picture
+and no unknown class takes part in that.
 
 Pictures rest on the card as bytes; bfloat16, channels last. One process a training: while one waits
 for Python, the others keep the card busy, more so where NVIDIA's multi-process service lets them
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 DATA = ("cifar10", "cifar+10", "cifar+50", "mnist", "fashion_mnist", "svhn", "digits")
 METHODS = ("softmax", "ce_plus", "arpl", "openauc")
-SAME = ("data", "epochs", "precision", "size", "images", "left_out")
+SAME = ("data", "epochs", "precision", "network", "size", "images", "left_out")
 """Settings that make rows comparable."""
 
 
@@ -76,6 +77,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--trials", type=int, nargs="+", default=list(range(5)))
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--size", type=int, default=0, help="shrink pictures to this side")
+    parser.add_argument("--network", default="", help="another network than the recipe's")
     parser.add_argument("--images", type=int, default=0, help="of each known class to train on")
     parser.add_argument(
         "--left-out", type=int, nargs="+", default=[], help="known classes, by place"
@@ -161,6 +163,7 @@ def recipe_of(job: dict[str, Any]) -> ClassifierRecipe:
     data = job["data"].removeprefix("fashion_")  # that has no recipes of its own
     recipe = changed(data, job["method"], job["epochs"])
     recipe = replace(recipe, training={**recipe.training, "precision": job["precision"]})
+    recipe = replace(recipe, network=job["network"] or recipe.network)
     if not job["size"]:
         return recipe
     return replace(recipe, size=job["size"], shift=round(recipe.shift * job["size"] / recipe.size))
