@@ -19,8 +19,9 @@ sys.meta_path.insert(0, Blocked())
 module = runpy.run_path(sys.argv[1])
 """
 JOB = {
-    "data": "digits", "folder": "", "unknown_folder": "", "work": None, "epochs": 1, "network": "",
-    "size": 0, "images": 0, "left_out": [], "device": "cpu", "precision": "float32", "compiled": False,
+    "data": "digits", "folder": "", "unknown_folder": "", "work": None, "device": "cpu",
+    "precision": "float32", "compiled": False, "epochs": 1, "network": "", "size": 0, "images": 0,
+    "left_out": [],
 }  # fmt: skip
 
 
