@@ -67,3 +67,34 @@ def test_rows_that_are_there_are_not_trained_again(tmp_path):
     other = command(rows, "--methods", "ce_plus", "--trials", "0", "--images", "20")
     assert "0 of 1 trainings are there" in other.stderr
     assert [json.loads(line)["images"] for line in rows.read_text().splitlines()] == [0, 20]
+
+
+def row(method, trial, openauc, **more):
+    about = {"data": "cifar10", "epochs": 114, "device": "a card", "size": 0, "images": 0}
+    about |= {"network": "", "precision": "bfloat16", "left_out": []}
+    numbers = {"openauc_by_probability": openauc - 1, "auc": 90.0, "accuracy": 95.0}
+    return about | {"method": method, "trial": trial, "openauc": openauc} | numbers | more
+
+
+def test_the_page_pairs_methods_by_trial_and_leaves_words_alone(tmp_path):
+    trials = range(5)
+    rows = [row("ce_plus", t, 80.0 + 3 * t) for t in trials]
+    rows += [row("openauc,weight=0.2", t, 81.0 + 3 * t + 0.1 * (t % 2)) for t in trials]
+    rows += [row("ce_plus", 0, 60.0, images=1000, left_out=[0, 1])]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    page = tmp_path / "page.md"
+    page.write_text("# Words\n<!-- trainings -->\nold\n<!-- end -->\nremarks\n")
+    script = EXAMPLE.with_name("recognition_gpu_page.py")
+    subprocess.run([sys.executable, script, tmp_path / "rows.jsonl", "--page", page], check=True)
+    text = page.read_text()
+    assert text.startswith("# Words\n") and text.endswith("<!-- end -->\nremarks\n")
+    assert "old" not in text
+    assert (
+        "| CE+ | 5 | 86.00 ± 4.24 | 85.00 ± 4.24 | 90.00 ± 0.00 | 95.00 ± 0.00 |  | 88.1 |" in text
+    )
+    assert "| OpenAUC, weight 0.2 | 5 | 87.04 ± 4.24 |" in text
+    assert "| +1.04 ± 0.07 | 89.2 |" in text  # 0.0548 / √5 · 2.776
+    assert "known classes 0, 1 taken for unknown" in text
+    assert (
+        "| CE+ | 1 | 60.00 | 59.00 | 90.00 | 95.00 |  |  |" in text
+    )  # other data than the paper's
