@@ -11,7 +11,7 @@ from openset import codes
 from openset.explain import Entry, entries
 from openset.matching import Protocol
 from openset.metrics import table
-from openset.recognition import flaws
+from openset.recognition import claims, flaws
 from openset.recognition import table as recognition_table
 
 FOLDER = Path(__file__).parent
@@ -114,7 +114,7 @@ def recognition_rows() -> str:
 
 def flaws_page() -> str:
     page = (FOLDER / "metrics-flaws.md").read_text("utf-8")
-    for name, make in flaws.TABLES.items():
+    for name, make in (flaws.TABLES | claims.TABLES).items():
         page = filled(page, name, make().markdown())
     return page
 

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from variants import changed
 
 from openset.files import replacing
 from openset.recognition import evaluate_recognition
@@ -105,7 +106,7 @@ Found = dict[str, list[list[Done]]]
 
 
 def _trained(methods: Sequence[str], epochs: int | None, seeds: int, each: Map) -> Found:
-    recipes = {name: _recipe(f"digits-{name}", epochs) for name in methods}
+    recipes = {name: changed("digits", name, epochs) for name in methods}
     jobs = [
         Job(replace(recipe, seed=seed), trial)
         for recipe in recipes.values()
@@ -125,7 +126,7 @@ def _grouped(names: Sequence[str], jobs: list[Job], each: Map) -> dict[str, list
 
 def _chosen(asked: Sequence[str], epochs: int | None, each: Map) -> Table:
     """What options do where two known classes are taken for unknown."""
-    recipes = [_changed(one, epochs) for one in asked]
+    recipes = [changed("digits", one, epochs) for one in asked]
     jobs = [Job(recipe, trial, out) for recipe in recipes for trial in TRIALS for out in PAIRS]
     found = _grouped(asked, jobs, each)
     rows = [
@@ -133,28 +134,6 @@ def _chosen(asked: Sequence[str], epochs: int | None, each: Map) -> Table:
         for name, dones in found.items()
     ]
     return Table(("method", "OpenAUC", "AUC", "accuracy"), tuple(rows))
-
-
-def _changed(text: str, epochs: int | None) -> ClassifierRecipe:
-    """A recipe with other options: ``openauc,weight=0.2``; the loop's keys with ``training.``."""
-    name, *changes = text.split(",")
-    held: dict[str, dict[str, object]] = {"options": {}, "training": {}}
-    for key, value in (change.split("=") for change in changes):
-        kind, _, key_there = key.rpartition(".")
-        held[kind or "options"][key_there] = _value(value)
-    return ClassifierRecipe.of(_recipe(f"digits-{name}", epochs), **held)
-
-
-def _value(text: str) -> object:
-    try:
-        return int(text) if text.isdigit() else float(text)
-    except ValueError:
-        return text
-
-
-def _recipe(name: str, epochs: int | None) -> ClassifierRecipe:
-    recipe = ClassifierRecipe.of(name)
-    return recipe if epochs is None else recipe.shortened(epochs)
 
 
 def results(found: Found) -> Table:

@@ -1,188 +1,179 @@
-"""Open-set recognition on a GPU: the five trials of MNIST (or its kin), as in OpenAUC's Table 2.
+r"""Open-set recognition on a GPU: methods on the five trials, as in OpenAUC's Table 2.
 
-    python experiments/recognition_gpu.py mnist --folder DATA --out table.json
+    python experiments/recognition_gpu.py cifar10 --folder DATA --epochs 114 --rows rows.jsonl \
+        --work WORK --methods ce_plus openauc openauc,ranked=logit
+
+A method may have other options than its recipe: ``openauc,ranked=logit,weight=0.0005``. Every
+training is a row of JSON, kept in FILE: what is there is not trained again, and trainings that were
+cut off go on from their checkpoints in WORK, so that a table can be made in several short commands.
+A row has OpenAUC by the largest logit and by the largest probability of the same network, seconds,
+and pictures. `recognition_gpu_page.py` makes a page of rows.
+
+Small enough for a CPU, in minutes a training:
+
+    python experiments/recognition_gpu.py cifar10 --folder DATA --rows small.jsonl --device cpu \
+        --precision float32 --epochs 30 --size 16 --images 1000 --network classifier8 --trials 0 1
+
+shrinks pictures to 16 by 16 and takes 1,000 of each known class. ``--left-out 0 1`` takes the first
+two known classes for unknown, and trains on the others: what options are chosen on. No test picture
+and no unknown class takes part in that.
 
 Pictures rest on the card as bytes; bfloat16, channels last. One process a training: while one waits
 for Python, the others keep the card busy, more so where NVIDIA's multi-process service lets them
-share it (`nvidia-cuda-mps-control -d`). Prints JSON: OpenAUC by method, mean and deviation over
-trials, seconds, pictures per second, and what share of the card's arithmetic that is. Needs NumPy,
-scikit-learn and torch only. Recipes are the package's, over fewer epochs.
+share it (`nvidia-cuda-mps-control -d`). Needs NumPy, scikit-learn and torch only. Recipes are the
+package's, over fewer epochs.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+sys.path[:0] = [str(Path(__file__).parents[1] / "src"), str(Path(__file__).parent)]
 
-PAPER = {"softmax": 99.2, "gcpl": 99.1, "rpl": 99.4, "arpl": 99.4, "arpl_cs": 99.5}
-PAPER |= {"ce_plus": 99.1, "acc_auc": 99.3, "openauc": 99.4}
-VARIANTS = {  # other options of a method, compared with the same number
-    "openauc_paper": ("openauc", {"weight": 0.1}),
-    "openauc_hinge": ("openauc", {"weight": 0.1, "surrogate": "squared_hinge"}),
-}
+if TYPE_CHECKING:
+    from openset.recognition.data import OpenSplit
+    from openset.recognition.recipe import ClassifierRecipe
+
+DATA = ("cifar10", "cifar+10", "cifar+50", "mnist", "fashion_mnist", "svhn", "digits")
+METHODS = ("softmax", "ce_plus", "arpl", "openauc")
+SAME = ("data", "epochs", "precision", "network", "size", "images", "left_out")
+"""Settings that make rows comparable."""
 
 
 def main() -> None:
-    """Train every method on every trial, and print the table."""
-    given = _arguments()
-    start = time.perf_counter()
-    measured = [_measured(given, compiled) for compiled in (False, True)] if given.measure else []
-    rows: list[dict[str, Any]] = []
-    pool_start = time.perf_counter()
-    with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
-        each = [(method, trial) for method in given.methods.split(",") for trial in given.trials]
-        jobs = [pool.submit(_trained, vars(given), method, trial) for method, trial in each]
-        for job in as_completed(jobs):
-            rows.append(job.result())
-            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
-    seconds = time.perf_counter() - pool_start
-    report = _report(given, rows, seconds) | {
-        "measured": measured,
-        "total_seconds": round(time.perf_counter() - start, 1),
-    }
-    text = json.dumps(report, indent=2)
-    if given.out:
-        given.out.write_text(text + "\n", "utf-8")
-    print(text)
+    """Train every method on every trial, but for those whose rows are there."""
+    given = vars(_arguments())
+    there = rows_of(given["rows"])
+    done = {_key(row) for row in there}
+    asked = [given | {"method": m, "trial": t} for m in given["methods"] for t in given["trials"]]
+    missing = [job for job in asked if _key(job) not in done]
+    print(f"{len(asked) - len(missing)} of {len(asked)} trainings are there", file=sys.stderr)
+    # Without what was cut off within a row.
+    given["rows"].write_text("".join(json.dumps(row) + "\n" for row in there), "utf-8")
+    with ProcessPoolExecutor(given["processes"], mp_context=get_context("spawn")) as pool:
+        for job in as_completed([pool.submit(trained, one) for one in missing]):
+            text = json.dumps(job.result())
+            with given["rows"].open("a", encoding="utf-8") as rows:
+                rows.write(text + "\n")
+            print(text, flush=True)
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("data", choices=("mnist", "fashion_mnist", "digits"))
-    parser.add_argument("--folder", default="", help="folder with the IDX files")
-    parser.add_argument("--methods", default="softmax,ce_plus,arpl,openauc")
+    parser.add_argument("data", choices=DATA)
+    parser.add_argument("--folder", default="", help="folder with the official files")
+    parser.add_argument("--unknown-folder", default="", help="that of CIFAR-100, if it is another")
+    parser.add_argument("--rows", type=Path, required=True, help="file that keeps the results")
+    parser.add_argument("--work", type=Path, help="folder for the checkpoints of trainings")
+    parser.add_argument("--methods", nargs="+", default=METHODS, metavar="METHOD[,KEY=VALUE...]")
     parser.add_argument("--trials", type=int, nargs="+", default=list(range(5)))
     parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--size", type=int, default=0, help="shrink pictures to this side")
+    parser.add_argument("--network", default="", help="another network than the recipe's")
+    parser.add_argument("--images", type=int, default=0, help="of each known class to train on")
+    parser.add_argument(
+        "--left-out", type=int, nargs="+", default=[], help="known classes, by place"
+    )
     parser.add_argument("--device", default=None)
     parser.add_argument("--precision", default="bfloat16")
     parser.add_argument("--compiled", action="store_true", help="let torch compile the network")
-    parser.add_argument("--measure", action="store_true", help="time one epoch, compiled and not")
     parser.add_argument("--processes", type=int, default=10)
-    parser.add_argument("--peak", type=float, default=790.0, help="TFLOP/s of the card, bfloat16")
-    parser.add_argument("--out", type=Path, default=None)
     return parser.parse_args()
 
 
-def _recipe(given: dict[str, Any], method: str) -> Any:
-    from openset.recognition.recipe import ClassifierRecipe
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """The results that a file keeps; one that was cut off within a row loses that row."""
+    if not path.is_file():
+        return []
+    whole = (line for line in path.read_text("utf-8").splitlines(keepends=True) if line[-1] == "\n")
+    return [json.loads(line) for line in whole]
 
-    name, options = VARIANTS.get(method, (method, {}))
-    data = given["data"].removeprefix("fashion_")  # that has no recipes of its own
-    short = ClassifierRecipe.of(f"{data}-{name}").shortened(given["epochs"])
-    return ClassifierRecipe.of(short, options=options, training={"precision": given["precision"]})
+
+def _key(row: dict[str, Any]) -> str:
+    return json.dumps([row["method"], row["trial"], *(row[name] for name in SAME)])
 
 
-def _trained(given: dict[str, Any], method: str, trial: int) -> dict[str, Any]:
+def trained(job: dict[str, Any]) -> dict[str, Any]:
     """One method on one trial, in a process that others share the card with."""
     import torch
 
-    from openset.recognition import evaluate_recognition
-    from openset.recognition.data import open_split
     from openset.recognition.training import train
 
     torch.set_num_threads(1)  # the work is on the card; idle threads would spin
     start = time.perf_counter()
-    split = open_split(given["data"], trial=trial, folder=given["folder"])
-    recipe = _recipe(given, method)
-    trained = train(split, recipe, device=given["device"], compiled=given["compiled"])
-    result = evaluate_recognition(trained.scores(split), intervals=False)
-    seconds = time.perf_counter() - start
-    names = ("openauc", "auc", "closed_set_accuracy")
-    numbers = {name: round(100 * float(result.value(name)), 3) for name in names}
+    split, recipe = split_of(job), recipe_of(job)
+    work = job["work"] and job["work"] / _name(job)
+    trained = train(split, recipe, folder=work, device=job["device"], compiled=job["compiled"])
+    logits = [trained.logits(part.images).cpu() for part in (split.test, split.unknown_test)]
+    numbers = measured(split.test.label, *(part.double().numpy() for part in logits))
     pictures = recipe.plan(len(split.train.label)).steps * recipe.batch
-    row = {"method": method, "trial": trial, **numbers}
-    return row | {"seconds": round(seconds, 1), "pictures": pictures}
+    row = {"method": job["method"], "trial": job["trial"]} | {name: job[name] for name in SAME}
+    about = {"pictures": pictures, "seconds": round(time.perf_counter() - start, 1)}
+    cuda = trained.learner.device.type == "cuda"
+    return row | numbers | about | {"device": torch.cuda.get_device_name() if cuda else "cpu"}
 
 
-def _measured(given: argparse.Namespace, compiled: bool) -> dict[str, Any]:
-    """Pictures per second of one process, alone on the card: two epochs less one."""
-    from openset.recognition.data import open_split
-    from openset.recognition.training import train
+def measured(label: Any, logits: Any, unknown_logits: Any) -> dict[str, float]:
+    """Numbers of one network by both openness scores, in per cent."""
+    from openset.recognition import Scores, evaluate_recognition
 
-    split = open_split(given.data, folder=given.folder)
-    spent = []
-    try:
-        for epochs in (1, 2, 1):
-            start = time.perf_counter()
-            recipe = _recipe(vars(given) | {"epochs": epochs}, "ce_plus")
-            train(split, recipe, device=given.device, compiled=compiled).answers(
-                split.test.images[:1]
-            )
-            spent.append(time.perf_counter() - start)
-    except Exception as error:  # torch compiles with whatever compiler there is, or is not
-        return {"compiled": compiled, "failed": str(error).strip().partition("\n")[0][:200]}
-    rate = len(split.train.label) / max(spent[1] - spent[2], 1e-9)
-    first = spent[0] - spent[2]
-    return {
-        "compiled": compiled,
-        "pictures_per_second": round(rate),
-        "tflops": round(rate * _flops(given, split) / 1e12, 2),
-        "seconds_more_for_the_first": round(first, 1),
-    }
+    found = {}
+    for score, openness in (("", "max_logit"), ("_by_probability", "msp")):
+        scores = Scores.from_logits(logits, label, unknown_logits, openness=openness)
+        result = evaluate_recognition(scores, intervals=False)
+        for name in ("openauc", "auc"):
+            found[name + score] = round(100 * float(result.value(name)), 3)
+    found["accuracy"] = round(100 * float(result.value("closed_set_accuracy")), 3)
+    return found
 
 
-def _flops(given: argparse.Namespace, split: Any) -> float:
-    """Arithmetic of one picture in training: three times that of its convolutions."""
-    import torch
+def split_of(job: dict[str, Any]) -> OpenSplit:
+    """The trial, with fewer pictures and classes left out where that is asked."""
+    from openset.recognition.data import left_out, open_split
 
-    from openset.recognition.networks import build_network
-
-    counted = []
-
-    def count(module: torch.nn.Module, _given: Any, out: torch.Tensor) -> None:
-        counted.append(2 * module.weight[0].numel() * out[0].numel())  # type: ignore[index]
-
-    side, channels = split.train.images.shape[2:]
-    recipe = _recipe(vars(given), "ce_plus")
-    side = recipe.size or side
-    network = build_network(recipe.network, channels)
-    for module in network.modules():
-        if isinstance(module, torch.nn.Conv2d):
-            module.register_forward_hook(count)
-    network(torch.zeros(2, channels, side, side))
-    return 3.0 * sum(counted)
+    where = {"folder": job["folder"], "unknown_folder": job["unknown_folder"]}
+    split = open_split(job["data"], trial=job["trial"], **where)
+    split = replace(split, train=_fewer(split.train, job["images"]))
+    return left_out(split, job["left_out"]) if job["left_out"] else split
 
 
-def _report(
-    given: argparse.Namespace, rows: list[dict[str, Any]], seconds: float
-) -> dict[str, Any]:
-    import torch
+def _fewer(samples: Any, n: int) -> Any:
+    """So many samples of each class, drawn: files may be sorted by what they show."""
+    import numpy as np
 
-    from openset.recognition.data import open_split
+    if not n:
+        return samples
+    order = np.random.default_rng(0).permutation(len(samples.label))
+    rows = [order[samples.label[order] == c][:n] for c in np.unique(samples.label)]
+    return type(samples)(*(column[np.concatenate(rows)] for column in samples))
 
-    methods = {}
-    for method in given.methods.split(","):
-        mine = sorted((r for r in rows if r["method"] == method), key=lambda row: row["trial"])
-        found = [row["openauc"] for row in mine]
-        methods[method] = {
-            "openauc_mean": round(statistics.fmean(found), 2),
-            "openauc_sd": round(statistics.pstdev(found), 2),
-            "paper": PAPER[VARIANTS.get(method, (method,))[0]] if given.data == "mnist" else None,
-            "trials": mine,
-        }
-    rate = sum(row["pictures"] for row in rows) / seconds
-    tflops = rate * _flops(given, open_split(given.data, folder=given.folder)) / 1e12
-    settings = {key: value for key, value in vars(given).items() if key not in ("folder", "out")}
-    cuda = torch.cuda.is_available()
-    return {
-        "data": given.data,
-        "device": torch.cuda.get_device_name() if cuda else "cpu",
-        "settings": settings,
-        "methods": methods,
-        "seconds": round(seconds, 1),
-        "pictures_per_second": round(rate),
-        "tflops": round(tflops, 2),
-        "share_of_peak": round(tflops / given.peak, 4),
-    }
+
+def recipe_of(job: dict[str, Any]) -> ClassifierRecipe:
+    """The package's recipe, over fewer epochs, for smaller pictures."""
+    from variants import changed
+
+    data = job["data"].removeprefix("fashion_")  # that has no recipes of its own
+    recipe = changed(data, job["method"], job["epochs"])
+    recipe = replace(recipe, training={**recipe.training, "precision": job["precision"]})
+    recipe = replace(recipe, network=job["network"] or recipe.network)
+    if not job["size"]:
+        return recipe
+    return replace(recipe, size=job["size"], shift=round(recipe.shift * job["size"] / recipe.size))
+
+
+def _name(job: dict[str, Any]) -> str:
+    """A folder's name for a training, of what tells it from others."""
+    from hashlib import sha256
+
+    return f"{job['data']}-{job['trial']}-{sha256(_key(job).encode()).hexdigest()[:12]}"
 
 
 if __name__ == "__main__":

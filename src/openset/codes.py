@@ -461,6 +461,12 @@ _ENTRIES = (
          "accuracy, and all that rests on it, would be wrong.", "labels and predictions go by "
          "different lists, or orders, of classes",
          "name classes alike in both columns; force=True measures as it is"),
+    Code("OS815", "class folder missing", "A class of the data set has no folder with pictures, "
+         "by its name or by its number.", "classes are spelt otherwise or numbered from 1, or the "
+         "copy is not whole", "name each folder like the official class, or by its number from 0"),
+    Code("OS816", "data set in pickles", "Only the version for Python is there: pickles, which "
+         "could run code and are not read.", "torchvision or a script for Python downloaded it",
+         "download the binary version, or give pictures in a folder per class"),
     Code("OS901", "benchmark not understood", "A key or value of its TOML file is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/benchmarks.md for all keys"),
     Code("OS902", "source missing", "A file that the benchmark is made from is not in the folder.",

@@ -48,13 +48,13 @@ def test_the_difference_is_paired_by_trial(example):
 
 
 def test_options_are_changed_by_name(example):
-    recipe = example["_changed"]("openauc,weight=0.2,pairs=all,training.lr=0.5", 3)
+    recipe = example["changed"]("digits", "openauc,weight=0.2,pairs=all,training.lr=0.5", 3)
     assert (recipe.options["weight"], recipe.options["pairs"]) == (0.2, "all")
     assert (recipe.training["lr"], recipe.epochs) == (0.5, 3)
 
 
 def test_a_training_is_measured(example):
-    job = example["Job"](example["_recipe"]("digits-ce_plus", 1), 0, (0, 1))
+    job = example["Job"](example["changed"]("digits", "ce_plus", 1), 0, (0, 1))
     done = example["run"](job)
     assert set(done.value) == set(done.drawn) == set(example["METRICS"])
     assert 0 < done.value["openauc"] <= done.value["closed_set_accuracy"]

@@ -10,44 +10,91 @@ import pytest
 pytest.importorskip("torch", reason="the torch extra is not installed")
 EXAMPLE = Path(__file__).parents[2] / "experiments" / "recognition_gpu.py"
 BLOCKED = """
-import sys
+import runpy, sys
 class Blocked:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in ("msgspec", "polars", "torchvision", "PIL", "cyclopts"):
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Blocked())
+module = runpy.run_path(sys.argv[1])
 """
+JOB = {
+    "data": "digits", "folder": "", "unknown_folder": "", "work": None, "device": "cpu",
+    "precision": "float32", "compiled": False, "epochs": 1, "network": "", "size": 0, "images": 0,
+    "left_out": [],
+}  # fmt: skip
+
+
+def without_most(job):
+    """The row of a training where few packages can be imported."""
+    code = f"{BLOCKED}\nimport json\nprint(json.dumps(module['trained']({job!r})))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, EXAMPLE], capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
 
 
 def test_a_trial_needs_little_more_than_torch():
-    settings = {"data": "digits", "folder": "", "epochs": 1}
-    settings |= {"device": "cpu", "precision": "float32", "compiled": False}
-    code = f"{BLOCKED}\nimport json, runpy\nmain = runpy.run_path({str(EXAMPLE)!r})\n"
-    code += f"print(json.dumps(main['_trained']({settings!r}, 'openauc_hinge', 0)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    row = json.loads(done.stdout)
-    assert (row["method"], row["trial"], row["pictures"]) == ("openauc_hinge", 0, 12 * 64)
+    row = without_most(JOB | {"method": "openauc,weight=0.2", "trial": 0})
+    assert (row["method"], row["trial"], row["pictures"]) == ("openauc,weight=0.2", 0, 12 * 64)
     assert 0 < row["openauc"] < 100
+    assert row["openauc"] != row["openauc_by_probability"]
 
 
-def test_the_page_says_which_means_are_near_the_papers(tmp_path):
-    trained = {"openauc_sd": 0.1, "paper": 99.4, "trials": []}
-    methods = {
-        "arpl": trained | {"openauc_mean": 98.5},
-        "openauc": trained | {"openauc_mean": 98.3},
-    }
-    run = {
-        "data": "mnist",
-        "device": "a card",
-        "settings": {"epochs": 5, "methods": "arpl,openauc", "processes": 3},
-    }
-    run |= {"methods": methods, "seconds": 60.4, "pictures_per_second": 1234}
-    run |= {"tflops": 1.25, "share_of_peak": 0.0016}
-    (tmp_path / "a.json").write_text(json.dumps(run))
-    command = [sys.executable, EXAMPLE.with_name("recognition_gpu_page.py"), tmp_path / "a.json"]
-    subprocess.run([*command, "--page", tmp_path / "page.md"], check=True)
-    page = (tmp_path / "page.md").read_text()
-    assert "| ARPL | 5 | 98.50 ± 0.10 | 99.4 | -0.90 | yes |" in page
-    assert "| OpenAUC | 5 | 98.30 ± 0.10 | 99.4 | -1.10 | no |" in page
-    assert "| ARPL; OpenAUC | a card | 60 | 1,234 | 1.2 | 0.2 % |" in page
-    assert "--epochs 5 --methods arpl,openauc --processes 3" in page
+def test_options_are_chosen_on_fewer_pictures_of_known_classes():
+    job = JOB | {"method": "ce_plus", "trial": 0, "left_out": [0, 5], "images": 40}
+    row = without_most(job)
+    assert row["pictures"] == round(4 * 30 / 64) * 64  # three quarters of 40 of four classes
+    assert row["left_out"] == [0, 5]
+
+
+def command(rows, *more):
+    given = [sys.executable, EXAMPLE, "digits", "--rows", rows, "--epochs", "1", "--device", "cpu"]
+    given += ["--precision", "float32", "--processes", "1", *more]
+    return subprocess.run(given, capture_output=True, text=True, check=True)
+
+
+def test_rows_that_are_there_are_not_trained_again(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    first = command(rows, "--methods", "ce_plus", "--trials", "0", "--work", tmp_path / "work")
+    assert "0 of 1 trainings are there" in first.stderr
+    assert len(list((tmp_path / "work").iterdir())) == 1
+    with rows.open("a") as file:
+        file.write('{"method": "ce_plus", "tri')  # a command that was killed within a row
+    again = command(rows, "--methods", "ce_plus", "--trials", "0")
+    assert "1 of 1 trainings are there" in again.stderr
+    assert again.stdout == ""
+    other = command(rows, "--methods", "ce_plus", "--trials", "0", "--images", "20")
+    assert "0 of 1 trainings are there" in other.stderr
+    assert [json.loads(line)["images"] for line in rows.read_text().splitlines()] == [0, 20]
+
+
+def row(method, trial, openauc, **more):
+    about = {"data": "cifar10", "epochs": 114, "device": "a card", "size": 0, "images": 0}
+    about |= {"network": "", "precision": "bfloat16", "left_out": []}
+    numbers = {"openauc_by_probability": openauc - 1, "auc": 90.0, "accuracy": 95.0}
+    return about | {"method": method, "trial": trial, "openauc": openauc} | numbers | more
+
+
+def test_the_page_pairs_methods_by_trial_and_leaves_words_alone(tmp_path):
+    trials = range(5)
+    rows = [row("ce_plus", t, 80.0 + 3 * t) for t in trials]
+    rows += [row("openauc,weight=0.2", t, 81.0 + 3 * t + 0.1 * (t % 2)) for t in trials]
+    rows += [row("ce_plus", 0, 60.0, images=1000, left_out=[0, 1])]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
+    page = tmp_path / "page.md"
+    page.write_text("# Words\n<!-- trainings -->\nold\n<!-- end -->\nremarks\n")
+    script = EXAMPLE.with_name("recognition_gpu_page.py")
+    subprocess.run([sys.executable, script, tmp_path / "rows.jsonl", "--page", page], check=True)
+    text = page.read_text()
+    assert text.startswith("# Words\n") and text.endswith("<!-- end -->\nremarks\n")
+    assert "old" not in text
+    assert (
+        "| CE+ | 5 | 86.00 ± 4.24 | 85.00 ± 4.24 | 90.00 ± 0.00 | 95.00 ± 0.00 |  | 88.1 |" in text
+    )
+    assert "| OpenAUC, weight 0.2 | 5 | 87.04 ± 4.24 |" in text
+    assert "| +1.04 ± 0.07 | 89.2 |" in text  # 0.0548 / √5 · 2.776
+    assert "known classes 0, 1 taken for unknown" in text
+    assert (
+        "| CE+ | 1 | 60.00 | 59.00 | 90.00 | 95.00 |  |  |" in text
+    )  # other data than the paper's

@@ -11,6 +11,7 @@ from PIL import Image
 from openset.findings import InputError, UsageError
 from openset.recognition.data import open_split, table
 from openset.recognition.data._split import _classes
+from openset.recognition.data.cifar import HUNDRED, TEN
 
 # How many trials each has, and a hash of their classes: known, then unknown ones, in order.
 SPLITS = {
@@ -147,6 +148,84 @@ def test_cifar_and_its_open_sets(tmp_path):
         assert len(split.unknown_test.label) == 2 * classes
     with pytest.raises(UsageError, match="no published split"):
         open_split("cifar100", folder=tmp_path)
+
+
+def png(path, colour, size=(32, 32)):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", size, (colour, 20, 30)).save(path)
+
+
+def class_folders(root, names, inside="{name}"):
+    """A copy of CIFAR as people have it: red says which class a picture is of."""
+    for part, n in (("train", 2), ("test", 1)):
+        for klass, name in enumerate(names):
+            folder = root / part / inside.format(name=name, klass=klass, group=klass % 3)
+            for at in range(n):
+                png(folder / f"{at:04d}.png", klass)
+
+
+LAYOUTS = {
+    "named": "{name}",
+    "numbered": "{klass}",
+    "padded numbers": "{klass:03d}",
+    "in superclasses": "group{group}/{name}",
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("deeper", ["", "CIFAR-master"])
+def test_cifar_from_class_folders(tmp_path, layout, deeper):
+    class_folders(tmp_path / "ten" / deeper, TEN, LAYOUTS[layout])
+    class_folders(tmp_path / "hundred" / deeper, HUNDRED, LAYOUTS[layout])
+    where = {"folder": tmp_path / "ten", "unknown_folder": tmp_path / "hundred"}
+    split = open_split("cifar+10", trial=1, **where)
+    assert split.train.images.shape == (8, 32, 32, 3)
+    assert (split.train.images[:, 0, 0, 0] == np.array(split.known)[split.train.label]).all()
+    assert (split.unknown_test.images[:, 0, 0, 0] == split.unknown_test.label).all()
+    assert set(split.unknown_test.label) == set(split.unknown)
+
+
+def test_both_cifars_may_lie_side_by_side_and_spell_as_they_like(tmp_path):
+    class_folders(tmp_path / "cifar10", [name.title() for name in TEN])
+    class_folders(tmp_path / "cifar100", [name.replace("_", " ") for name in HUNDRED])
+    split = open_split("cifar+50", folder=tmp_path)
+    assert set(split.test.images[:, 0, 0, 0]) == set(split.known)
+    assert set(split.unknown_test.images[:, 0, 0, 0]) == set(split.unknown)
+
+
+def test_class_folders_that_are_not_whole_are_named(tmp_path):
+    class_folders(tmp_path, TEN)
+    folder = tmp_path / "train" / "airplane"
+    (folder / "notes.txt").write_text("no picture")
+    open_split("cifar10", folder=tmp_path)
+    picture = (folder / "0001.png").read_bytes()
+    (folder / "0001.png").write_bytes(b"")  # a download that stopped at once
+    refused("OS811", lambda: open_split("cifar10", folder=tmp_path))
+    (folder / "0001.png").write_bytes(picture[:60])
+    refused("OS811", lambda: open_split("cifar10", folder=tmp_path))
+    png(folder / "0001.png", 1, size=(64, 64))
+    refused("64 by 64 pixels, not 32", lambda: open_split("cifar10", folder=tmp_path))
+    for path in folder.glob("*.png"):
+        path.unlink()
+    refused(r"OS815[\s\S]*holds no picture", lambda: open_split("cifar10", folder=tmp_path))
+    folder.rename(folder.with_name("aeroplane"))
+    refused(
+        r"no folder 'airplane'; 'aeroplane' is near", lambda: open_split("cifar10", folder=tmp_path)
+    )
+
+
+def test_folders_that_are_numbered_from_one_are_no_cifar(tmp_path):
+    class_folders(tmp_path, [str(klass + 1) for klass in range(10)])
+    refused("OS815", lambda: open_split("cifar10", folder=tmp_path))
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_the_pickled_version_is_named(tmp_path, inside):
+    pickled = tmp_path / "cifar-10-batches-py"
+    pickled.mkdir()
+    (pickled / "data_batch_1").write_bytes(b"\x80\x02}q\x01")
+    where = tmp_path if inside else pickled
+    refused("OS816", lambda: open_split("cifar10", folder=where))
 
 
 def test_tinyimagenet(tmp_path):

@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from openset.explain import lookup
 from openset.recognition import Scores
 from openset.recognition.metrics import compute, table
+from openset.tables.vocabulary import normal
 from scenes.recognition import made, value
 
 METRICS = table()
@@ -32,6 +34,13 @@ def test_it_is_documented(name):
     assert metric.summary.endswith(".")
     assert len(metric.doc.splitlines()) > 2
     assert "not" in metric.doc.lower() or "only" in metric.doc.lower(), "say what it is not"
+
+
+@every_metric
+def test_it_is_explained(name):
+    entry = lookup(name)
+    assert entry.kind in ("term", "metric")
+    assert name == "auc" or normal(name) in map(normal, (entry.name, *entry.aliases))
 
 
 @every_metric

@@ -9,10 +9,11 @@ torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 
 from openset.findings import InputError, UsageError  # noqa: E402
 from openset.recognition import training  # noqa: E402
-from openset.recognition.data import OpenSplit, Samples  # noqa: E402
+from openset.recognition.data import Samples  # noqa: E402
 from openset.recognition.methods import table  # noqa: E402
 from openset.recognition.training import Classifier, ClassifierRecipe, train  # noqa: E402
 from openset.training.steps import advance  # noqa: E402
+from scenes.recognition import dark_and_bright  # noqa: E402
 from scenes.training import log  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -111,30 +112,6 @@ def test_several_reciprocal_points_are_averaged():
     )
 
 
-@pytest.mark.parametrize("pairs", ["diagonal", "all"])
-@pytest.mark.parametrize("name", ["openauc", "acc_auc"])
-def test_the_ranking_by_hand(name, pairs):
-    objective = built(name, pairs=pairs)
-    known, mixed = torch.tensor([2.0, 1.0, 3.0]), torch.tensor([0.5, 4.0, 1.0])
-    counts, differs = torch.tensor([True, False, True]), torch.tensor([True, True, False])
-    found = objective._ranking(known, counts, mixed, differs).item()
-    both = [(i, j) for i in (0, 2) for j in (0, 1)]
-    losses = {(i, j): (mixed[j] - known[i] + 1).item() ** 2 for i, j in both}
-    expected = losses[0, 0] if pairs == "diagonal" else sum(losses.values()) / (3 * 2)
-    assert found == pytest.approx(expected)
-
-
-def test_the_squared_hinge_leaves_pairs_alone_that_are_far_enough_apart():
-    known, mixed = torch.tensor([5.0, 1.0]), torch.tensor([0.5, 0.5])
-    every = torch.tensor([True, True])
-    far = built("openauc", surrogate="squared_hinge")._ranking(known, every, mixed, every)
-    assert far.item() == pytest.approx(0.5**2 / 2)
-    near = built("openauc")._ranking(known, every, mixed, every)
-    assert near.item() == pytest.approx((3.5**2 + 0.5**2) / 2)
-    with pytest.raises(UsageError, match="squared_hinge"):
-        built("openauc", surrogate="hinge")
-
-
 @pytest.mark.parametrize("name", ["arpl", "gcpl", "rpl", "openauc"])
 def test_half_precision_ends_with_the_network(name):
     body, (images, label) = (
@@ -151,47 +128,9 @@ def test_half_precision_ends_with_the_network(name):
     assert found.item() == objective.loss(embedding.float(), label).item()
 
 
-def test_only_openauc_asks_for_the_right_name():
-    embedding, label = batch()[0].detach().abs(), torch.tensor([0, 1, 0, 1, 0, 1, 1, 0])
-    losses = {}
-    for name in ("openauc", "acc_auc"):
-        objective = built(name, weight=1.0)
-        with torch.no_grad():  # every sample is named 2, which is wrong
-            objective.linear.weight.zero_()
-            objective.linear.weight[2] = 1
-        torch.manual_seed(0)
-        losses[name] = objective.loss(embedding, label).item()
-    plain = torch.nn.functional.cross_entropy(objective.logits(embedding), label).item()
-    assert losses["openauc"] == pytest.approx(plain)
-    assert losses["acc_auc"] > plain + 0.1
-
-
-def test_a_batch_of_one_class_has_no_mixture():
-    objective = built("openauc", weight=5.0)
-    embedding, _ = batch()
-    label = torch.zeros(8, dtype=torch.long)
-    plain = torch.nn.functional.cross_entropy(objective.logits(embedding), label)
-    assert objective.loss(embedding, label).item() == pytest.approx(plain.item())
-    with pytest.raises(UsageError, match="diagonal"):
-        built("openauc", pairs="some")
-
-
 @pytest.fixture(scope="module")
 def split():
-    """Two known classes, dark and bright, and an unknown one between."""
-
-    def samples(levels, n):
-        rng = np.random.default_rng(n)
-        label = np.arange(n) % len(levels)
-        noise = rng.integers(-20, 20, (n, 8, 8, 1))
-        return Samples(
-            (np.array(levels)[label][:, None, None, None] + noise).astype(np.uint8), label
-        )
-
-    known = (40, 210)
-    return OpenSplit(
-        "made", 0, (0, 1), (2,), samples(known, 64), samples(known, 40), samples((125,), 30)
-    )
+    return dark_and_bright()
 
 
 QUICK = ClassifierRecipe(

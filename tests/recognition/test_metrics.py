@@ -23,17 +23,45 @@ def test_openauc_and_auc_count_pairs(scores, ties):
     assert value("auc", scores, ties=ties) == pytest.approx(pairs(scores, False, tie))
 
 
+def area_up_to(scores, ofpr):
+    """Under the curve, point by point, cut where it reaches the limit."""
+    curve = oscr_curve(scores)
+    inside = curve.ofpr < ofpr
+    x = np.append(curve.ofpr[inside], ofpr)
+    after = int(inside.sum())
+    x0, x1, y0, y1 = *curve.ofpr[after - 1 : after + 1], *curve.cotpr[after - 1 : after + 1]
+    y = np.append(curve.cotpr[inside], y0 + (y1 - y0) * (ofpr - x0) / (x1 - x0))
+    return np.trapezoid(y, x) / ofpr
+
+
 @STEADY
 @given(small_scores(), st.floats(0.05, 1))
-def test_partial_openauc_averages_the_least_unknown_samples(scores, ofpr):
+def test_partial_openauc_is_the_area_under_the_curve_up_to_the_limit(scores, ofpr):
+    assert value("partial_openauc", scores, ofpr=ofpr) == pytest.approx(area_up_to(scores, ofpr))
+
+
+@STEADY
+@given(small_scores(ties=False), st.floats(0.05, 1))
+def test_without_ties_partial_openauc_averages_the_least_unknown_samples(scores, ofpr):
     right = scores.openness[scores.correct]
     left, total = ofpr * scores.n_unknown, 0.0
     for u in np.sort(scores.unknown_openness):
         share = min(1.0, left)
-        total += share * ((right < u).sum() + (right == u).sum() / 2) / scores.n_known
+        total += share * (right < u).sum() / scores.n_known
         left -= share
-    found = value("partial_openauc", scores, ofpr=ofpr)
-    assert found == pytest.approx(total / (ofpr * scores.n_unknown))
+    for ties in TIES:
+        found = value("partial_openauc", scores, ofpr=ofpr, ties=ties)
+        assert found == pytest.approx(total / (ofpr * scores.n_unknown))
+
+
+def test_equal_scores_have_half_the_limit_of_the_accuracy():
+    label, same = np.zeros(8, int), np.ones(8)
+    named = np.array([0] * 6 + [1] * 2)
+    one = Scores(named, label, same, np.ones(5), None, ("a", "b"))
+    assert value("partial_openauc", one, ofpr=0.1) == pytest.approx(0.75 * 0.05)
+    assert value("partial_openauc", one, ofpr=1) == pytest.approx(0.75 / 2)
+    bounds = [value("partial_openauc", one, ofpr=0.1, ties=ties) for ties in ("strict", "all")]
+    assert bounds == [0, pytest.approx(0.75)]
 
 
 @STEADY

@@ -42,11 +42,38 @@ def test_published_numbers():
     assert PRESETS["tinyimagenet-ce_plus"].options["smoothing"] == 0.9
     assert PRESETS["cub-openauc"].options["weight"] == 0.05
     script = PRESETS["svhn-openauc"]
-    assert (script.epochs, script.options["weight"], script.training["restarts"]) == (200, 5e-4, 2)
+    assert (script.epochs, script.training["restarts"]) == (200, 2)
+    assert PRESETS["tinyimagenet-openauc"].training["warmup"] == 10
     assert {recipe.operations for name, recipe in PRESETS.items() if recipe.randaugment} == {
         "digits",
         "objects",
     }
+
+
+STRONG = [name for name in PRESETS if PRESETS[name].method in ("ce_plus", "acc_auc", "openauc")]
+
+
+@pytest.mark.parametrize("name", STRONG)
+def test_the_strong_methods_of_a_data_set_differ_by_the_ranking_alone(name):
+    data, _, method = name.rpartition("-")
+    recipe, plain = PRESETS[name], PRESETS[f"{data}-ce_plus"]
+    smoothing = plain.options.get("smoothing", 0.0)
+    assert recipe.options.get("smoothing", 0.0) == smoothing
+    if method == "ce_plus" or data == "digits":
+        return
+    assert recipe.options["ranked"] == "probability"  # Definition 1 of the paper
+    assert recipe.options["weight"] == (0.05 if data == "cub" else 0.1)
+    assert recipe.options["score"] == "logit"
+
+
+@every_recipe
+def test_what_the_loop_does_otherwise_is_declared(name):
+    """Every paper's code decays all weights, and fills with black what a shift uncovers."""
+    recipe = PRESETS[name]
+    if name.startswith("digits-"):
+        return  # ours: there is no other code
+    assert ("border" in recipe.differs) == (recipe.shift > 0)
+    assert ("norms" in recipe.differs) == (recipe.training["weight_decay"] > 0)
 
 
 def test_epochs_become_steps():

@@ -1,10 +1,11 @@
-"""Scores for tests: random ones, with and without ties, and counts the slow way."""
+"""Scores for tests: random ones, with and without ties, and counts the slow way; tiny pictures."""
 
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from openset.recognition import Scores
+from openset.recognition.data import OpenSplit, Samples
 from openset.recognition.metrics import compute, table
 
 STEADY = settings(max_examples=60, deadline=None, derandomize=True)
@@ -26,6 +27,23 @@ def made(seed=0, n_known=60, n_unknown=50, n_classes=4, levels=None):
         known, unknown = (np.round(x * levels) / levels for x in (known, unknown))
     named = rng.integers(0, n_classes, n_unknown)
     return Scores(predicted, label, known, unknown, named, tuple("abcdefgh"[:n_classes]))
+
+
+def dark_and_bright():
+    """Two known classes of pictures, dark and bright, and an unknown one between."""
+
+    def samples(levels, n):
+        rng = np.random.default_rng(n)
+        label = np.arange(n) % len(levels)
+        noise = rng.integers(-20, 20, (n, 8, 8, 1))
+        return Samples(
+            (np.array(levels)[label][:, None, None, None] + noise).astype(np.uint8), label
+        )
+
+    known = (40, 210)
+    return OpenSplit(
+        "made", 0, (0, 1), (2,), samples(known, 64), samples(known, 40), samples((125,), 30)
+    )
 
 
 @st.composite

@@ -75,11 +75,11 @@ def property_2() -> Table:
     perfect = replace(one, predicted=one.label)
     rows = []
     for weight in (0.1, 0.3, 0.5, 0.7, 0.9, 0.99):
-        here = _number("normalised_accuracy", one, threshold=THRESHOLD, weight=weight)
+        here = number("normalised_accuracy", one, threshold=THRESHOLD, weight=weight)
         options = {"threshold": np.inf, "weight": weight}
-        none = [_number("normalised_accuracy", perfect, empty=e, **options) for e in (0.0, 1.0)]
-        cells = [f"{_percent(number)}{' (more)' if number > here else ''}" for number in none]
-        rows.append((f"{weight:g}", _percent(here), *cells))
+        none = [number("normalised_accuracy", perfect, empty=e, **options) for e in (0.0, 1.0)]
+        cells = [f"{percent(one)}{' (more)' if one > here else ''}" for one in none]
+        rows.append((f"{weight:g}", percent(here), *cells))
     header = ("weight λ", "rejects unknown samples", "nothing, 0 / 0 = 0", "nothing, 0 / 0 = 1")
     return Table(header, tuple(rows))
 
@@ -123,12 +123,12 @@ def thresholds(shares: Sequence[float] = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)) -> Ta
     rows = []
     for share in shares:
         at = _rejects(one, share)
-        cells = [_percent(_number(name, one, threshold=at)) for name in _AT]
-        printed = _number("normalised_accuracy", one, threshold=at)
-        named = _number("normalised_accuracy", one, threshold=at, aks="accuracy", aus="recall")
+        cells = [percent(number(name, one, threshold=at)) for name in _AT]
+        printed = number("normalised_accuracy", one, threshold=at)
+        named = number("normalised_accuracy", one, threshold=at, aks="accuracy", aus="recall")
         counts = answers_at(one, at)
         rejected = counts.rejected / counts.n_unknown, counts.rejected_known / counts.n_known
-        rows.append((*map(_percent, rejected), *cells, _percent(printed), _percent(named)))
+        rows.append((*map(percent, rejected), *cells, percent(printed), percent(named)))
     header = ("unknown rejected", "known rejected", "F macro", "F micro", "J macro", "J micro")
     return Table((*header, "NAcc as printed", "NAcc as named"), tuple(rows))
 
@@ -150,12 +150,13 @@ def _rejects(scores: Scores, share: float) -> float:
     return float(np.nextafter(order[n - 1], -np.inf))
 
 
-def _number(name: str, scores: Scores, **params: float | str) -> float:
+def number(name: str, scores: Scores, **params: float | str) -> float:
+    """The number of a metric."""
     return float(compute(table()[name], scores, **params))
 
 
 def _row(name: str, models: Sequence[Scores], **params: float) -> tuple[str, ...]:
-    return (table()[name].title, *(_percent(_number(name, one, **params)) for one in models))
+    return (table()[name].title, *(percent(number(name, one, **params)) for one in models))
 
 
 def _rejected(scores: Scores) -> str:
@@ -163,5 +164,6 @@ def _rejected(scores: Scores) -> str:
     return f"{counts.rejected:.0f} of {counts.n_unknown:.0f}"
 
 
-def _percent(number: float) -> str:
-    return f"{100 * number:.1f} %"
+def percent(share: float) -> str:
+    """A share as tables have it."""
+    return f"{100 * share:.1f} %"

@@ -102,16 +102,19 @@ class Classifier:
         label = split.test.label.astype(np.int32)
         return Scores(known, label, openness, unknown_openness, strange, self.learner.labels)
 
-    @torch.no_grad()
     def answers(self, images: NDArray[np.uint8]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """The known class that each picture is named, and its openness."""
-        self.learner.eval()
-        body, objective = self.learner.body, self.learner.objective
-        held = _resident(images, self.learner.about["shape"], self.learner.device)
-        parts = [body(scaled(part)) for part in held.split(1024)]
-        logits = objective.logits(torch.cat(parts))
-        named, openness = logits.argmax(dim=1), objective.openness(logits)
+        logits = self.logits(images)
+        named, openness = logits.argmax(dim=1), self.learner.objective.openness(logits)
         return named.cpu().numpy().astype(np.int32), openness.double().cpu().numpy()
+
+    @torch.no_grad()
+    def logits(self, images: NDArray[np.uint8]) -> Tensor:
+        """A number for every picture and known class."""
+        self.learner.eval()
+        held = _resident(images, self.learner.about["shape"], self.learner.device)
+        parts = [self.learner.body(scaled(part)) for part in held.split(1024)]
+        return self.learner.objective.logits(torch.cat(parts))
 
     def save(self, path: str | Path) -> None:
         """Write weights, classes and recipe to one file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from openset.recognition.methods._openness import improbability
 from openset.recognition.methods._points import scattered, squared_distances
 from openset.recognition.methods._spec import Objective, method
 
@@ -44,7 +45,7 @@ class Rpl(Objective):
 
     def openness(self, logits: Tensor) -> Tensor:
         """Minus the largest softmax probability."""
-        return -torch.softmax(logits, dim=1).amax(dim=1)
+        return improbability(logits)
 
     def loss(self, embedding: Tensor, label: Tensor) -> Tensor:
         """Cross-entropy, and the distance from the own points should be the radius."""

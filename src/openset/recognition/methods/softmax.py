@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
+from openset.recognition.methods._openness import improbability
 from openset.recognition.methods._spec import Objective, method
 
 PAPER = "Hendrycks and Gimpel, A Baseline for Detecting Misclassified Examples, ICLR 2017"
@@ -32,7 +32,7 @@ class Softmax(Objective):
 
     def openness(self, logits: Tensor) -> Tensor:
         """Minus the largest softmax probability."""
-        return -torch.softmax(logits, dim=1).amax(dim=1)
+        return improbability(logits)
 
     def loss(self, embedding: Tensor, label: Tensor) -> Tensor:
         """Cross-entropy."""

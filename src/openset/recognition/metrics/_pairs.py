@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from openset.findings import UsageError
 from openset.metrics import Value
 from openset.plugins import lookup
-from openset.ranking import Counts, concordant
+from openset.ranking import concordant
 from openset.recognition.ranking import AnswerRanking
 from openset.recognition.scores import Scores
 
@@ -47,16 +47,20 @@ def ordered(ranking: AnswerRanking, ties: Ties, *, correct: bool, ofpr: float = 
         ofpr: Only the unknown samples that look least unknown, up to this share of them.
     """
     worth = lookup(_TIES, ties, "value of ties:")
-    limit = ofpr * ranking.n_unknown
-    above = ranking.unknown if ofpr >= 1 else _first(ranking.unknown_up_to, limit)
     level = ranking.correct if correct else ranking.known
     up_to = ranking.correct_up_to if correct else ranking.known_up_to
+    above, limit = ranking.unknown, ofpr * ranking.n_unknown
+    if ofpr < 1:
+        above, part = _first(ranking, limit)
+        if ties == "half":  # the curve rises with a straight line, which the limit may cut
+            level = level * part
     return concordant(level, up_to, above, worth) / (ranking.n_known * limit)
 
 
-def _first(up_to: Counts, limit: Any) -> NDArray[np.float64]:
-    """The first `limit` of the samples, the last of them in part."""
-    return np.diff(np.minimum(up_to, limit), axis=0)
+def _first(ranking: AnswerRanking, limit: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The first `limit` unknown samples of each level, the last in part, and which part of it."""
+    first = np.diff(np.minimum(ranking.unknown_up_to, limit), axis=0)
+    return first, first / np.maximum(ranking.unknown, 1)
 
 
 def share_in(name: str, value: float) -> float:

@@ -34,9 +34,10 @@ def openauc(scores: Scores, *, ties: Ties = "half") -> Value:
 def partial_openauc(scores: Scores, *, ofpr: float = 0.1, ties: Ties = "half") -> Value:
     """OpenAUC where few unknown samples are accepted: the mean of COTPR over OFPR from 0 to `ofpr`.
 
-    Only the share `ofpr` of unknown samples that look least unknown takes part (the last one in
-    part), and the area is divided by `ofpr`, so that 1 is perfect and ``ofpr=1`` is OpenAUC. The
-    paper proposes it for safety-critical use and prints no formula; this is the natural one.
+    The area under the OSCR curve up to `ofpr`, divided by it, so that 1 is perfect and ``ofpr=1``
+    is OpenAUC. Where equal openness makes the curve rise with a straight line, the line is cut at
+    `ofpr`: if all samples look alike, half of `ofpr` is left of the accuracy. The paper proposes it
+    for safety-critical use and prints no formula: not a published number.
     """
     limit = share_in("ofpr", ofpr)
 
