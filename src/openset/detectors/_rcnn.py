@@ -145,6 +145,8 @@ class RegionModel(TorchModel):
         columns["objectness"] = torch.cat(objectness)[rows]
         if self.layout.has_unknown:
             columns["unknownness"] = scores[rows, -1]
+        if self.method is not None:
+            columns |= self.method.columns(embedding[rows], logits[rows])
         if "latent" in keep:
             columns["latent"] = averaged(maps, boxes, width)
         if "latent_samples" in keep:
