@@ -2,8 +2,8 @@
 
 Dhamija et al., The Overlooked Elephant of Object Detection, WACV 2020, after Miller et al., Dropout
 Sampling for Robust Object Detection, ICRA 2018: regions are proposed and pooled once, dropout acts
-on the inputs of the last hidden layer and of the last layers, and what the passes say of a region is
-averaged before any box is dropped.
+on the inputs of the last hidden layer and of the last layers, and what the passes say of a region
+is averaged before any box is dropped.
 
 Masks come from a fixed seed for each image, so that what is found on one does not depend on the
 others of its batch. A box head without hidden layers of its own (the last stage of a ResNet, the
