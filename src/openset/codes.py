@@ -414,6 +414,10 @@ _ENTRIES = (
     Code("OS619", "class that never filled its queue", "The method went on without it: no outliers "
          "were made from its embeddings.", "a rare class, a long queue, or a short training",
          "a shorter queue, or nothing, if it is expected"),
+    Code("OS641", "class that was never seen", "The method has learned nothing about it: it is "
+         "left out of the loss and of unknownness.", "a class without objects in the training "
+         "file, or a short training", "leave the class out of the known ones, or train on images "
+         "of it"),
     Code("OS701", "impossible world", "No scene can be made with these parameters.",
          "a value out of range, or parameters that contradict each other",
          "change the parameters named"),

@@ -80,11 +80,26 @@ def test_all_evidence_and_the_last_layer(openset, data):
     done = openset(*RUN, "--evidence", "all", "--json").json
     assert done["evidence"] == [
         "logits", "embedding", "head", "region", "objectness",
-        "latent", "latent_samples", "shortcut", "logit_samples",
+        "latent", "latent_samples", "shortcut", "logit_samples", "box_samples",
     ]  # fmt: skip
     found = read_detections(data / "found.parquet")
     found.head.check(found)
     assert found.head.weight.shape == (3, 128)
+
+
+def test_passes_with_dropout_are_detected_by_their_means(openset, data):
+    assert openset(*RUN, "--passes", "3").code == 0
+    found = read_detections(data / "found.parquet")
+    samples = found.attributes
+    assert samples["logit_samples"].shape == (len(found), 3, 3)
+    assert samples["box_samples"].shape == (len(found), 3, 4)
+    assert found.box == pytest.approx(samples["box_samples"].mean(axis=1), abs=1e-3)
+    assert found.provenance["model"]["options"]["passes"] == 3
+    assert (
+        openset("score", "found.parquet", "--scorers", "dropout_mean", "-o", "s.parquet").code == 0
+    )
+    bad = openset(*RUN, "--passes", "-1")
+    assert bad.code == 2 and "passes must be at least 0" in bad.err
 
 
 def test_only_some_evidence(openset, data):

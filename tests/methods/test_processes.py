@@ -16,6 +16,8 @@ pytest.importorskip("torchvision", reason="the torch extra is not installed")
 CASES = {
     "vos": {"queue": 4, "start": 0.0},
     "opendet": {"queue": 6, "start": 0.0},
+    "opendet_cwa": {"queue": 6, "start": 0.0, "anchor_weight": 0.1},
+    "siren": {"inner": 4},
     "recognition_loss": {"objective": "ce_plus"},
 }
 WIDTH, CLASSES, STEPS = 8, 3, 3

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ import openset.scorers  # noqa: E402
 from openset.detectors import ImageFiles, load, run  # noqa: E402
 from openset.findings import InputError, UsageError  # noqa: E402
 from openset.formats import read_annotations  # noqa: E402
-from openset.training import Recipe  # noqa: E402
+from openset.training import Recipe, TrainingData, train  # noqa: E402
 from openset.training._average import Average  # noqa: E402
 from scenes.training import SCRIPT, log, make_data, recipe, same, trained, weights  # noqa: E402
 
@@ -49,7 +50,9 @@ OFF = [
     ("recognition_loss", {"start": 1.0}, ""),
     ("vos", {"weight": 0.0}, ""),
     ("vos", {"start": 1.0}, ""),
+    ("siren", {"weight": 0.0}, ""),
     ("opendet", {"weight": 0.0, "contrast": 0.0}, "opendet_off"),
+    ("opendet_cwa", {"weight": 0.0, "contrast": 0.0, "anchor_weight": 0.0}, "opendet_cwa_off"),
 ]
 
 
@@ -57,7 +60,7 @@ OFF = [
 def test_off_it_is_the_base_training_bit_for_bit(truth, base, tmp_path, name, options, beside):
     off = trained(truth, tmp_path / "run", method=name, method_options=options).folder
     if beside:  # a head of its own: the base is that head with other losses off in another way
-        other = {"start": 1.0, "contrast": 0.0, "queue": 3}
+        other = {**options, "weight": 1.0, "start": 1.0, "queue": 3}
         base = trained(truth, tmp_path / beside, method=name, method_options=other).folder
     for file in ("model.pt", "checkpoint.pt"):
         mine, theirs = (
@@ -88,6 +91,8 @@ BANKS = [
     METHOD,
     {"method": "vos", "method_options": {"queue": 3, "start": 0.3}},
     {"method": "opendet", "method_options": {"queue": 5, "start": 0.3}},
+    {"method": "opendet_cwa", "method_options": {"queue": 5, "start": 0.3}},
+    {"method": "siren"},
 ]
 
 
@@ -112,6 +117,37 @@ def test_a_class_that_vos_left_out_is_said(truth, tmp_path):
     assert [(one.code, one.count) for one in done.findings] == [("OS619", 2)]
 
 
+def test_without_anchors_and_spectral_norm_it_is_opendet_bit_for_bit(truth, tmp_path):
+    options = {"anchor_weight": 0.0, "spectral": False, "contrast": 0.1, "start": 0.3}
+    mine = trained(truth, tmp_path / "cwa", method="opendet_cwa", method_options=options).folder
+    plain = {"method": "opendet", "method_options": {"start": 0.3}}
+    theirs = trained(truth, tmp_path / "opendet", **plain).folder
+    assert same(weights(mine), weights(theirs)) and log(mine) == log(theirs)
+
+
+def test_a_class_that_siren_never_saw_is_said(truth, tmp_path):
+    data = TrainingData.of(truth)
+    data = replace(data, labels=(*data.labels, "blue"))
+    done = train(recipe(method="siren"), data, tmp_path / "run", device="cpu")
+    assert [(one.code, one.example) for one in done.findings] == [("OS641", "blue")]
+
+
+def test_a_detector_with_unknownness_is_evaluated_without_further_ado(truth, tmp_path):
+    done = trained(truth, tmp_path / "run", method="siren", steps=30)
+    assert done.findings == ()
+    model = load(str(done.folder / "model.pt"), device="cpu", score=0.0)
+    table = read_annotations(truth)
+    found = run(model, ImageFiles.of_annotations(table, truth.parent))
+    assert found.labels == ("red", "green") and np.isfinite(found.unknownness).all()
+    assert found.attributes["projection"].shape == (len(found), 64)
+    assert found.head is not None
+    (said,) = openset.scorers.ledger.entries(found)
+    assert (said.name, said.images, said.detections, said.leaks) == ("siren", 8, 16, ())
+    assert said.options["momentum"] == 0.95
+    value = openset.evaluate(table, found, known=["red"]).value("auroc")
+    assert 0 <= float(value) <= 1
+
+
 def test_a_detector_that_says_unknown_is_evaluated_without_further_ado(truth, tmp_path):
     options = {"queue": 5, "start": 0.0, "weight": 5.0}
     changes = {"method": "opendet", "method_options": options, "steps": 30}
@@ -125,7 +161,8 @@ def test_a_detector_that_says_unknown_is_evaluated_without_further_ado(truth, tm
     scored = openset.scorers.table()["energy"].fit().scored(found)
     rest = np.logaddexp.reduce(found.logits[:, :3].astype(float), axis=1)  # without "unknown"
     assert scored.unknownness == pytest.approx(-rest, rel=1e-5)
-    assert openset.evaluate(table, found, known=["red", "green"]) is not None
+    result = openset.evaluate(table, found, known=["red", "green"])
+    assert result.provenance.ledger.startswith("opendet fitted on the detector's training data (8")
 
 
 def test_two_processes_may_leave_its_weights_out_of_a_step(truth, tmp_path):

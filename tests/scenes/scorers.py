@@ -53,6 +53,7 @@ def scene(n=200, *, unknown=False, seed=0, layout=LAYOUT, split="train"):
             "latent": embedding * 2,
             "latent_samples": latents,
             "logit_samples": samples.astype(np.float32),
+            "projection": embedding[:, : D - 4] - 0.5,
         },
     )
     return scorers.of_split(found, split)

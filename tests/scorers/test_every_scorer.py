@@ -15,7 +15,7 @@ TABLE = scorers.table()
 EVERY = pytest.mark.parametrize("name", TABLE)
 FIELDS = ("logits", "embedding")
 WANTED = """msp max_logit entropy energy gen knn mahalanobis ddu vim ash dice react lard
-    lard_entropy gamma_ratio dropout_mean dropout_logits dropout_observations"""
+    lard_entropy gamma_ratio dropout_mean dropout_logits dropout_observations siren_knn siren_vmf"""
 
 
 def columns_of(record):
@@ -103,7 +103,7 @@ def test_fits_on_what_it_declares(name):
 @EVERY
 def test_missing_evidence_is_named(name):
     record = TABLE[name]
-    for column in columns_of(record) & {*FIELDS, "latent", "latent_samples", "logit_samples"}:
+    for column in columns_of(record) & {*FIELDS, *scenes.scene().attributes}:
         without = only(scenes.scene(), columns_of(record) - {column})
         with pytest.raises(InputError, match=f"OS501.*{name}.*reads {column}") as caught:
             scenes.fitted(name).score(without)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 app = verb("run", panel="Models")
 ALL = "all"
+SAMPLED = ("logit_samples", "box_samples")  # what passes with dropout are for
 
 
 @app.default
@@ -31,6 +32,7 @@ def run(
     known: list[str] | None = None,
     evidence: list[str] | None = None,
     minimum_score: float | None = None,
+    passes: int | None = None,
     option: list[str] | None = None,
     split: str | None = None,
     batch: int = 8,
@@ -55,6 +57,8 @@ def run(
             file, or a,b,c. By default those that the ground truth calls known, or all.
         evidence: What to keep of every box, a,b,c, or "all"; by default logits and embeddings.
         minimum_score: Boxes with a lower score are dropped; most unknown objects score low.
+        passes: Dropout sampling of a two-stage detector: boxes and scores of every region are means
+            of so many passes, and logit_samples and box_samples are kept.
         option: An option of the detector, as name=value.
         split: What the images are called, for the ledger of scorers; by default folder and file.
         batch: Images at a time.
@@ -70,7 +74,8 @@ def run(
     _refuse_place(out)
     truth = None if _is_images(data) else _truth(data)
     files = _files(data, truth, images)
-    loaded = _model(model, weights, _labels(known, truth), device, _options(option, minimum_score))
+    options = _options(option, {"score": minimum_score, "passes": passes})
+    loaded = _model(model, weights, _labels(known, truth), device, options)
     with output.track(len(files)) as at:
         found = run_model(
             loaded,
@@ -119,10 +124,10 @@ def _files(data: Path, truth: Annotations | None, images: Path | None) -> ImageF
     return ImageFiles.of(data)
 
 
-def _options(pairs: list[str] | None, minimum_score: float | None) -> dict[str, Any]:
+def _options(pairs: list[str] | None, named: dict[str, Any]) -> dict[str, Any]:
     from openset.cli._inputs import option_pairs
 
-    return option_pairs(pairs) | ({} if minimum_score is None else {"score": minimum_score})
+    return option_pairs(pairs) | {key: one for key, one in named.items() if one is not None}
 
 
 def _labels(known: list[str] | None, truth: Annotations | None) -> tuple[str, ...] | None:
@@ -188,7 +193,8 @@ def _kept(model: Model, names: list[str]) -> tuple[Any, ...]:
     there = find(model.about["detector"]).keeps
     if names == [ALL]:
         return there
-    return tuple(names) or tuple(column for column in KEPT if column in there)
+    usual = (*KEPT, *SAMPLED) if model.about["options"].get("passes") else KEPT
+    return tuple(names) or tuple(column for column in usual if column in there)
 
 
 def _split(data: Path) -> str:

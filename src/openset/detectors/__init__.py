@@ -90,6 +90,7 @@ def load(path: str, *, device: str | None = None, **options: Any) -> Model:
     model.about = {"detector": about["detector"], "options": chosen}
     if "method" in about:
         carry(cast("TorchModel", model), about["method"], about["method_options"])
+        model.about = {**model.about, "taught": about.get("taught", {})}
     model.load_state(state, path)
     return model
 

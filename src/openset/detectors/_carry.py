@@ -1,4 +1,4 @@
-"""Carry: a method becomes a part of a detector's network, by its name."""
+"""Carry: a method becomes a part of a detector's network, by its name; what it saw is told."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from openset.tables.vocabulary import is_unknown_spelling
 
 if TYPE_CHECKING:
     from openset.detectors._torch import TorchModel
+    from openset.scorers.ledger import LedgerEntry
+
+_NOTHING = "nothing"  # what most methods leak
 
 
 def carry(model: TorchModel, name: str, options: Mapping[str, Any]) -> None:
@@ -20,9 +23,7 @@ def carry(model: TorchModel, name: str, options: Mapping[str, Any]) -> None:
         UsageError: There is no such method or option, or the detector cannot carry it.
         InputError: A class is called "unknown".
     """
-    # By name, not by import: methods stand above detectors and training, since they use what
-    # recognition has, and recognition uses training. A third party's is found the same way.
-    known = record_of(lookup(discover("openset.methods", "method"), name, "method"))
+    known = _found(name)
     _refuse_unfit(known, model.about["detector"])
     said = [label for label in model.labels if is_unknown_spelling(label)]
     if known.make.unknown and said:
@@ -32,6 +33,32 @@ def carry(model: TorchModel, name: str, options: Mapping[str, Any]) -> None:
     assert head is not None
     model.take(known.build(len(model.labels), head.weight.shape[1], **options))
     model.about = {**model.about, "method": name, "method_options": {**known.options, **options}}
+
+
+def trained_on(about: Mapping[str, Any]) -> LedgerEntry | None:
+    """What a model's method was trained on, for the ledger of the detections that it judges."""
+    from openset.scorers.ledger import LedgerEntry
+
+    if "method" not in about:
+        return None
+    name, options, taught = about["method"], about["method_options"], about.get("taught", {})
+    leaks = _found(name).leaks
+    return LedgerEntry(
+        "fit",
+        name,
+        "the detector's training data",
+        taught.get("images", 0),
+        taught.get("objects", 0),
+        leaks != _NOTHING,
+        options,
+        () if leaks == _NOTHING else (leaks,),
+    )
+
+
+def _found(name: str) -> Any:
+    # By name, not by import: methods stand above detectors and training, since they use what
+    # recognition has, and recognition uses training. A third party's is found the same way.
+    return record_of(lookup(discover("openset.methods", "method"), name, "method"))
 
 
 def _refuse_unfit(known: Any, detector: str) -> None:

@@ -17,6 +17,8 @@ from torchvision.models.detection.roi_heads import maskrcnn_loss
 from torchvision.models.detection.rpn import concat_box_prediction_layers
 from torchvision.ops import boxes as box_ops
 
+from openset.detectors._boxes import sent
+from openset.detectors._dropout import Sampling
 from openset.detectors._regions import Regions
 from openset.detectors._scaling import scaled
 from openset.detectors._spec import EvidenceName
@@ -34,7 +36,7 @@ from openset.detectors._torch import (
 from openset.findings import UsageError
 from openset.tables import Head, LogitLayout
 
-DROPOUT = 0.5
+SAMPLES = 30  # passes of the evidence, where detections are those of one
 Kept = tuple[Tensor, Tensor, Tensor, Tensor]
 """Boxes, scores, columns of the logits, and numbers of regions."""
 
@@ -47,9 +49,20 @@ class RegionModel(TorchModel):
         network: FasterRCNN,
         labels: tuple[str, ...],
         device: str | None,
-        passes: int = 30,
+        passes: int = 0,
         beta: float = 1 / 9,
     ) -> None:
+        """A network with labels.
+
+        Args:
+            network: Torchvision's.
+            labels: The classes.
+            device: Where to run.
+            passes: With dropout, whose means are detected; 0 is none.
+            beta: Where the box losses turn from squares to lines.
+        """
+        if passes < 0:
+            raise UsageError(f"passes must be at least 0, not {passes}")
         super().__init__(network, labels, LogitLayout.SOFTMAX_BACKGROUND_FIRST, device)
         self.passes = passes
         self.step = Step(self.network, beta)
@@ -133,11 +146,16 @@ class RegionModel(TorchModel):
             proposals, objectness = _proposals(network.rpn, batch, features)
         heads = network.roi_heads
         regions = heads.box_roi_pool(features, proposals, batch.image_sizes)
-        embedding = heads.box_head(regions)
-        logits, deltas = heads.box_predictor(embedding)
-        embedding = self._classified(embedding)
-        scores = self._scores(embedding, logits)
-        kept = _filtered(heads, scores, deltas, proposals, batch.image_sizes)
+        whole = heads.box_head(regions)
+        logits, deltas = heads.box_predictor(whole)
+        embedding = self._classified(whole)
+        sampling = Sampling(heads, regions, whole, proposals, batch.image_sizes)
+        if self.passes:
+            scores, decoded = sampling.mean(self.passes, self._scores)
+        else:
+            scores = self._scores(embedding, logits)
+            decoded = heads.box_coder.decode(deltas, proposals)
+        kept = _filtered(heads, scores, decoded, proposals, batch.image_sizes)
         rows = _rows(kept, proposals)
         boxes = [item[0] for item in kept]
         height, width = batch.tensors.shape[-2:]
@@ -145,22 +163,42 @@ class RegionModel(TorchModel):
         columns["objectness"] = torch.cat(objectness)[rows]
         if self.layout.has_unknown:
             columns["unknownness"] = scores[rows, -1]
+        if self.method is not None:
+            columns |= self.method.columns(embedding[rows], logits[rows])
         if "latent" in keep:
             columns["latent"] = averaged(maps, boxes, width)
         if "latent_samples" in keep:
-            columns["latent_samples"] = averaged_samples(maps, boxes, width, self.passes)
+            columns["latent_samples"] = averaged_samples(maps, boxes, width, SAMPLES)
         if "shortcut" in keep:
             columns["shortcut"] = pooled(stages, boxes, height)
-        if "logit_samples" in keep:
-            columns["logit_samples"] = _samples(heads, regions[rows], embedding[rows], self.passes)
         sizes = [tuple(image.shape[-2:]) for image in images]
+        if keep & {"logit_samples", "box_samples"}:
+            columns |= self._samples(sampling, kept, rows, sizes)
         return _boxes(network, kept, columns, batch.image_sizes, sizes)
+
+    def _samples(
+        self, sampling: Sampling, kept: list[Kept], rows: Tensor, sizes: list[Any]
+    ) -> BoxTensors:
+        """What each pass says of the kept boxes: those that were averaged, or some of their own."""
+        column = torch.cat([item[2] for item in kept])
+        if not self.passes:
+            sampling = sampling.only(rows, [item[3] for item in kept])
+            rows = torch.arange(len(rows), device=rows.device)
+        logits, boxes = sampling.of(rows, column, self.passes or SAMPLES)
+        scale = [
+            (width / w, height / h) * 2
+            for (height, width), (h, w) in zip(sizes, sampling.sizes, strict=True)
+        ]
+        counts = torch.tensor([len(item[0]) for item in kept], device=rows.device)
+        boxes = boxes * sent(scale, boxes).repeat_interleave(counts, 0)[:, None]
+        sides = torch.cat([boxes[..., :2], boxes[..., 2:] - boxes[..., :2]], -1)
+        return {"logit_samples": logits, "box_samples": sides}
 
     def _scores(self, embedding: Tensor, logits: Tensor) -> Tensor:
         """How sure the detector is of each column, as its method decides it."""
         if self.method is None:
             return torch.softmax(logits, -1)
-        sure: Tensor = self.method.probabilities(embedding, logits)
+        sure: Tensor = self.method.probabilities(self._classified(embedding), logits)
         return sure
 
 
@@ -191,10 +229,9 @@ def _proposals(rpn: Any, batch: Any, features: Any) -> tuple[list[Tensor], list[
 
 
 def _filtered(
-    heads: Any, scores: Tensor, deltas: Tensor, proposals: list[Tensor], sizes: list[Any]
+    heads: Any, scores: Tensor, decoded: Tensor, proposals: list[Tensor], sizes: list[Any]
 ) -> list[Kept]:
     counts = [len(boxes) for boxes in proposals]
-    decoded = heads.box_coder.decode(deltas, proposals)
     boxes = decoded.expand(-1, scores.shape[1], 4).split(counts)  # of one box for all columns too
     shares = scores.split(counts)
     return [_survivors(heads, *item) for item in zip(boxes, shares, sizes, strict=True)]
@@ -235,32 +272,6 @@ def _boxes(
         plain = {"box": stock[at]["boxes"], "score": score, "label": column - 1, "region": region}
         found.append(plain | evidence)
     return found
-
-
-def _samples(heads: Any, regions: Tensor, embedding: Tensor, passes: int) -> Tensor:
-    """Logits of each region, with dropout before the last hidden layer and before the classifier.
-
-    The first layer runs once (Dhamija et al.); masks come from a fixed seed. A box head without
-    hidden layers (the last stage of a ResNet) has dropout before the classifier alone.
-    """
-    hidden = hasattr(heads.box_head, "fc7")
-    first = torch.relu(heads.box_head.fc6(regions.flatten(1))) if hidden else embedding
-    chance = torch.Generator(first.device).manual_seed(0)
-    samples = [_one_pass(heads, first, chance) for _ in range(passes)]
-    return torch.stack(samples, dim=1)
-
-
-def _one_pass(heads: Any, first: Tensor, chance: torch.Generator) -> Tensor:
-    last = _dropped(first, chance)
-    if hasattr(heads.box_head, "fc7"):
-        last = _dropped(torch.relu(heads.box_head.fc7(last)), chance)
-    logits: Tensor = heads.box_predictor.cls_score(last)
-    return logits
-
-
-def _dropped(values: Tensor, chance: torch.Generator) -> Tensor:
-    draw = torch.rand(values.shape, generator=chance, device=values.device)
-    return values * (draw >= DROPOUT) / (1 - DROPOUT)
 
 
 def shortcuts(network: Any) -> list[nn.Module]:

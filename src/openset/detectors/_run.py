@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
+from openset.detectors._carry import trained_on
 from openset.detectors._found import Found, tabled
 from openset.detectors._spec import EvidenceName, Model
 from openset.findings import InputError, UsageError, refuse
@@ -66,7 +67,16 @@ def run(
     found = [item for part in parts for item in part.found]
     ids = [id_ for part in parts for id_ in part.ids]
     table = tabled(found, ids, model.labels, model.layout, _provenance(model, len(ids), bad, split))
-    return table if table.embedding is None else replace(table, head=model.head())
+    table = table if table.embedding is None else replace(table, head=model.head())
+    return table if table.unknownness is None else _told_by_method(table, model)
+
+
+def _told_by_method(table: Detections, model: Model) -> Detections:
+    """Detections whose ledger says what their unknownness was learned on."""
+    from openset.scorers.ledger import recorded
+
+    entry = trained_on(model.about)
+    return table if entry is None else recorded(table, entry)
 
 
 @dataclass(frozen=True, slots=True)

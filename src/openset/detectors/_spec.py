@@ -33,6 +33,7 @@ EvidenceName = Literal[
     "latent_samples",
     "shortcut",
     "logit_samples",
+    "box_samples",
 ]
 EVIDENCE: Mapping[EvidenceName, str] = {
     "logits": "raw class scores, with their layout",
@@ -44,6 +45,7 @@ EVIDENCE: Mapping[EvidenceName, str] = {
     "latent_samples": "the same in passes with blocks of the map dropped",
     "shortcut": "the backbone's shortcut convolutions, pooled over the box",
     "logit_samples": "logits of passes with dropout before the last layers",
+    "box_samples": "x, y, width and height of the box in the same passes",
 }
 """What can be kept of a box, by the name of its column."""
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from openset.detectors._found import Found
-from openset.detectors._spec import EvidenceName
+from openset.detectors._spec import EVIDENCE, EvidenceName
 from openset.findings import UsageError
 from openset.nets.device import device_of, memory_guard
 from openset.nets.weights import load_into
@@ -95,8 +95,12 @@ class TorchModel(nn.Module):
 
 
 def _numpy(boxes: BoxTensors, keep: frozenset[EvidenceName]) -> Found:
-    kept = {"box", "score", "label", "unknownness", *keep}
-    held: dict[str, Any] = {n: _array(v) for n, v in boxes.items() if n in kept}
+    # What is no evidence of the detector is the box itself, or what its method says of it.
+    held: dict[str, Any] = {
+        name: _array(values)
+        for name, values in boxes.items()
+        if name in keep or name not in EVIDENCE
+    }
     columns = {name: held.pop(name, None) for name in _FIELDS}
     return Found(**columns, attributes=held)
 

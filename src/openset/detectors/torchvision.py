@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _NEEDS = ("torch", "torchvision")
 _REGION: tuple[EvidenceName, ...] = (
     "logits", "embedding", "objectness", "region",
-    "latent", "latent_samples", "shortcut", "logit_samples",
+    "latent", "latent_samples", "shortcut", "logit_samples", "box_samples",
 )  # fmt: skip
 _DENSE: tuple[EvidenceName, ...] = ("logits", "embedding", "region", "latent")
 _SMALL_HEAD, _SMALL_CHANNELS = 128, 32
@@ -55,6 +55,7 @@ def faster_rcnn(
     conventions: Conventions = "torchvision",
     stride: Stride = "3x3",
     anchor: int | None = None,
+    passes: int = 0,
 ) -> Model:
     """Regions are proposed, then classified by a softmax that has a background column.
 
@@ -79,6 +80,8 @@ def faster_rcnn(
             torchvision's weights, or the first ``1x1``, as in those of He et al.
         anchor: Side of the smallest anchors, in pixels of the scaled image; each level doubles it.
             The backbone's own by default: 32 for images of 800 pixels, too large for small ones.
+        passes: When it runs, passes of the head with dropout: boxes and probabilities of every
+            region are the means of so many, before any is dropped (dropout sampling). 0 is none.
     """
     from openset.detectors._rcnn import RegionModel
 
@@ -90,11 +93,11 @@ def faster_rcnn(
     sides, start = _sides(backbone, shortest, longest), _start(pretrained, frozen, norm, stride)
     network = _region_network(labels, backbone, start, anchor=anchor, **filters, **sides)
     if conventions == "torchvision":
-        return RegionModel(network, labels, device)
+        return RegionModel(network, labels, device, passes)
     from openset.detectors._detectron2 import adopt
 
     adopt(network)
-    return RegionModel(network, labels, device, beta=0.0)
+    return RegionModel(network, labels, device, passes, beta=0.0)
 
 
 def _region_network(
@@ -180,6 +183,7 @@ def mask_rcnn(
     score: float = 0.05,
     nms: float = 0.5,
     most: int = 100,
+    passes: int = 0,
 ) -> Model:
     """Faster R-CNN that also learns masks; where there are none, boxes are the masks.
 
@@ -196,7 +200,7 @@ def mask_rcnn(
     }
     sides, start = _sides(backbone, shortest, longest), _start(pretrained, frozen, norm)
     network = _region_network(labels, backbone, start, masks=True, **filters, **sides)
-    return RegionModel(network, labels, device)
+    return RegionModel(network, labels, device, passes)
 
 
 @detector(

@@ -2,7 +2,8 @@
 
 It may give the head other layers and a column "unknown" (`heads`, `unknown`), see what was proposed
 (`see`), teach regions another label (`relabel`), add losses (`losses`), and decide how sure a
-detector is (`probabilities`). What it sees in training is `openset.detectors.Regions`.
+detector is and what its detections carry (`probabilities`, `columns`). What it sees in training is
+`openset.detectors.Regions`.
 
 Losses act on groups of images, not on all that a process happens to have: a loss that picks the
 three largest of a batch means something else on eight processes than on one, and with groups of two
@@ -78,6 +79,14 @@ class Method(nn.Module):
         """How sure the detector is of every column of the logits, when it runs."""
         del embedding
         return torch.softmax(logits, -1)
+
+    def columns(self, embedding: Tensor, logits: Tensor) -> dict[str, Tensor]:
+        """What detections carry of it: ``unknownness``, and columns that its scorers read.
+
+        Not that of a column "unknown", whose probability they carry anyway.
+        """
+        del embedding, logits
+        return {}
 
     def findings(self, labels: Sequence[str]) -> list[Finding]:
         """What there is to say once the training is done."""

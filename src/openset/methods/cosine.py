@@ -35,13 +35,14 @@ class CosineLayer(nn.Module):
         weight: Tensor = self.weight
         if self.training:
             with torch.no_grad():
-                weight.copy_(_unit(weight))
+                weight.copy_(unit(weight))
         else:  # looking changes nothing
-            weight = _unit(weight)
-        return self.scale * functional.linear(_unit(embedding), weight)
+            weight = unit(weight)
+        return self.scale * functional.linear(unit(embedding), weight)
 
 
-def _unit(rows: Tensor) -> Tensor:
+def unit(rows: Tensor) -> Tensor:
+    """Rows divided by their norms."""
     return rows / (rows.norm(dim=-1, keepdim=True) + _EPSILON)
 
 

@@ -7,7 +7,7 @@ an anchor is not compared with its own copy in the bank, where the code masks th
 its row, copy or not; and an anchor without an entry of its class is left out, where the code drops
 the loss of the whole step.
 
-Not OpenDet-CWA, which adds anchors of logits and a spectral norm.
+Not OpenDet-CWA, which adds anchors of logits and a spectral norm: `openset.methods.opendet_cwa`.
 """
 
 from __future__ import annotations

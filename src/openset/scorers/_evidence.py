@@ -32,11 +32,15 @@ Column = Literal[
     "latent",
     "latent_samples",
     "logit_samples",
+    "projection",
     "head",
 ]
 BLOCK = 1 << 14  # rows scored at a time: what they need stays in the cache
 _FIELDS = ("image", "label", "box", "score", "logits", "embedding")
-_DIMENSIONS = {"logits": 2, "embedding": 2, "latent": 2, "latent_samples": 3, "logit_samples": 3}
+_DIMENSIONS = {
+    "logits": 2, "embedding": 2, "latent": 2, "latent_samples": 3, "logit_samples": 3,
+    "projection": 2,
+}  # fmt: skip
 
 _HOW = {
     "logits": "keep the raw class scores of each box, and their layout, when the detector runs",
@@ -46,6 +50,7 @@ _HOW = {
     "(boxes, passes, channels)}",
     "logit_samples": "run the head several times with dropout: attributes={'logit_samples': "
     "(boxes, passes, classes)}",
+    "projection": "train the detector with the method siren: openset run then keeps it",
     "head": "openset run keeps it with the embeddings, where it is an affine map; head= gives that "
     "of another detector, a Head(weight, bias, layout)",
 }

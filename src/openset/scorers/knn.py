@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 from openset.findings import UsageError, refuse
 from openset.scorers._embedding import prepared
-from openset.scorers._evidence import Evidence
+from openset.scorers._evidence import Column, Evidence
 from openset.scorers._fitted import Unknownness
 from openset.scorers._neighbours import Bank
 from openset.scorers._spec import TRAINING, scorer
@@ -33,12 +34,13 @@ class KNN:
         normalize: Scale embeddings to length one.
     """
 
+    column: ClassVar[Column] = "embedding"
     bank: Bank
     k: int
     normalize: bool
 
     @classmethod
-    def fit(cls, evidence: Evidence, *, k: int = 10, normalize: bool = True) -> KNN:
+    def fit(cls, evidence: Evidence, *, k: int = 10, normalize: bool = True) -> Self:
         """Remember the training embeddings."""
         if k < 1:
             raise UsageError(f"k must be at least 1, not {k}")
@@ -47,8 +49,8 @@ class KNN:
             raise refuse(
                 "OS504", message, count=evidence.size, fix="a smaller k, or more to fit on"
             )
-        return cls(Bank.of(prepared(evidence["embedding"], normalize)), k, normalize)
+        return cls(Bank.of(prepared(evidence[cls.column], normalize)), k, normalize)
 
     def score(self, evidence: Evidence) -> Unknownness:
         """Distance to the k-th neighbour."""
-        return self.bank.distance(prepared(evidence["embedding"], self.normalize), self.k)
+        return self.bank.distance(prepared(evidence[self.column], self.normalize), self.k)

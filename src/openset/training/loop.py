@@ -155,6 +155,8 @@ def _prepared(
     assert isinstance(built, TorchModel)
     if recipe.method:
         carry(built, recipe.method, recipe.method_options)
+        taught = {"images": len(data), "objects": sum(map(len, data.boxes))}
+        built.about = {**built.about, "taught": taught}
     return TrainingState.of(recipe, built)
 
 
