@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from openset.detectors._carry import carry
 from openset.detectors._found import Found
-from openset.detectors._regions import BACKGROUND, NOTHING, Proposals, Regions, Shown
+from openset.detectors._regions import BACKGROUND, NOTHING, Proposals, Queries, Regions, Shown
 from openset.detectors._run import KEPT, run
 from openset.detectors._spec import Detector, Model, detector
 from openset.nets.pictures import ImageFiles
@@ -40,6 +40,7 @@ __all__ = [
     "ImageFiles",
     "Model",
     "Proposals",
+    "Queries",
     "Regions",
     "Shown",
     "TorchModel",

@@ -31,7 +31,6 @@ from openset.detectors._torch import (
     pooled,
     tapped,
 )
-from openset.findings import UsageError
 from openset.tables import Head, LogitLayout
 
 DROPOUT = 0.5
@@ -82,12 +81,7 @@ class RegionModel(TorchModel):
 
     def _regions(self, seen: Pooled) -> Regions:
         """What a method is shown, in its groups of images."""
-        sampled, images = seen.sampled, len(seen.sampled.label)
-        groups = images // self.method.group
-        if images % self.method.group:
-            raise UsageError(
-                f"{images} images are no whole number of groups of {self.method.group}"
-            )
+        sampled, groups = seen.sampled, self.groups(len(seen.sampled.label))
         flat = (one.flatten() for one in (sampled.label, sampled.overlap, sampled.objectness))
         columns = (self._classified(seen.embedding), seen.logits, *flat)
         held: list[Any] = [one.unflatten(0, (groups, -1)) for one in columns]

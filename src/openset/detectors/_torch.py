@@ -64,6 +64,13 @@ class TorchModel(nn.Module):
         """Make a method a part of the network."""
         self.network.method = method.to(self.device)
 
+    def groups(self, images: int) -> int:
+        """How many groups the losses of the method see so many images as."""
+        size: int = self.method.group
+        if images % size:
+            raise UsageError(f"{images} images are no whole number of groups of {size}")
+        return images // size
+
     def compile_step(self) -> None:
         """Let torch compile the training step, at the first batch of each shape."""
         raise UsageError(f"detector {self.about['detector']!r} has no step that can be compiled")

@@ -1,13 +1,14 @@
-"""Detectors of transformers: RT-DETR, DETR and OWLv2.
+"""Detectors of transformers: RT-DETR, Deformable DETR, DETR and OWLv2.
 
 A model is made from its configuration with random weights, or read from a local folder as the
 library writes it (``config.json`` and ``model.safetensors``); nothing is downloaded. The public
-weights of RT-DETR and DETR have seen the classes of COCO, and those of OWLv2 much of the web: what
+weights of the first three have seen the classes of COCO, and those of OWLv2 much of the web: what
 an evaluation calls unknown is not unknown to them.
 """
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,6 +28,7 @@ Size = Literal["base", "small"]
     framework="transformers",
     keeps=_QUERY,
     requires=_NEEDS,
+    shows=("queries",),
 )
 def rt_detr(
     labels: tuple[str, ...],
@@ -85,6 +87,63 @@ _SMALL_RT_DETR = {
     "decoder_attention_heads": 4,
     "num_denoising": 30,
 }
+
+
+@detector(
+    "deformable_detr",
+    title="Deformable DETR",
+    paper="Zhu et al., Deformable DETR: Deformable Transformers for End-to-End Object Detection, "
+    "ICLR 2021",
+    framework="transformers",
+    keeps=_QUERY,
+    requires=_NEEDS,
+    shows=("queries",),
+)
+def deformable_detr(
+    labels: tuple[str, ...],
+    *,
+    device: str | None = None,
+    size: Size = "base",
+    folder: str | None = None,
+    side: int | None = None,
+    queries: int | None = None,
+    score: float = 0.05,
+) -> Model:
+    """Queries that look at a few points of several maps, classified by independent sigmoids.
+
+    One stage, without refinement of boxes. The loss has the library's weights: 1 for classes, where
+    the paper has 2. Options are those of ``rt_detr``; ``side`` is the shortest side of a scaled
+    image, and ``queries`` their number (300, or 30 of a small one).
+    """
+    from transformers import DeformableDetrConfig, DeformableDetrForObjectDetection, ResNetConfig
+
+    from openset.detectors._queries import DeformableDetr
+
+    if folder is not None:
+        network = _stored(DeformableDetrForObjectDetection, folder, len(labels))
+    else:
+        body = ResNetConfig(**_SMALL_BODY) if size == "small" else ResNetConfig()
+        body.out_features = ["stage2", "stage3", "stage4"]
+        more: dict[str, Any] = dict(_SMALL_DETR if size == "small" else {})
+        more |= {"num_queries": queries} if queries else {}
+        config = DeformableDetrConfig(
+            backbone_config=body, num_labels=len(labels), class_cost=2, auxiliary_loss=True, **more
+        )
+        network = _seldom(DeformableDetrForObjectDetection(config))
+    pixels = side or (128 if size == "small" else 800)
+    return DeformableDetr(network, labels, LogitLayout.SIGMOID, device, side=pixels, score=score)
+
+
+def _seldom(network: Any) -> Any:
+    """A class is seldom there: the paper's initial bias of the classifier, which the library lacks.
+
+    A focal loss that starts at even odds is swamped by background.
+    """
+    from torch import nn
+
+    for layer in network.class_embed:
+        nn.init.constant_(layer.bias, -math.log(99))
+    return network
 
 
 @detector(
