@@ -414,6 +414,16 @@ _ENTRIES = (
     Code("OS619", "class that never filled its queue", "The method went on without it: no outliers "
          "were made from its embeddings.", "a rare class, a long queue, or a short training",
          "a shorter queue, or nothing, if it is expected"),
+    Code("OS655", "known name for the unknown", "An open-vocabulary detector would call what it "
+         "knows unknown: a text that should mean unknown is a known class.",
+         "a list of names that holds the known ones, too", "take the known names out of others="),
+    Code("OS656", "nothing to deceive about", "The gradient that changes a picture is that of the "
+         "training loss, which needs objects of the detector's own classes.",
+         "the ground truth of another detector, or labels that are spelt otherwise",
+         "give the ground truth that the detector was trained on"),
+    Code("OS657", "classifier that learned nothing", "The classifier of a scorer lost its numbers "
+         "before it had learned anything.", "too high a learning rate, or features of another "
+         "scale than those it was published for", "a lower lr="),
     Code("OS701", "impossible world", "No scene can be made with these parameters.",
          "a value out of range, or parameters that contradict each other",
          "change the parameters named"),

@@ -16,6 +16,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from openset.detectors._attack import attack
 from openset.detectors._carry import carry
 from openset.detectors._found import Found
 from openset.detectors._regions import BACKGROUND, NOTHING, Proposals, Queries, Regions, Shown
@@ -44,6 +45,7 @@ __all__ = [
     "Regions",
     "Shown",
     "TorchModel",
+    "attack",
     "carry",
     "detector",
     "find",

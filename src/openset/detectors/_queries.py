@@ -19,6 +19,7 @@ from torchvision.transforms.functional import normalize, resize
 from openset.detectors._regions import Queries
 from openset.detectors._spec import EvidenceName
 from openset.detectors._torch import BoxTensors, Target, TorchModel, linear_head
+from openset.detectors._vocabulary import Prompts, with_unknown
 from openset.findings import UsageError
 from openset.tables import Head, LogitLayout
 
@@ -286,12 +287,18 @@ class Detr(QueryModel):
 class Owl(QueryModel):
     """OWLv2: every patch is compared with the labels' texts; nothing is trained.
 
-    There is no affine head: the logits are cosines, shifted and scaled by each patch.
+    There is no affine head: the logits are cosines, shifted and scaled by each patch. What else a
+    patch is compared with (`openset.detectors._vocabulary`) may win, and is unknown then.
     """
 
-    def __init__(self, *given: Any, tokens: Mapping[str, Tensor], **more: Any) -> None:
+    def __init__(
+        self, *given: Any, tokens: Mapping[str, Tensor], prompts: Prompts, **more: Any
+    ) -> None:
         super().__init__(*given, **more)
         self.tokens = {name: value.to(self.device) for name, value in tokens.items()}
+        self.prompts, self.taught = prompts, prompts.taught("owlv2")
+        if prompts.says_unknown:
+            self.layout = LogitLayout.SIGMOID_UNKNOWN_LAST
 
     def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
         """Refused: the library has no loss for it."""
@@ -314,9 +321,14 @@ class Owl(QueryModel):
 
     def evidence(self, output: Any) -> dict[str, Tensor]:
         """Logits, class embeddings, and an objectness that knows no text."""
-        objectness = output.objectness_logits.flatten(1).sigmoid()
-        held = {"logits": output.logits, "embedding": output.class_embeds}
-        return held | {"objectness": objectness}
+        objectness = output.objectness_logits.flatten(1)
+        logits = with_unknown(output.logits, objectness, self.prompts)
+        held = {"logits": logits, "embedding": output.class_embeds}
+        return held | {"objectness": objectness.sigmoid()}
+
+    def scores(self, embedding: Tensor, logits: Tensor) -> Tensor:
+        """In double precision: of two texts that are sure or hopeless, the better one wins."""
+        return super().scores(embedding, logits.double())
 
     def pixels(self, boxes: Tensor, size: Sequence[int]) -> Tensor:
         """Boxes are relative to the padded square."""

@@ -13,6 +13,7 @@ from openset.findings import InputError, UsageError, refuse
 from openset.nets.pictures import ImageFiles, Pixels, batches
 from openset.nets.processes import processes
 from openset.plugins import lookup
+from openset.scorers import ledger
 from openset.tables import Detections
 from openset.version import __version__
 
@@ -66,6 +67,8 @@ def run(
     found = [item for part in parts for item in part.found]
     ids = [id_ for part in parts for id_ in part.ids]
     table = tabled(found, ids, model.labels, model.layout, _provenance(model, len(ids), bad, split))
+    taught = getattr(model, "taught", ())  # a model from elsewhere need not say
+    table = ledger.recorded(table, *taught) if taught else table
     return table if table.embedding is None else replace(table, head=model.head())
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from openset.detectors._spec import EvidenceName, Model, detector
+from openset.detectors._vocabulary import Prompts, Reading
 from openset.findings import UsageError, refuse
 from openset.tables import LogitLayout
 
@@ -213,33 +214,53 @@ def owlv2(
     folder: str | None = None,
     side: int | None = None,
     score: float = 0.1,
+    unknown: Reading = "none",
+    others: list[str] | None = None,
+    template: str = "{}",
 ) -> Model:
     """Patches of an image, each compared with the texts of the labels: no training.
 
     Texts are the bare names, as in FMIYC. Without a folder there is no tokenizer: weights are
-    random and texts are bytes, for tests. Options are those of ``rt_detr``.
+    random and texts are bytes, for tests. It can say "unknown" without training, too. The ledger
+    states what it was asked, and that its weights have seen the web.
+
+    Args:
+        labels: The classes.
+        device: Where to run.
+        size: ``base`` or ``small``.
+        folder: A local folder with configuration, weights and tokenizer.
+        side: Pixels of the square to which images are scaled.
+        score: Boxes with a lower score are dropped.
+        unknown: What is unknown: ``none``; ``objectness``, an object that resembles no known name;
+            or what one of `others` describes better than any known name: a ``wildcard`` for any
+            thing, ``distractors`` (names of other things), or the ``oracle``, the true names of
+            unknown classes, an upper bound that leaks.
+        others: These texts; by default "object" and "a thing" for the wildcard, and 50 names of
+            ImageNet, none of them in COCO, as distractors.
+        template: What a name is put into, such as "a photo of a {}".
     """
     import torch
     from transformers import AutoTokenizer, Owlv2Config, Owlv2ForObjectDetection
 
     from openset.detectors._queries import Owl
 
+    prompts = Prompts.of(labels, unknown, others, template)
+    texts = prompts.texts
     if folder is not None:
         network = _stored(Owlv2ForObjectDetection, folder, None)
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        tokens = dict(tokenizer(list(labels), padding="max_length", return_tensors="pt"))
+        tokens = dict(tokenizer(list(texts), padding="max_length", return_tensors="pt"))
         pixels = side or network.config.vision_config.image_size
     else:
         vision, text = _SMALL_OWL if size == "small" else ({}, {})
         width = text.get("hidden_size", 512)
         config = Owlv2Config(vision_config=vision, text_config=text, projection_dim=width)
         network = Owlv2ForObjectDetection(config)
-        rows = [list(name.encode()[:15].ljust(16, b"\0")) for name in labels]
+        rows = [list(text.encode()[:15].ljust(16, b"\0")) for text in texts]
         tokens = {"input_ids": torch.tensor(rows)}
         pixels = config.vision_config.image_size
-    return Owl(
-        network, labels, LogitLayout.SIGMOID, device, side=pixels, score=score, tokens=tokens
-    )
+    given = (network, labels, LogitLayout.SIGMOID, device)
+    return Owl(*given, side=pixels, score=score, tokens=tokens, prompts=prompts)
 
 
 _SMALL_OWL: tuple[dict[str, Any], dict[str, Any]] = (

@@ -32,11 +32,14 @@ Column = Literal[
     "latent",
     "latent_samples",
     "logit_samples",
+    "shortcut",
+    "shortcut_attacked",
     "head",
 ]
 BLOCK = 1 << 14  # rows scored at a time: what they need stays in the cache
 _FIELDS = ("image", "label", "box", "score", "logits", "embedding")
 _DIMENSIONS = {"logits": 2, "embedding": 2, "latent": 2, "latent_samples": 3, "logit_samples": 3}
+_DIMENSIONS |= {"shortcut": 2, "shortcut_attacked": 2}
 
 _HOW = {
     "logits": "keep the raw class scores of each box, and their layout, when the detector runs",
@@ -46,6 +49,8 @@ _HOW = {
     "(boxes, passes, channels)}",
     "logit_samples": "run the head several times with dropout: attributes={'logit_samples': "
     "(boxes, passes, classes)}",
+    "shortcut": "openset run --evidence shortcut pools the backbone's shortcuts over each box",
+    "shortcut_attacked": "openset attack makes them, on the training images",
     "head": "openset run keeps it with the embeddings, where it is an affine map; head= gives that "
     "of another detector, a Head(weight, bias, layout)",
 }
