@@ -135,9 +135,9 @@ class Prompts:
 
     def taught(self, detector: str) -> tuple[LedgerEntry, ...]:
         """What the ledger says of a detector that is asked so."""
-        leaks = ("weights that have seen the web",)
         oracle = self.reading == "oracle"
-        leaks += ("told the names of unknown classes",) * oracle
+        told = ("told the names of unknown classes",) if oracle else ()
+        leaks = ("weights that have seen the web", *told)
         asked = {"unknown": self.reading, "texts": list(self.texts), "template": self.template}
         name = detector if not self.says_unknown else f"{detector} ({self.reading})"
         return (LedgerEntry("taught", name, "the web", 0, 0, oracle, asked, leaks),)

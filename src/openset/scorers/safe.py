@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Rows = NDArray[np.float32]
 Checkpoint = Literal["best", "published"]
+_TRUTH = np.array([1, 0], np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ class _Pairs:
         for start in range(0, len(parts), size):
             rows = np.concatenate(parts[start : start + size])
             both = np.concatenate([self.clean[rows], self.changed[rows]]) - self.mean
-            yield both.astype(np.float32), np.repeat(np.float32([1, 0]), len(rows))
+            yield both.astype(np.float32), np.repeat(_TRUTH, len(rows))
 
 
 def _learned(evidence: Evidence, schedule: Schedule) -> Safe:
@@ -186,7 +187,8 @@ def classifier(width: int) -> nn.Sequential:
 def collapsed(network: nn.Sequential) -> tuple[Array, float]:
     """The one weighting and bias that the layers are, without dropout."""
     weight, bias = None, None
-    for layer in (network[0], network[1], network[3]):
+    layers: list[Any] = [network[0], network[1], network[3]]
+    for layer in layers:
         w, b = (part.detach().double().numpy() for part in (layer.weight, layer.bias))
         weight, bias = (w, b) if weight is None else (w @ weight, w @ bias + b)
     assert weight is not None and bias is not None
