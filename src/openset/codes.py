@@ -418,6 +418,16 @@ _ENTRIES = (
          "left out of the loss and of unknownness.", "a class without objects in the training "
          "file, or a short training", "leave the class out of the known ones, or train on images "
          "of it"),
+    Code("OS655", "known name for the unknown", "An open-vocabulary detector would call what it "
+         "knows unknown: a text that should mean unknown is a known class.",
+         "a list of names that holds the known ones, too", "take the known names out of others="),
+    Code("OS656", "nothing to deceive about", "The gradient that changes a picture is that of the "
+         "training loss, which needs objects of the detector's own classes.",
+         "the ground truth of another detector, or labels that are spelt otherwise",
+         "give the ground truth that the detector was trained on"),
+    Code("OS657", "classifier that learned nothing", "The classifier of a scorer lost its numbers "
+         "before it had learned anything.", "too high a learning rate, or features of another "
+         "scale than those it was published for", "a lower lr="),
     Code("OS701", "impossible world", "No scene can be made with these parameters.",
          "a value out of range, or parameters that contradict each other",
          "change the parameters named"),

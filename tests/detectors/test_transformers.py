@@ -30,10 +30,14 @@ def processor(name):
     import transformers
 
     kinds = {"rt_detr": "RTDetrImageProcessor", "detr": "DetrImageProcessor"}
+    kinds["deformable_detr"] = "DeformableDetrImageProcessor"
     return getattr(transformers, kinds.get(name, "Owlv2ImageProcessor"))()
 
 
-@pytest.mark.parametrize(("name", "score"), [("rt_detr", 0.012), ("detr", 0.25), ("owlv2", 0.1)])
+@pytest.mark.parametrize(
+    ("name", "score"),
+    [("rt_detr", 0.012), ("detr", 0.25), ("owlv2", 0.1), ("deformable_detr", 0.001)],
+)
 def test_boxes_scores_and_labels_are_those_of_the_librarys_processor(name, score):
     model = built(name, score)
     found = model.found(images(), KEEP)
@@ -50,7 +54,7 @@ def test_boxes_scores_and_labels_are_those_of_the_librarys_processor(name, score
         assert np.allclose(ours.box, theirs["boxes"].numpy(), atol=1e-3)
 
 
-@pytest.mark.parametrize("name", ["rt_detr", "detr"])
+@pytest.mark.parametrize("name", ["rt_detr", "detr", "deformable_detr"])
 def test_the_head_makes_the_logits_from_the_embeddings(name):
     model = built(name)
     found = model.found(images(), KEEP)[0]
@@ -58,7 +62,7 @@ def test_the_head_makes_the_logits_from_the_embeddings(name):
     assert found.logits.shape[1] == len(LABELS) + (name == "detr")
 
 
-@pytest.mark.parametrize("name", ["rt_detr", "detr"])
+@pytest.mark.parametrize("name", ["rt_detr", "detr", "deformable_detr"])
 def test_losses_are_finite_and_reach_the_classifier(name):
     model = built(name)
     target = {"boxes": torch.tensor([[20.0, 20.0, 60.0, 70.0]]), "labels": torch.tensor([2])}

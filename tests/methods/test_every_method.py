@@ -1,4 +1,4 @@
-"""Every method: losses that stay finite, a detector that still detects, groups of images."""
+"""Every method of regions: finite losses, a detector that still detects, groups of images."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 pytest.importorskip("torchvision", reason="the torch extra is not installed")
 
 from openset.detectors import Regions, carry, find  # noqa: E402
+from openset.detectors import table as detectors  # noqa: E402
 from openset.findings import UsageError  # noqa: E402
 from openset.methods import Method, table  # noqa: E402
 
-every_method = pytest.mark.parametrize("name", sorted(table()))
+REGIONS = sorted(name for name, one in table().items() if "regions" in one.needs)
+every_method = pytest.mark.parametrize("name", REGIONS)
 WIDTH = 16
 OWN = {"siren"}  # say how unknown a box is without a column for it
 
@@ -49,12 +51,11 @@ def losses(one):
     return one.train()(*batch())
 
 
-@every_method
+@pytest.mark.parametrize("name", sorted(table()))
 def test_it_says_what_it_is(name):
     known = table()[name]
     assert known.summary.endswith(".") and known.title and known.paper and known.leaks
-    able = [d for d in ("faster_rcnn", "mask_rcnn") if set(known.needs) <= set(find(d).shows)]
-    assert able
+    assert any(set(known.needs) & set(one.shows) for one in detectors().values())
 
 
 @every_method
@@ -216,8 +217,12 @@ def test_images_that_are_no_whole_groups_are_refused():
 
 @pytest.mark.parametrize("detector", ["fcos", "retinanet"])
 def test_a_detector_that_cannot_carry_it_is_refused(detector):
-    with pytest.raises(UsageError, match=rf"needs the regions.*{detector}.*faster_rcnn, mask_rcnn"):
+    with pytest.raises(UsageError, match=rf"needs the regions that.*{detector}.*: faster_rcnn, "):
+        carry(model(detector), "vos", {})
+    with pytest.raises(UsageError, match=r"needs the regions or queries.*faster_rcnn.*rt_detr"):
         carry(model(detector), "recognition_loss", {})
+    with pytest.raises(UsageError, match=r"needs the queries that.*'faster_rcnn'.*rt_detr"):
+        carry(model(), "prob", {})
 
 
 def test_a_misspelt_method_is_suggested():

@@ -19,6 +19,7 @@ CASES = {
     "opendet_cwa": {"queue": 6, "start": 0.0, "anchor_weight": 0.1},
     "siren": {"inner": 4},
     "recognition_loss": {"objective": "ce_plus"},
+    "prob": {},
 }
 WIDTH, CLASSES, STEPS = 8, 3, 3
 
@@ -36,6 +37,15 @@ def regions(step, groups):
     return Regions(embedding, embedding @ last.T, *picked, overlap[groups], lambda x: x @ last.T)
 
 
+def shown(name, step, groups):
+    """Those regions, or queries that say the same."""
+    from openset.detectors import Queries
+    from openset.methods import table
+
+    seen = regions(step, groups)
+    return seen if "regions" in table()[name].needs else Queries(*seen[:4], (), seen.classify)
+
+
 def stepped(name, groups):
     """Losses and gradients of each step, and what is remembered in the end."""
     from openset.methods import table
@@ -46,11 +56,11 @@ def stepped(name, groups):
         method.outliers = lambda count: method.bank.rows.mean(1).expand(count, -1, -1)
     for step in range(STEPS):
         method.zero_grad()
-        found = method(regions(step, groups), 0.2)
+        found = method(shown(name, step, groups), 0.2)
         sum(found.values()).backward()
         losses.append({key: loss.item() for key, loss in found.items()})
         grads = [w.grad for w in method.parameters() if w.grad is not None]
-        slopes.append(torch.cat([g.flatten() for g in grads]).tolist())
+        slopes.append(torch.cat([torch.zeros(1), *(g.flatten() for g in grads)]).tolist())
     memory = {key: value.tolist() for key, value in method.named_buffers()}
     return {"losses": losses, "slopes": slopes, "memory": memory}
 

@@ -16,9 +16,10 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from openset.detectors._attack import attack
 from openset.detectors._carry import carry
 from openset.detectors._found import Found
-from openset.detectors._regions import BACKGROUND, NOTHING, Proposals, Regions, Shown
+from openset.detectors._regions import BACKGROUND, NOTHING, Proposals, Queries, Regions, Shown
 from openset.detectors._run import KEPT, run
 from openset.detectors._spec import Detector, Model, detector
 from openset.nets.pictures import ImageFiles
@@ -40,9 +41,11 @@ __all__ = [
     "ImageFiles",
     "Model",
     "Proposals",
+    "Queries",
     "Regions",
     "Shown",
     "TorchModel",
+    "attack",
     "carry",
     "detector",
     "find",

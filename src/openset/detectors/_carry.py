@@ -64,9 +64,9 @@ def _found(name: str) -> Any:
 def _refuse_unfit(known: Any, detector: str) -> None:
     from openset.detectors import table
 
-    fit = [name for name, one in table().items() if set(known.needs) <= set(one.shows)]
+    fit = [name for name, one in table().items() if set(known.needs) & set(one.shows)]
     if detector not in fit:
-        needs, able = ", ".join(known.needs), ", ".join(fit) or "no detector"
+        needs, able = " or ".join(known.needs), ", ".join(fit) or "no detector"
         raise UsageError(
             f"method {known.name!r} needs the {needs} that a detector samples in training; "
             f"detector {detector!r} has none to show. Those that have: {able}"

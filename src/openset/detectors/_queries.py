@@ -8,7 +8,7 @@ interpolated by torch, so that pixels may differ from a processor's in the last 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,14 +16,17 @@ from torch import Tensor, nn
 from torchvision.ops import box_convert
 from torchvision.transforms.functional import normalize, resize
 
+from openset.detectors._regions import Queries
 from openset.detectors._spec import EvidenceName
 from openset.detectors._torch import BoxTensors, Target, TorchModel, linear_head
+from openset.detectors._vocabulary import Prompts, with_unknown
 from openset.findings import UsageError
 from openset.tables import Head, LogitLayout
 
 _IMAGENET = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
 _CLIP = ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711])
 _SHORTEST_OF_LONGEST = 1333 / 800
+_MOST = 100
 
 
 class QueryModel(TorchModel):
@@ -47,18 +50,16 @@ class QueryModel(TorchModel):
         """What the network takes."""
 
     @abstractmethod
-    def kept(self, logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def kept(self, scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Scores, labels and queries that stay, of one image."""
 
     @abstractmethod
-    def linear(self) -> nn.Linear:
+    def linear(self) -> Any:
         """The last layer."""
 
     def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
         """The loss, all its parts weighted and summed by the library."""
-        pairs = zip(images, targets, strict=True)
-        labels = [_relative(image, target) for image, target in pairs]
-        output = self.network(**self.inputs(images), labels=labels)
+        output = self.network(**self.inputs(images), labels=_relative(images, targets))
         return {"loss": output.loss}
 
     def head(self) -> Head | None:
@@ -72,11 +73,19 @@ class QueryModel(TorchModel):
         evidence = self.evidence(output)
         found = []
         for at, image in enumerate(images):
-            score, label, query = self.kept(output.logits[at])
+            scores = self.scores(evidence["embedding"][at], evidence["logits"][at])
+            score, label, query = self.kept(scores)
             plain = {"score": score, "label": label, "region": query}
+            if self.layout.has_unknown:
+                plain["unknownness"] = scores[query, -1]
             plain["box"] = self.pixels(output.pred_boxes[at], image.shape[-2:])[query]
             found.append(plain | {name: values[at][query] for name, values in evidence.items()})
         return found
+
+    def scores(self, embedding: Tensor, logits: Tensor) -> Tensor:
+        """How sure the detector is of each class, for the queries of one image."""
+        del embedding
+        return logits.sigmoid()
 
     def evidence(self, output: Any) -> dict[str, Tensor]:
         """Evidence of every query of every image."""
@@ -89,35 +98,166 @@ class QueryModel(TorchModel):
         return box_convert(boxes, "cxcywh", "xyxy") * scale
 
 
-def _relative(image: Tensor, target: Target) -> dict[str, Tensor]:
-    height, width = image.shape[-2:]
-    scale = target["boxes"].new_tensor([width, height, width, height])
-    boxes = box_convert(target["boxes"], "xyxy", "cxcywh") / scale
-    return {"class_labels": target["labels"], "boxes": boxes}
+def _relative(images: list[Tensor], targets: list[Target]) -> list[dict[str, Tensor]]:
+    """Objects as the library wants them: centres and sizes, relative to the image."""
+    found = []
+    for image, target in zip(images, targets, strict=True):
+        height, width = image.shape[-2:]
+        scale = target["boxes"].new_tensor([width, height, width, height])
+        boxes = box_convert(target["boxes"], "xyxy", "cxcywh") / scale
+        found.append({"class_labels": target["labels"], "boxes": boxes})
+    return found
 
 
-class RTDetr(QueryModel):
-    """RT-DETR: independent sigmoids; the best (query, class) pairs stay."""
+class CarryingModel(QueryModel):
+    """A detector of independent sigmoids that may carry a method; the best pairs stay.
+
+    With a method, the library's loss is computed outside of the network, where the embeddings of
+    all layers are known (`openset.detectors._criteria`).
+    """
+
+    @abstractmethod
+    def classifiers(self) -> nn.ModuleList:
+        """The classifier of each decoder layer."""
+
+    @abstractmethod
+    def replace_classifiers(self, layers: nn.ModuleList) -> None:
+        """Take others."""
+
+    @abstractmethod
+    def total(
+        self, given: Any, embedding: Tensor, relabel: Callable[[Any], Tensor], weight: float
+    ) -> Tensor:
+        """The loss of a batch from what the network made of it."""
+
+    def most(self, queries: int) -> int:
+        """How many pairs of a query and a class stay at most."""
+        return queries
+
+    def kept(self, scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The pairs with the highest scores."""
+        queries, columns = scores.shape
+        score, pair = scores.flatten().topk(min(self.most(queries), scores.numel()))
+        passing = score > self.score
+        pair = pair[passing]
+        return score[passing], pair % columns, torch.div(pair, columns, rounding_mode="floor")
+
+    def linear(self) -> Any:
+        """The classifier of the last decoder layer."""
+        return self.classifiers()[-1]
+
+    def take(self, method: nn.Module) -> None:
+        """Make a method a part of the network, with a column "unknown" where it wants one."""
+        from openset.detectors import _criteria
+
+        super().take(method)
+        self.method.shown = "queries"
+        self._network.loss_function = _criteria.deferred
+        if self.method.unknown:
+            self.replace_classifiers(_criteria.with_unknown(self.classifiers()))
+            self.layout = LogitLayout.SIGMOID_UNKNOWN_LAST
+
+    def scores(self, embedding: Tensor, logits: Tensor) -> Tensor:
+        """As the method decides it."""
+        if self.method is None:
+            return super().scores(embedding, logits)
+        sure: Tensor = self.method.probabilities(embedding, logits)
+        return sure
+
+    def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
+        """The library's loss, and a method's."""
+        if self.method is None:
+            return super().forward(images, targets)
+        groups, method = self.groups(len(images)), self.method
+        output = self.network(**self.inputs(images), labels=_relative(images, targets))
+        seen: list[Queries] = []
+
+        def relabel(layer: Any) -> Tensor:
+            rows: list[Any] = [column.flatten(0, 1).unflatten(0, (groups, -1)) for column in layer]
+            queries = Queries._make([*rows, (), self.linear()])
+            seen.append(queries._replace(label=method.relabel(queries, self.progress)))
+            return seen[-1].label.view_as(layer.label)
+
+        weight = method.unknown_weight if method.unknown else 0.0
+        hidden = output.intermediate_hidden_states
+        losses = {"loss": self.total(output.loss_dict, hidden, relabel, weight)}
+        # The library looks at the last layer first.
+        queries = seen[0]._replace(earlier=tuple(seen[1:]))
+        return losses | {f"method_{k}": v for k, v in method(queries, self.progress).items()}
+
+    @property
+    def _network(self) -> Any:
+        return self.network
+
+
+class RTDetr(CarryingModel):
+    """RT-DETR: as many pairs as there are queries."""
 
     def inputs(self, images: list[Tensor]) -> dict[str, Tensor]:
         """Images scaled to a square, not normalised."""
         sized = [resize(image, [self.side, self.side], antialias=True) for image in images]
         return {"pixel_values": torch.stack(sized)}
 
-    def kept(self, logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """As many pairs as there are queries, those with the highest scores."""
-        queries, classes = logits.shape
-        score, pair = logits.sigmoid().flatten().topk(queries)
-        passing = score > self.score
-        pair = pair[passing]
-        query = torch.div(pair, classes, rounding_mode="floor")
-        return score[passing], pair % classes, query
+    def classifiers(self) -> nn.ModuleList:
+        """That of each decoder layer; the encoder has its own, of the known classes."""
+        layers: nn.ModuleList = self._network.model.decoder.class_embed
+        return layers
 
-    def linear(self) -> nn.Linear:
-        """The classifier of the last decoder layer."""
-        network: Any = self.network
-        last: nn.Linear = network.model.decoder.class_embed[-1]
-        return last
+    def replace_classifiers(self, layers: nn.ModuleList) -> None:
+        """Take others."""
+        self._network.model.decoder.class_embed = layers
+
+    def total(
+        self, given: Any, embedding: Tensor, relabel: Callable[[Any], Tensor], weight: float
+    ) -> Tensor:
+        """The loss of a batch."""
+        from openset.detectors._criteria import rt_detr_loss
+
+        return rt_detr_loss(given, embedding, relabel, weight)
+
+
+class DeformableDetr(CarryingModel):
+    """Deformable DETR: the best hundred pairs."""
+
+    def inputs(self, images: list[Tensor]) -> dict[str, Tensor]:
+        """Images scaled by their shortest side, normalised, and padded to one size."""
+        return _padded(images, self.side)
+
+    def most(self, queries: int) -> int:
+        """As many as the library's processor keeps."""
+        del queries
+        return _MOST
+
+    def classifiers(self) -> nn.ModuleList:
+        """That of each decoder layer; without refinement of boxes it is one."""
+        layers: nn.ModuleList = self._network.class_embed
+        return layers
+
+    def replace_classifiers(self, layers: nn.ModuleList) -> None:
+        """Take others."""
+        self._network.class_embed = layers
+
+    def total(
+        self, given: Any, embedding: Tensor, relabel: Callable[[Any], Tensor], weight: float
+    ) -> Tensor:
+        """The loss of a batch."""
+        from openset.detectors._criteria import deformable_loss
+
+        return deformable_loss(given, embedding, relabel, weight)
+
+
+def _padded(images: list[Tensor], side: int) -> dict[str, Tensor]:
+    """Images scaled by their shortest side, normalised, and padded to one size; where they are."""
+    longest = round(side * _SHORTEST_OF_LONGEST)
+    sized = [resize(image, [side], max_size=longest, antialias=True) for image in images]
+    height = max(image.shape[-2] for image in sized)
+    width = max(image.shape[-1] for image in sized)
+    pixels = sized[0].new_zeros(len(sized), 3, height, width)
+    mask = torch.zeros(len(sized), height, width, dtype=torch.int64, device=pixels.device)
+    for at, image in enumerate(sized):
+        pixels[at, :, : image.shape[-2], : image.shape[-1]] = normalize(image, *_IMAGENET)
+        mask[at, : image.shape[-2], : image.shape[-1]] = 1
+    return {"pixel_values": pixels, "pixel_mask": mask}
 
 
 class Detr(QueryModel):
@@ -125,39 +265,40 @@ class Detr(QueryModel):
 
     def inputs(self, images: list[Tensor]) -> dict[str, Tensor]:
         """Images scaled by their shortest side, normalised, and padded to one size."""
-        longest = round(self.side * _SHORTEST_OF_LONGEST)
-        sized = [resize(image, [self.side], max_size=longest, antialias=True) for image in images]
-        height = max(image.shape[-2] for image in sized)
-        width = max(image.shape[-1] for image in sized)
-        pixels = sized[0].new_zeros(len(sized), 3, height, width)
-        mask = torch.zeros(len(sized), height, width, dtype=torch.int64, device=pixels.device)
-        for at, image in enumerate(sized):
-            pixels[at, :, : image.shape[-2], : image.shape[-1]] = normalize(image, *_IMAGENET)
-            mask[at, : image.shape[-2], : image.shape[-1]] = 1
-        return {"pixel_values": pixels, "pixel_mask": mask}
+        return _padded(images, self.side)
 
-    def kept(self, logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def scores(self, embedding: Tensor, logits: Tensor) -> Tensor:
+        """Without the no-object column."""
+        del embedding
+        return logits.softmax(-1)[:, :-1]
+
+    def kept(self, scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries whose best class has a high enough score."""
-        score, label = logits.softmax(-1)[:, :-1].max(-1)
+        score, label = scores.max(-1)
         query = torch.where(score > self.score)[0]
         return score[query], label[query], query
 
-    def linear(self) -> nn.Linear:
+    def linear(self) -> Any:
         """The classifier of queries."""
         network: Any = self.network
-        last: nn.Linear = network.class_labels_classifier
-        return last
+        return network.class_labels_classifier
 
 
 class Owl(QueryModel):
     """OWLv2: every patch is compared with the labels' texts; nothing is trained.
 
-    There is no affine head: the logits are cosines, shifted and scaled by each patch.
+    There is no affine head: the logits are cosines, shifted and scaled by each patch. What else a
+    patch is compared with (`openset.detectors._vocabulary`) may win, and is unknown then.
     """
 
-    def __init__(self, *given: Any, tokens: Mapping[str, Tensor], **more: Any) -> None:
+    def __init__(
+        self, *given: Any, tokens: Mapping[str, Tensor], prompts: Prompts, **more: Any
+    ) -> None:
         super().__init__(*given, **more)
         self.tokens = {name: value.to(self.device) for name, value in tokens.items()}
+        self.prompts, self.taught = prompts, prompts.taught("owlv2")
+        if prompts.says_unknown:
+            self.layout = LogitLayout.SIGMOID_UNKNOWN_LAST
 
     def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
         """Refused: the library has no loss for it."""
@@ -172,18 +313,22 @@ class Owl(QueryModel):
         texts = {name: value.repeat(count, 1) for name, value in self.tokens.items()}
         return {"pixel_values": pixels, **texts}
 
-    def kept(self, logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def kept(self, scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Patches whose best text has a high enough score."""
-        best, label = logits.max(-1)
-        score = best.sigmoid()
+        score, label = scores.max(-1)
         patch = torch.where(score > self.score)[0]
         return score[patch], label[patch], patch
 
     def evidence(self, output: Any) -> dict[str, Tensor]:
         """Logits, class embeddings, and an objectness that knows no text."""
-        objectness = output.objectness_logits.flatten(1).sigmoid()
-        held = {"logits": output.logits, "embedding": output.class_embeds}
-        return held | {"objectness": objectness}
+        objectness = output.objectness_logits.flatten(1)
+        logits = with_unknown(output.logits, objectness, self.prompts)
+        held = {"logits": logits, "embedding": output.class_embeds}
+        return held | {"objectness": objectness.sigmoid()}
+
+    def scores(self, embedding: Tensor, logits: Tensor) -> Tensor:
+        """In double precision: of two texts that are sure or hopeless, the better one wins."""
+        return super().scores(embedding, logits.double())
 
     def pixels(self, boxes: Tensor, size: Sequence[int]) -> Tensor:
         """Boxes are relative to the padded square."""
@@ -193,7 +338,7 @@ class Owl(QueryModel):
         """None."""
         return None
 
-    def linear(self) -> nn.Linear:
+    def linear(self) -> Any:
         """There is none."""
         raise UsageError("OWLv2 has no affine head")
 

@@ -8,6 +8,8 @@ equal those of the stock model to the last bit. Masks are trained but not record
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -95,12 +97,7 @@ class RegionModel(TorchModel):
 
     def _regions(self, seen: Pooled) -> Regions:
         """What a method is shown, in its groups of images."""
-        sampled, images = seen.sampled, len(seen.sampled.label)
-        groups = images // self.method.group
-        if images % self.method.group:
-            raise UsageError(
-                f"{images} images are no whole number of groups of {self.method.group}"
-            )
+        sampled, groups = seen.sampled, self.groups(len(seen.sampled.label))
         flat = (one.flatten() for one in (sampled.label, sampled.overlap, sampled.objectness))
         columns = (self._classified(seen.embedding), seen.logits, *flat)
         held: list[Any] = [one.unflatten(0, (groups, -1)) for one in columns]
@@ -194,12 +191,52 @@ class RegionModel(TorchModel):
         sides = torch.cat([boxes[..., :2], boxes[..., 2:] - boxes[..., :2]], -1)
         return {"logit_samples": logits, "box_samples": sides}
 
+    def attacked(self, image: Tensor, target: Target, boxes: Tensor, step: float) -> Tensor:
+        """Shortcuts pooled over boxes of an image that was changed against the detector (SAFE)."""
+        with _untouched(self):
+            given = image.clone().requires_grad_()
+            found = self([given], [target])
+            own = [loss for name, loss in found.items() if not name.startswith("method_")]
+            (slope,) = torch.autograd.grad(torch.stack(own).sum(), given)
+        self.eval()
+        with torch.no_grad():
+            changed = (image + step * slope.sign()).clamp(0, 1)
+            batch, _ = self._network.transform([changed])
+            with tapped(*shortcuts(self._network)) as stages:
+                self._network.backbone(batch.tensors)
+            # From pixels of the image to those of the network's input.
+            (height, width), (own_height, own_width) = batch.image_sizes[0], image.shape[-2:]
+            ratio = boxes.new_tensor([width / own_width, height / own_height] * 2)
+            return pooled(stages, [boxes * ratio], batch.tensors.shape[-2])
+
     def _scores(self, embedding: Tensor, logits: Tensor) -> Tensor:
         """How sure the detector is of each column, as its method decides it."""
         if self.method is None:
             return torch.softmax(logits, -1)
         sure: Tensor = self.method.probabilities(self._classified(embedding), logits)
         return sure
+
+
+@contextmanager
+def _untouched(model: RegionModel) -> Iterator[None]:
+    """A model in training that learns nothing: norms stay, and a method forgets what it saw."""
+    method, network = model.method, model._network
+    carries = method is not None
+    held = {k: v.clone() for k, v in network.state_dict().items()} if carries else {}
+    size = method.group if carries else 1
+    model.train()
+    network.transform.eval()  # pictures have the size that they have at test time
+    for part in model.modules():
+        if isinstance(part, nn.modules.batchnorm._BatchNorm):
+            part.eval()
+    try:
+        if carries:
+            method.group = 1
+        yield
+    finally:
+        if carries:
+            method.group = size
+            network.load_state_dict(held)
 
 
 def _mask_loss(heads: Any, seen: Pooled, targets: list[Target], sizes: list[Any]) -> Tensor:

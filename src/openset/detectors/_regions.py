@@ -1,4 +1,4 @@
-"""Regions: what a two-stage detector shows a method in training."""
+"""What a detector shows a method in training: regions (two stages), or queries (transformers)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from torch import Tensor
 
-Shown = Literal["regions"]
+Shown = Literal["regions", "queries"]
 """What a detector can show a method in training."""
 
 BACKGROUND = -1
@@ -57,3 +57,37 @@ class Regions(NamedTuple):
             self._replace(**{name: columns[name][at : at + 1] for name in self._fields[:-1]})
             for at in range(len(self.label))
         ]
+
+
+class Queries(NamedTuple):
+    """The queries of a decoder layer on groups of images: a row per group, then one per query.
+
+    What a method may read of `Regions` too has the same name and the same meaning. Queries that
+    only help to train (denoising) are not shown.
+
+    Attributes:
+        embedding: Input of the last layer, ``[groups, queries, width]``.
+        logits: Output of the last layer: the known classes, and "unknown" where the method has that
+            column; sigmoids, without a background.
+        label: The known class of the object that the layer was matched to, from 0; `BACKGROUND`
+            where it was matched to none.
+        overlap: Largest overlap (IoU) with a taught object.
+        earlier: The same of the decoder layers before, the first layer first; those know no others.
+        classify: From embeddings to logits, by the detector's own last layer.
+    """
+
+    embedding: Tensor
+    logits: Tensor
+    label: Tensor
+    overlap: Tensor
+    earlier: tuple[Queries, ...]
+    classify: Callable[[Tensor], Tensor]
+
+    def each(self) -> list[Queries]:
+        """One group at a time, for losses that cannot be had of all at once."""
+        return [self._at(at) for at in range(len(self.label))]
+
+    def _at(self, at: int) -> Queries:
+        held = self._asdict()
+        columns = {name: held[name][at : at + 1] for name in self._fields[:4]}
+        return self._replace(**columns, earlier=tuple(one._at(at) for one in self.earlier))

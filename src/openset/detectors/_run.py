@@ -14,6 +14,7 @@ from openset.findings import InputError, UsageError, refuse
 from openset.nets.pictures import ImageFiles, Pixels, batches
 from openset.nets.processes import processes
 from openset.plugins import lookup
+from openset.scorers import ledger
 from openset.tables import Detections
 from openset.version import __version__
 
@@ -67,16 +68,16 @@ def run(
     found = [item for part in parts for item in part.found]
     ids = [id_ for part in parts for id_ in part.ids]
     table = tabled(found, ids, model.labels, model.layout, _provenance(model, len(ids), bad, split))
-    table = table if table.embedding is None else replace(table, head=model.head())
-    return table if table.unknownness is None else _told_by_method(table, model)
+    entries = _ledger(model, table)
+    table = ledger.recorded(table, *entries) if entries else table
+    return table if table.embedding is None else replace(table, head=model.head())
 
 
-def _told_by_method(table: Detections, model: Model) -> Detections:
-    """Detections whose ledger says what their unknownness was learned on."""
-    from openset.scorers.ledger import recorded
-
-    entry = trained_on(model.about)
-    return table if entry is None else recorded(table, entry)
+def _ledger(model: Model, table: Detections) -> tuple[ledger.LedgerEntry, ...]:
+    """What the weights have seen, and what the method learned unknownness on."""
+    method = None if table.unknownness is None else trained_on(model.about)
+    seen = getattr(model, "taught", ())  # a model from elsewhere need not say
+    return (*seen, *([] if method is None else [method]))
 
 
 @dataclass(frozen=True, slots=True)

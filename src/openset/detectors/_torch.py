@@ -22,6 +22,7 @@ from openset.detectors._spec import EVIDENCE, EvidenceName
 from openset.findings import UsageError
 from openset.nets.device import device_of, memory_guard
 from openset.nets.weights import load_into
+from openset.scorers.ledger import LedgerEntry
 from openset.tables import Head, LogitLayout
 
 BoxTensors = dict[str, Tensor]
@@ -36,10 +37,12 @@ class TorchModel(nn.Module):
 
     Attributes:
         progress: Share of the training that is done; the loop sets it before each step.
+        taught: What its weights have seen beside the training data, for the ledger.
     """
 
     about: Mapping[str, Any]
     progress: float = 0.0
+    taught: tuple[LedgerEntry, ...] = ()
 
     def __init__(
         self, network: nn.Module, labels: tuple[str, ...], layout: LogitLayout, device: str | None
@@ -64,6 +67,13 @@ class TorchModel(nn.Module):
         """Make a method a part of the network."""
         self.network.method = method.to(self.device)
 
+    def groups(self, images: int) -> int:
+        """How many groups the losses of the method see so many images as."""
+        size: int = self.method.group
+        if images % size:
+            raise UsageError(f"{images} images are no whole number of groups of {size}")
+        return images // size
+
     def compile_step(self) -> None:
         """Let torch compile the training step, at the first batch of each shape."""
         raise UsageError(f"detector {self.about['detector']!r} has no step that can be compiled")
@@ -79,6 +89,17 @@ class TorchModel(nn.Module):
     def head(self) -> Head | None:
         """The last layer, where logits are an affine map of the embedding."""
         return None
+
+    def attacked(self, image: Tensor, target: Target, boxes: Tensor, step: float) -> Tensor:
+        """Shortcuts pooled over boxes of an image that was changed against the detector.
+
+        Args:
+            image: Float, 0 to 1, channels first.
+            target: The objects on it.
+            boxes: ``x1, y1, x2, y2`` in its pixels.
+            step: By how much each value is changed, at most.
+        """
+        raise UsageError(f"detector {self.about['detector']!r} keeps no shortcuts of its backbone")
 
     def load_state(self, state: Mapping[str, Tensor], where: str) -> None:
         """Take weights that were read from a file."""

@@ -1,17 +1,19 @@
-"""Detectors of transformers: RT-DETR, DETR and OWLv2.
+"""Detectors of transformers: RT-DETR, Deformable DETR, DETR and OWLv2.
 
 A model is made from its configuration with random weights, or read from a local folder as the
 library writes it (``config.json`` and ``model.safetensors``); nothing is downloaded. The public
-weights of RT-DETR and DETR have seen the classes of COCO, and those of OWLv2 much of the web: what
+weights of the first three have seen the classes of COCO, and those of OWLv2 much of the web: what
 an evaluation calls unknown is not unknown to them.
 """
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, Literal
 
 from openset.detectors._spec import EvidenceName, Model, detector
+from openset.detectors._vocabulary import Prompts, Reading
 from openset.findings import UsageError, refuse
 from openset.tables import LogitLayout
 
@@ -27,6 +29,7 @@ Size = Literal["base", "small"]
     framework="transformers",
     keeps=_QUERY,
     requires=_NEEDS,
+    shows=("queries",),
 )
 def rt_detr(
     labels: tuple[str, ...],
@@ -85,6 +88,63 @@ _SMALL_RT_DETR = {
     "decoder_attention_heads": 4,
     "num_denoising": 30,
 }
+
+
+@detector(
+    "deformable_detr",
+    title="Deformable DETR",
+    paper="Zhu et al., Deformable DETR: Deformable Transformers for End-to-End Object Detection, "
+    "ICLR 2021",
+    framework="transformers",
+    keeps=_QUERY,
+    requires=_NEEDS,
+    shows=("queries",),
+)
+def deformable_detr(
+    labels: tuple[str, ...],
+    *,
+    device: str | None = None,
+    size: Size = "base",
+    folder: str | None = None,
+    side: int | None = None,
+    queries: int | None = None,
+    score: float = 0.05,
+) -> Model:
+    """Queries that look at a few points of several maps, classified by independent sigmoids.
+
+    One stage, without refinement of boxes. The loss has the library's weights: 1 for classes, where
+    the paper has 2. Options are those of ``rt_detr``; ``side`` is the shortest side of a scaled
+    image, and ``queries`` their number (300, or 30 of a small one).
+    """
+    from transformers import DeformableDetrConfig, DeformableDetrForObjectDetection, ResNetConfig
+
+    from openset.detectors._queries import DeformableDetr
+
+    if folder is not None:
+        network = _stored(DeformableDetrForObjectDetection, folder, len(labels))
+    else:
+        body = ResNetConfig(**_SMALL_BODY) if size == "small" else ResNetConfig()
+        body.out_features = ["stage2", "stage3", "stage4"]
+        more: dict[str, Any] = dict(_SMALL_DETR if size == "small" else {})
+        more |= {"num_queries": queries} if queries else {}
+        config = DeformableDetrConfig(
+            backbone_config=body, num_labels=len(labels), class_cost=2, auxiliary_loss=True, **more
+        )
+        network = _seldom(DeformableDetrForObjectDetection(config))
+    pixels = side or (128 if size == "small" else 800)
+    return DeformableDetr(network, labels, LogitLayout.SIGMOID, device, side=pixels, score=score)
+
+
+def _seldom(network: Any) -> Any:
+    """A class is seldom there: the paper's initial bias of the classifier, which the library lacks.
+
+    A focal loss that starts at even odds is swamped by background.
+    """
+    from torch import nn
+
+    for layer in network.class_embed:
+        nn.init.constant_(layer.bias, -math.log(99))
+    return network
 
 
 @detector(
@@ -154,33 +214,53 @@ def owlv2(
     folder: str | None = None,
     side: int | None = None,
     score: float = 0.1,
+    unknown: Reading = "none",
+    others: list[str] | None = None,
+    template: str = "{}",
 ) -> Model:
     """Patches of an image, each compared with the texts of the labels: no training.
 
     Texts are the bare names, as in FMIYC. Without a folder there is no tokenizer: weights are
-    random and texts are bytes, for tests. Options are those of ``rt_detr``.
+    random and texts are bytes, for tests. It can say "unknown" without training, too. The ledger
+    states what it was asked, and that its weights have seen the web.
+
+    Args:
+        labels: The classes.
+        device: Where to run.
+        size: ``base`` or ``small``.
+        folder: A local folder with configuration, weights and tokenizer.
+        side: Pixels of the square to which images are scaled.
+        score: Boxes with a lower score are dropped.
+        unknown: What is unknown: ``none``; ``objectness``, an object that resembles no known name;
+            or what one of `others` describes better than any known name: a ``wildcard`` for any
+            thing, ``distractors`` (names of other things), or the ``oracle``, the true names of
+            unknown classes, an upper bound that leaks.
+        others: These texts; by default "object" and "a thing" for the wildcard, and 50 names of
+            ImageNet, none of them in COCO, as distractors.
+        template: What a name is put into, such as "a photo of a {}".
     """
     import torch
     from transformers import AutoTokenizer, Owlv2Config, Owlv2ForObjectDetection
 
     from openset.detectors._queries import Owl
 
+    prompts = Prompts.of(labels, unknown, others, template)
+    texts = prompts.texts
     if folder is not None:
         network = _stored(Owlv2ForObjectDetection, folder, None)
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        tokens = dict(tokenizer(list(labels), padding="max_length", return_tensors="pt"))
+        tokens = dict(tokenizer(list(texts), padding="max_length", return_tensors="pt"))
         pixels = side or network.config.vision_config.image_size
     else:
         vision, text = _SMALL_OWL if size == "small" else ({}, {})
         width = text.get("hidden_size", 512)
         config = Owlv2Config(vision_config=vision, text_config=text, projection_dim=width)
         network = Owlv2ForObjectDetection(config)
-        rows = [list(name.encode()[:15].ljust(16, b"\0")) for name in labels]
+        rows = [list(text.encode()[:15].ljust(16, b"\0")) for text in texts]
         tokens = {"input_ids": torch.tensor(rows)}
         pixels = config.vision_config.image_size
-    return Owl(
-        network, labels, LogitLayout.SIGMOID, device, side=pixels, score=score, tokens=tokens
-    )
+    given = (network, labels, LogitLayout.SIGMOID, device)
+    return Owl(*given, side=pixels, score=score, tokens=tokens, prompts=prompts)
 
 
 _SMALL_OWL: tuple[dict[str, Any], dict[str, Any]] = (

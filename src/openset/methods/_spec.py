@@ -3,7 +3,9 @@
 It may give the head other layers and a column "unknown" (`heads`, `unknown`), see what was proposed
 (`see`), teach regions another label (`relabel`), add losses (`losses`), and decide how sure a
 detector is and what its detections carry (`probabilities`, `columns`). What it sees in training is
-`openset.detectors.Regions`.
+`openset.detectors.Regions` of a two-stage detector, or `openset.detectors.Queries` of one with
+queries, which has no proposals to `see` and no `heads` to change; its record says which of them it
+can be carried by.
 
 Losses act on groups of images, not on all that a process happens to have: a loss that picks the
 three largest of a batch means something else on eight processes than on one, and with groups of two
@@ -20,7 +22,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from openset.detectors import Proposals, Regions, Shown
+from openset.detectors import Proposals, Queries, Regions, Shown
 from openset.findings import Finding, UsageError
 from openset.options import chosen_options, options_of
 from openset.plugins import tag
@@ -36,10 +38,14 @@ class Method(nn.Module):
     Attributes:
         group: Images that a loss acts on; losses are averaged over the groups of a batch.
         unknown: Whether the logits have a column "unknown", after those of the known classes.
+        unknown_weight: Of that column in the loss of classes, where they are sigmoids.
+        shown: What the detector that carries it shows; that detector says so.
     """
 
     group: int = 2
     unknown: bool = False
+    unknown_weight: float = 1.0
+    shown: Shown = "regions"
 
     def __init__(self, classes: int, width: int) -> None:
         """For so many known classes and so wide an embedding."""
@@ -57,19 +63,20 @@ class Method(nn.Module):
     def see(self, proposals: Proposals) -> None:
         """Look at what was proposed on a batch, before regions are sampled from it."""
 
-    def relabel(self, regions: Regions, progress: float) -> Tensor:
+    def relabel(self, regions: Any, progress: float) -> Tensor:
         """Labels for the classifier; number `classes` is "unknown".
 
         Boxes are taught by the taught objects alone, whatever is said here.
         """
         del progress
-        return regions.label
+        label: Tensor = regions.label
+        return label
 
-    def losses(self, regions: Regions, progress: float) -> dict[str, Tensor]:
+    def losses(self, regions: Any, progress: float) -> dict[str, Tensor]:
         """What is minimised beside the detector's own losses: by name, one number per group.
 
         Args:
-            regions: Those that were sampled, a row per group of images.
+            regions: Those that were sampled, or the queries; a row per group of images.
             progress: Share of the training that is done, from 0 to below 1.
         """
         del regions, progress
@@ -78,7 +85,7 @@ class Method(nn.Module):
     def probabilities(self, embedding: Tensor, logits: Tensor) -> Tensor:
         """How sure the detector is of every column of the logits, when it runs."""
         del embedding
-        return torch.softmax(logits, -1)
+        return torch.softmax(logits, -1) if self.shown == "regions" else logits.sigmoid()
 
     def columns(self, embedding: Tensor, logits: Tensor) -> dict[str, Tensor]:
         """What detections carry of it: ``unknownness``, and columns that its scorers read.
@@ -93,7 +100,7 @@ class Method(nn.Module):
         del labels
         return []
 
-    def forward(self, regions: Regions, progress: float) -> dict[str, Tensor]:
+    def forward(self, regions: Regions | Queries, progress: float) -> dict[str, Tensor]:
         """The losses on a batch: the mean over its groups."""
         found = self.losses(regions, progress)
         for name, loss in found.items():
@@ -118,7 +125,7 @@ class DetectorMethod:
         make: Its class.
         title: How it is shown.
         paper: Where it was defined.
-        needs: What a detector must show it in training.
+        needs: What a detector must show it in training; one of them is enough.
         evidence: What of its detections says "unknown".
         leaks: What it is told in training of what is unknown at test time.
         options: Names and defaults of its options.

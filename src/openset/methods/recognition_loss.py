@@ -1,9 +1,9 @@
 """A loss of open-set recognition on the box head of a detector.
 
 An extension: no paper of open-set recognition trains detectors. The objective sees the embeddings
-of regions that were assigned to a known object; background is left to the detector. What is
-detected stays what it was: ``network.method.objective`` has the logits and the openness that were
-learned beside it.
+of regions, or queries, that were assigned to a known object; background is left to the detector.
+What is detected stays what it was: ``network.method.objective`` has the logits and the openness
+that were learned beside it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from openset.detectors import Regions
+from openset.detectors import Queries, Regions
 from openset.findings import UsageError
 from openset.methods._spec import Method, method
 from openset.plugins import lookup
@@ -22,6 +22,7 @@ from openset.recognition.methods import table
     "recognition_loss",
     title="Recognition loss",
     paper="no paper: an extension of those that `openset list recognition` names",
+    needs=("regions", "queries"),
 )
 class RecognitionLoss(Method):
     """A loss of open-set recognition on the embeddings of sampled objects.
@@ -50,7 +51,7 @@ class RecognitionLoss(Method):
         self.objective = lookup(table(), objective, "method of recognition").build(classes, width)
         self.weight, self.start, self.group = weight, start, group
 
-    def losses(self, regions: Regions, progress: float) -> dict[str, Tensor]:
+    def losses(self, regions: Regions | Queries, progress: float) -> dict[str, Tensor]:
         """The objective's loss on the objects of each group; 0 where there are none."""
         if not self.weight or progress < self.start:
             return {}

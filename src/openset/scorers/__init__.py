@@ -25,7 +25,6 @@ from openset.scorers.duplicates import suppress_duplicates
 from openset.scorers.ledger import of_split
 from openset.scorers.threshold import gaussian_threshold, quantile_threshold, relabel
 from openset.tables import Detections, Head
-from openset.tables.logits import LogitLayout
 
 __all__ = [
     "Calibration",
@@ -84,7 +83,7 @@ def suited(detections: Detections, head: Head | None = None) -> dict[str, dict[s
     last = detections.head if head is None else head
     held |= {"head"} if last is not None else set()
     layout = detections.layout if last is None else last.layout
-    stated = {"activation": "sigmoid"} if layout is LogitLayout.SIGMOID else {}
+    stated = {"activation": "sigmoid"} if layout is not None and layout.is_sigmoid else {}
     negative = has_negative(detections)
     return {
         name: {key: value for key, value in stated.items() if key in record.options}

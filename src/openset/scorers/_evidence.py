@@ -33,14 +33,14 @@ Column = Literal[
     "latent_samples",
     "logit_samples",
     "projection",
+    "shortcut",
+    "shortcut_attacked",
     "head",
 ]
 BLOCK = 1 << 14  # rows scored at a time: what they need stays in the cache
 _FIELDS = ("image", "label", "box", "score", "logits", "embedding")
-_DIMENSIONS = {
-    "logits": 2, "embedding": 2, "latent": 2, "latent_samples": 3, "logit_samples": 3,
-    "projection": 2,
-}  # fmt: skip
+_DIMENSIONS = {"logits": 2, "embedding": 2, "latent": 2, "latent_samples": 3, "logit_samples": 3}
+_DIMENSIONS |= {"projection": 2, "shortcut": 2, "shortcut_attacked": 2}
 
 _HOW = {
     "logits": "keep the raw class scores of each box, and their layout, when the detector runs",
@@ -51,6 +51,8 @@ _HOW = {
     "logit_samples": "run the head several times with dropout: attributes={'logit_samples': "
     "(boxes, passes, classes)}",
     "projection": "train the detector with the method siren: openset run then keeps it",
+    "shortcut": "openset run --evidence shortcut pools the backbone's shortcuts over each box",
+    "shortcut_attacked": "openset attack makes them, on the training images",
     "head": "openset run keeps it with the embeddings, where it is an affine map; head= gives that "
     "of another detector, a Head(weight, bias, layout)",
 }

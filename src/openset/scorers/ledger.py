@@ -32,8 +32,9 @@ class LedgerEntry:
     """One thing that was done with data.
 
     Attributes:
-        step: ``fit`` a scorer, ``score`` detections, or set a ``threshold``.
-        name: The scorer or the flavour of the threshold.
+        step: What the detector was ``taught`` before it was run, ``fit`` a scorer, ``score``
+            detections, or set a ``threshold``.
+        name: The detector, the scorer or the flavour of the threshold.
         split: What the data is called.
         images: Number of images.
         detections: Number of detections.
@@ -42,7 +43,7 @@ class LedgerEntry:
         leaks: What makes the numbers optimistic; empty is good.
     """
 
-    step: Literal["fit", "score", "threshold"]
+    step: Literal["taught", "fit", "score", "threshold"]
     name: str
     split: str
     images: int
@@ -60,6 +61,8 @@ class LedgerEntry:
             raise refuse("OS507", f"the ledger of the detections is damaged: {error}") from error
 
     def __str__(self) -> str:
+        if self.step == "taught":
+            return f"{self.name} taught by {self.split}"
         verb = {"fit": "fitted on", "score": "scored", "threshold": "threshold from"}[self.step]
         return f"{self.name} {verb} {self.split} ({self.images:,} images)"
 
@@ -102,22 +105,29 @@ def recorded(detections: Detections, *new: LedgerEntry) -> Detections:
     """The detections with further entries.
 
     A new score replaces the last, and with it what that was fitted on, unless the labels depend on
-    it: what led to a threshold stays.
+    it: what led to a threshold stays, and so does what the detector was taught.
     """
     held = entries(detections)
     if new and new[0].step != "threshold":
         decided = [at for at, entry in enumerate(held) if entry.step == "threshold"]
-        held = held[: decided[-1] + 1] if decided else ()
+        end = decided[-1] + 1 if decided else 0
+        held = (*held[:end], *(entry for entry in held[end:] if entry.step == "taught"))
     ledger = [{**asdict(entry), "leaks": list(entry.leaks)} for entry in (*held, *new)]
     return replace(detections, provenance={**detections.provenance, "ledger": ledger})
 
 
 def unscored(detections: Detections) -> Detections:
     """The detections without what led to their unknownness, unless their labels depend on it."""
-    if any(entry.step == "threshold" for entry in entries(detections)):
+    held = entries(detections)
+    if any(entry.step == "threshold" for entry in held):
         return detections
     kept = {key: value for key, value in detections.provenance.items() if key != "ledger"}
-    return replace(detections, provenance=kept)
+    taught = [entry for entry in held if entry.step == "taught"]
+    return (
+        recorded(replace(detections, provenance=kept), *taught)
+        if taught
+        else replace(detections, provenance=kept)
+    )
 
 
 def summary(detections: Detections, *more_leaks: str) -> str:

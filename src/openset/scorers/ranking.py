@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from openset.findings import UsageError
 from openset.scorers.gamma_ratio import top_scores
-from openset.tables import Detections, LogitLayout
+from openset.tables import Detections
 
 Array = NDArray[np.float64]
 RankBy = Literal["confidence", "unknownness", "product", "top3", "constant"]
@@ -45,7 +45,8 @@ def unknown_score(
     if ranking == "constant":
         return np.ones(len(score))
     if ranking == "top3":
-        most = 3 if detections.layout is LogitLayout.SIGMOID else 1  # sigmoids may sum to three
+        layout = detections.layout
+        most = 3 if layout is not None and layout.is_sigmoid else 1  # sigmoids may sum to three
         return top_scores(detections) / most
     bounded = 0.5 + np.arctan(unknownness - threshold) / np.pi
     return np.asarray(bounded if ranking == "unknownness" else bounded * score)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from openset.findings import UsageError
 from openset.scorers.ranking import RankBy, unknown_score
-from openset.tables import Detections, LogitLayout
+from openset.tables import Detections
 from openset.tables.logits import class_columns, max_softmax, without_unknown
 from openset.tables.vocabulary import UNKNOWN, is_unknown_spelling
 
@@ -171,6 +171,6 @@ def _softmax_scores(detections: Detections) -> NDArray[np.float64]:
 
 
 def _softmax_columns(detections: Detections) -> slice:
-    if detections.layout is LogitLayout.SIGMOID:
+    if detections.layout is not None and detections.layout.is_sigmoid:
         raise UsageError("this needs logits of a softmax, but their layout is sigmoid")
     return class_columns(detections.layout)

@@ -61,8 +61,8 @@ class Head:
 
     def of_classes(self) -> Head:
         """Only the rows of classes, without the background."""
-        if self.layout in (LogitLayout.SIGMOID, LogitLayout.SOFTMAX):
-            return self
+        if self.layout.is_sigmoid or self.layout is LogitLayout.SOFTMAX:
+            return self.of_known()
         rows = class_columns(self.layout)
         return Head(self.weight[rows], self.bias[rows], LogitLayout.SOFTMAX)
 

@@ -31,13 +31,25 @@ class LogitLayout(StrEnum):
     """Background, K classes, then "unknown", softmax over all K + 2 (OpenDet, as we train it)."""
     SIGMOID = "sigmoid"
     """K independent sigmoids (RetinaNet, FCOS, YOLO, DETR variants)."""
+    SIGMOID_UNKNOWN_LAST = "sigmoid-unknown-last"
+    """K independent sigmoids, then that of "unknown" (PROB)."""
 
     @property
     def has_unknown(self) -> bool:
         """Whether the last column is "unknown"."""
-        return self is LogitLayout.SOFTMAX_BACKGROUND_FIRST_UNKNOWN_LAST
+        return self in _KNOWN
+
+    @property
+    def is_sigmoid(self) -> bool:
+        """Whether the columns are independent of each other."""
+        return _KNOWN.get(self, self) is LogitLayout.SIGMOID
 
 
+# What is left without the column "unknown", by layout.
+_KNOWN = {
+    LogitLayout.SOFTMAX_BACKGROUND_FIRST_UNKNOWN_LAST: LogitLayout.SOFTMAX_BACKGROUND_FIRST,
+    LogitLayout.SIGMOID_UNKNOWN_LAST: LogitLayout.SIGMOID,
+}
 # Where the classes are, by layout.
 _CLASSES = {
     LogitLayout.SOFTMAX: slice(None),
@@ -45,6 +57,7 @@ _CLASSES = {
     LogitLayout.SOFTMAX_BACKGROUND_FIRST: slice(1, None),
     LogitLayout.SOFTMAX_BACKGROUND_FIRST_UNKNOWN_LAST: slice(1, -1),
     LogitLayout.SIGMOID: slice(None),
+    LogitLayout.SIGMOID_UNKNOWN_LAST: slice(None, -1),
 }
 
 
@@ -64,7 +77,7 @@ def without_unknown(
     """
     if layout is None or not layout.has_unknown:
         return values, layout
-    return values[..., :-1], LogitLayout.SOFTMAX_BACKGROUND_FIRST
+    return values[..., :-1], _KNOWN[layout]
 
 
 def logsumexp(values: NDArray[F]) -> NDArray[F]:
