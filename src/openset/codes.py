@@ -414,6 +414,26 @@ _ENTRIES = (
     Code("OS619", "class that never filled its queue", "The method went on without it: no outliers "
          "were made from its embeddings.", "a rare class, a long queue, or a short training",
          "a shorter queue, or nothing, if it is expected"),
+    Code("OS648", "no regions before suppression", "A rule on regions reads all pairs of a region "
+         "and a class, with the number of each region, before any was suppressed.",
+         "the file is what a detector finds in the end, or is not of openset run",
+         "openset run MODEL DATA --regions -o FILE.parquet"),
+    Code("OS649", "scores that are not of the logits", "A pair's score must be the score of its "
+         "class, or that times a factor of the region, or the root of both.",
+         "a root or factor that the file does not keep (the centerness of FCOS), scores that were "
+         "calibrated afterwards, or logits of another detector",
+         "openset run --regions keeps what belongs together"),
+    Code("OS650", "pairs below the least score are missing", "Another temperature raises low "
+         "scores above the limit, and what was not kept cannot rise.",
+         "the regions were kept from the detector's own least score on",
+         "run with --regions and the lower --minimum-score that is named"),
+    Code("OS651", "detector that names unknowns itself", "The gamma rule makes unknowns of regions "
+         "of a detector that knows none.", "a method with an unknown column, or a file that was "
+         "relabelled", "evaluate the detections as they are, or give those of another detector"),
+    Code("OS652", "no gamma keeps the known classes", "Each one that was tried costs more of "
+         "AP_known on the held-out images than was allowed.",
+         "gammas that are all large, few classes, or few held-out images",
+         "try smaller gammas, down to 1, or allow more with a smaller --known-share"),
     Code("OS701", "impossible world", "No scene can be made with these parameters.",
          "a value out of range, or parameters that contradict each other",
          "change the parameters named"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Output
+from openset.cli._console import Answer, Flag, Output
 from openset.findings import Finding, Level, UsageError, refuse
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def run(
     weights: Path | None = None,
     known: list[str] | None = None,
     evidence: list[str] | None = None,
+    regions: Flag = False,
     minimum_score: float | None = None,
     option: list[str] | None = None,
     split: str | None = None,
@@ -54,6 +55,8 @@ def run(
         known: Labels of the detector, in its order, if it does not say so itself: voc20 ..., a
             file, or a,b,c. By default those that the ground truth calls known, or all.
         evidence: What to keep of every box, a,b,c, or "all"; by default logits and embeddings.
+        regions: All pairs of a region and a class, before suppression and whatever their number,
+            with their logits: what `openset score --rule gamma` decides on.
         minimum_score: Boxes with a lower score are dropped; most unknown objects score low.
         option: An option of the detector, as name=value.
         split: What the images are called, for the ledger of scorers; by default folder and file.
@@ -75,9 +78,10 @@ def run(
         found = run_model(
             loaded,
             files,
-            keep=_kept(loaded, listed(evidence)),
+            keep=_kept(loaded, listed(evidence), regions=regions),
             batch=batch,
             unreadable=unreadable,
+            regions=regions,
             split=split or _split(data),
             progress=lambda done, of: at(done, "images"),
         )
@@ -181,14 +185,15 @@ def _weighted(
     return {**options, "folder": str(weights)} if weights and has_folder else options
 
 
-def _kept(model: Model, names: list[str]) -> tuple[Any, ...]:
+def _kept(model: Model, names: list[str], *, regions: bool) -> tuple[Any, ...]:
     """The evidence asked for; what the detector does not have is only refused if it was named."""
-    from openset.detectors import KEPT, find
+    from openset.detectors import KEPT, OF_REGIONS, find
 
     there = find(model.about["detector"]).keeps
     if names == [ALL]:
         return there
-    return tuple(names) or tuple(column for column in KEPT if column in there)
+    usual = tuple(column for column in (OF_REGIONS if regions else KEPT) if column in there)
+    return tuple(dict.fromkeys([*usual, *names])) if regions else tuple(names) or usual
 
 
 def _split(data: Path) -> str:
@@ -206,11 +211,14 @@ def _report_skipped(found: Detections, output: Output) -> None:
 def _text(found: Detections, out: Path) -> str:
     about = found.provenance
     kept = ", ".join(_evidence(found)) or "no evidence"
+    regions = "regions" in about
+    what = "pairs of a region and a class" if regions else "boxes"
+    then = "--rule gamma --option gamma=15" if regions else "--scorers energy"
     lines = [
-        f"{about['model']['detector']} found {len(found)} boxes on {about['images']} images, "
+        f"{about['model']['detector']} found {len(found)} {what} on {about['images']} images, "
         f"kept {kept}",
         f"wrote {out}",
-        f"next: openset score {out} --scorers energy -o FILE.parquet",
+        f"next: openset score {out} {then} -o FILE.parquet",
     ]
     return "\n".join(lines)
 

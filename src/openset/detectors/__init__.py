@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from openset.detectors._carry import carry
 from openset.detectors._found import Found
 from openset.detectors._regions import BACKGROUND, NOTHING, Proposals, Regions, Shown
-from openset.detectors._run import KEPT, run
+from openset.detectors._run import KEPT, OF_REGIONS, run
 from openset.detectors._spec import Detector, Model, detector
 from openset.nets.pictures import ImageFiles
 from openset.plugins import check_installed, lookup, records
@@ -35,6 +35,7 @@ __all__ = [
     "BACKGROUND",
     "KEPT",
     "NOTHING",
+    "OF_REGIONS",
     "Detector",
     "Found",
     "ImageFiles",

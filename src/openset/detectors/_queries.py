@@ -8,7 +8,8 @@ interpolated by torch, so that pixels may differ from a processor's in the last 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from torchvision.ops import box_convert
 from torchvision.transforms.functional import normalize, resize
 
+from openset.detectors._found import Filters
 from openset.detectors._spec import EvidenceName
 from openset.detectors._torch import BoxTensors, Target, TorchModel, linear_head
 from openset.findings import UsageError
@@ -78,6 +80,11 @@ class QueryModel(TorchModel):
             found.append(plain | {name: values[at][query] for name, values in evidence.items()})
         return found
 
+    @contextmanager
+    def unsuppressed(self) -> Iterator[Filters]:
+        """Queries as they are: there is no suppression."""
+        yield Filters(self.score, None, None)
+
     def evidence(self, output: Any) -> dict[str, Tensor]:
         """Evidence of every query of every image."""
         return {"logits": output.logits, "embedding": output.last_hidden_state}
@@ -99,6 +106,18 @@ def _relative(image: Tensor, target: Target) -> dict[str, Tensor]:
 class RTDetr(QueryModel):
     """RT-DETR: independent sigmoids; the best (query, class) pairs stay."""
 
+    every = False
+
+    @contextmanager
+    def unsuppressed(self) -> Iterator[Filters]:
+        """All pairs of a query and a class above the least score."""
+        network: Any = self.network
+        self.every = True
+        try:
+            yield Filters(self.score, None, int(network.config.num_queries))
+        finally:
+            self.every = False
+
     def inputs(self, images: list[Tensor]) -> dict[str, Tensor]:
         """Images scaled to a square, not normalised."""
         sized = [resize(image, [self.side, self.side], antialias=True) for image in images]
@@ -107,7 +126,7 @@ class RTDetr(QueryModel):
     def kept(self, logits: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """As many pairs as there are queries, those with the highest scores."""
         queries, classes = logits.shape
-        score, pair = logits.sigmoid().flatten().topk(queries)
+        score, pair = logits.sigmoid().flatten().topk(queries * (classes if self.every else 1))
         passing = score > self.score
         pair = pair[passing]
         query = torch.div(pair, classes, rounding_mode="floor")

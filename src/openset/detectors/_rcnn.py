@@ -8,6 +8,7 @@ equal those of the stock model to the last bit. Masks are trained but not record
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from torchvision.models.detection.roi_heads import maskrcnn_loss
 from torchvision.models.detection.rpn import concat_box_prediction_layers
 from torchvision.ops import boxes as box_ops
 
+from openset.detectors._found import Filters
 from openset.detectors._regions import Regions
 from openset.detectors._scaling import scaled
 from openset.detectors._spec import EvidenceName
@@ -28,6 +30,7 @@ from openset.detectors._torch import (
     averaged,
     averaged_samples,
     linear_head,
+    opened,
     pooled,
     tapped,
 )
@@ -155,6 +158,10 @@ class RegionModel(TorchModel):
             columns["logit_samples"] = _samples(heads, regions[rows], embedding[rows], self.passes)
         sizes = [tuple(image.shape[-2:]) for image in images]
         return _boxes(network, kept, columns, batch.image_sizes, sizes)
+
+    def unsuppressed(self) -> AbstractContextManager[Filters]:
+        """All pairs of a region and a class above the least score."""
+        return opened(self._network.roi_heads)
 
     def _scores(self, embedding: Tensor, logits: Tensor) -> Tensor:
         """How sure the detector is of each column, as its method decides it."""
