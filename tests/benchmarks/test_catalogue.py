@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from itertools import chain, combinations
 
 import numpy as np
@@ -415,35 +416,79 @@ def test_osod3_on_cub(tmp_path):
     assert table.box[0].tolist() == [1, 2, 30, 40]
 
 
-def test_osod3_on_mtsd(tmp_path):
-    lists = load("osod3-mtsd").lists
-    unknown = [*lists["unknown1"], *lists["unknown2"]]
-    folder = tmp_path / "mtsd_v2_fully_annotated"
+def mtsd_label(name):
+    """A name of the paper as the data set spells it, with two mistakes of its own."""
+    official = re.sub(r"^(\w+)-(.*)-(g\d+)$", r"\1--\2--\3", name)
+    return official.replace("area-unsafe", "area-unsure").replace("kangaroo", "kangaloo")
+
+
+def mtsd_tree(folder, signs, splits):
+    """MTSD as it is unpacked: a JSON file per image with all its keys, lists of splits."""
     (folder / "annotations").mkdir(parents=True)
     (folder / "splits").mkdir()
-
-    def write(name, labels):
-        box = {"xmin": 1, "ymin": 2, "xmax": 5, "ymax": 9}
-        objects = [{"label": label, "bbox": box} for label in labels]
-        text = json.dumps({"width": 10, "height": 10, "objects": objects})
-        (folder / "annotations" / f"{name}.json").write_text(text)
-
-    official = [label.replace("-g", "--g") for label in unknown]
-    signs = {f"k{n}": ["regulatory--of-the-test--g1"] for n in range(1010)}
-    signs |= {"all": [*official, "other-sign"], "t1": ["regulatory--of-the-test--g1", official[0]]}
-    signs |= {"t2": [official[60], "other-sign"]}
+    flags = ("barrier", "occluded", "out-of-frame", "exterior", "ambiguous", "included",
+             "direction-or-information", "highway", "dummy")  # fmt: skip
     for name, labels in signs.items():
-        write(name, labels)
-    train = [name for name in signs if name != "t2"]
-    (folder / "splits" / "train.txt").write_text("\n".join(train))
-    (folder / "splits" / "val.txt").write_text("t1\nt2\n")
+        objects = [
+            {
+                "key": f"{name}-{at}",
+                "label": label,
+                "bbox": {"xmin": 1.5 + 50 * at, "ymin": 2, "xmax": 41.5 + 50 * at, "ymax": 32},
+                "properties": dict.fromkeys(flags, False),
+            }
+            for at, label in enumerate(labels)
+        ]
+        text = {"width": 9000, "height": 2448, "ispano": False, "objects": objects}
+        (folder / "annotations" / f"{name}.json").write_text(json.dumps(text))
+    for split, names in splits.items():
+        (folder / "splits" / f"{split}.txt").write_text("\n".join(names) + "\n")
+
+
+def test_osod3_on_mtsd(tmp_path):
+    lists = load("osod3-mtsd").lists
+    first, second = ([mtsd_label(name) for name in lists[f"unknown{at}"]] for at in (1, 2))
+    assert {"warning--accidental-area-unsure--g2", "warning--kangaloo-crossing--g1"} <= set(first)
+    known = "regulatory--of-the-test--g1"
+    signs = {f"k{n}": [known, "other-sign"] for n in range(1010)}
+    signs |= {"all": [*first, *second, "other-sign"], "others": ["other-sign"]}
+    signs |= {"t1": [known, first[0], second[0]], "t2": [second[1], "other-sign"]}
+    tests = ["t1", "t2", "others"]
+    splits = {"train": [name for name in signs if name not in tests], "val": tests, "test": []}
+    mtsd_tree(tmp_path / "mtsd_v2_fully_annotated", signs, splits)
     built = build("osod3-mtsd:u1", tmp_path, tmp_path / "out")
     assert built.manifest["splits"]["train"]["images"] == 10
     assert built.manifest["splits"]["val"]["images"] == 1000
     test = openset.read(built.folder / "test.json")
+    assert test.images.file_name.tolist() == ["t1.jpg", "t2.jpg"]  # none with other signs alone
     roles = [test.role[label] for label in test.label.tolist()]
     assert roles == ["known", "unknown", "ignored", "ignored"]
-    assert test.box[0].tolist() == [1, 2, 4, 7]
+    assert test.box[0].tolist() == [1.5, 2, 40, 30]
+    both = openset.read(build("osod3-mtsd:u1u2", tmp_path, tmp_path / "both").folder / "test.json")
+    assert [both.role[label] for label in both.label.tolist()].count("unknown") == 3
+
+
+def test_a_perfect_detector_of_signs_has_perfect_numbers(tmp_path):
+    """Signs of the other group are crowds of the unknown class: to find them is no mistake."""
+    lists = load("osod3-mtsd").lists
+    first, second = ([mtsd_label(name) for name in lists[f"unknown{at}"]] for at in (1, 2))
+    known = "regulatory--of-the-test--g1"
+    signs = {f"k{n}": [known] for n in range(1001)} | {"all": [*first, *second, known]}
+    signs |= {f"t{n}": [known, first[n], second[n], second[n + 1]] for n in range(20)}
+    tests = [f"t{n}" for n in range(20)]
+    splits = {"train": [name for name in signs if name not in tests], "val": tests}
+    mtsd_tree(tmp_path / "mtsd_v2_fully_annotated", signs, splits)
+    truth = openset.read(build("osod3-mtsd:u1", tmp_path, tmp_path / "out").folder / "test.json")
+    named = np.array(truth.labels)[truth.label] == known
+    found = openset.Detections(
+        truth.images.id[truth.image],
+        np.where(named, 0, 1),
+        truth.box,
+        np.linspace(0.9, 0.5, len(truth)),
+        (known, "unknown"),
+    )
+    result = openset.evaluate(truth, found, protocol="osod3", intervals=False)
+    assert result.value("ap_known").value == pytest.approx(1)
+    assert result.value("ap_unknown").value == pytest.approx(1)
 
 
 @pytest.fixture(scope="module")
