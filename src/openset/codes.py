@@ -360,6 +360,15 @@ _ENTRIES = (
          "negative; below zero its numbers mean little.", "the detector's last hidden layer ends "
          "with a normalisation, not with a ReLU (DETR and its kin)",
          "another scorer: knn, relative_mahalanobis, or one of the logits"),
+    Code("OS530", "images without sizes", "Boxes are shares of images of 1 x 1: enough to count "
+         "and to audit, but detections in pixels would lie outside of every image.",
+         "the annotation files state no sizes, and the pictures are not beside them",
+         "put the pictures below --source, in the folders that openset fetch names, and build "
+         "again in another folder"),
+    Code("OS531", "picture missing", "The size of an image is that of its picture, and the folder "
+         "has none for it, or one that is no picture.",
+         "half a download, or pictures of another split",
+         "complete the folder, or move it away to build without sizes"),
     Code("OS601", "package missing", "The detector is a model of a library that is not installed.",
          "the core install has no torch", "pip install 'openset[torch]', or the package named"),
     Code("OS602", "image missing", "An image of the ground truth is not in the folder.",

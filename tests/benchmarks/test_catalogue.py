@@ -316,15 +316,22 @@ def open_images(folder, parts, names):
     below = [{"LabelName": code} for code in codes.values()]
     tree = {"LabelName": "/m/root", "Subcategory": below}
     (folder / "bbox_labels_600_hierarchy.json").write_text(json.dumps(tree))
-    header = ["ImageID", "Source", "LabelName", "Confidence", "XMin", "XMax", "YMin", "YMax"]
+    header = (
+        "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,"
+        "IsOccluded,IsTruncated,IsGroupOf,IsDepiction,IsInside"
+    )
+    clicks = [f"XClick{n}{axis}" for axis in "XY" for n in (1, 2, 3, 4)]
     for file, images in parts.items():
+        more = clicks if file.startswith("oidv6-train") else []  # of v6, in that file alone
         with (folder / file).open("w", newline="") as stream:
             writer = csv.writer(stream)
-            writer.writerow([*header, "IsOccluded", "IsGroupOf"])
+            writer.writerow([*header.split(","), *more])
             for image, labels in images.items():
                 for label in labels:
+                    flags = (0, 0, int(label == "Bus"), 0, 0)
                     corners = (0.25, 0.5, 0.125, 0.75)
-                    writer.writerow([image, "x", codes[label], 1, *corners, 0, int(label == "Bus")])
+                    row = [image, "xclick", codes[label], 1, *corners, *flags]
+                    writer.writerow([*row, *[-1.0 for _ in more]])
 
 
 def test_vos_and_fmiyc_on_open_images(voc_and_coco):
@@ -380,7 +387,8 @@ def test_osod3_on_open_images(tmp_path):
     assert held(built.folder, "test") == {"gg": ["Bus"], "hh": ["Van"]}
     test = openset.read(built.folder / "test.json")
     assert test.box.tolist() == [[0.25, 0.125, 0.25, 0.625]] * 2
-    assert test.crowd.tolist() == [True, False]
+    assert not test.crowd.any()  # a group is an ordinary box to the published loader
+    assert "OS530" in [finding.code for finding in built.findings]
     assert "Truck" in {
         c for c, role in zip(test.labels, test.role, strict=True) if role == "unknown"
     }
@@ -388,6 +396,36 @@ def test_osod3_on_open_images(tmp_path):
     assert held(out, "train") == {"bb": ["Bus"], "cc": ["Bus"]}
     with pytest.raises(InputError, match="osod3-vehicle:split1"):
         build("osod3-vehicle", tmp_path, tmp_path / "three")
+
+
+def test_sizes_of_open_images_are_those_of_the_pictures(tmp_path):
+    from PIL import Image
+
+    names = [*chain(*load("osod3-vehicle").lists.values())]
+    tests = {"aa": ["Taxi"], "bb": ["Bus"]}
+    parts = {
+        "oidv6-train-annotations-bbox.csv": {"cc": ["Taxi"]},
+        "validation-annotations-bbox.csv": {"dd": ["Van"]},
+        "test-annotations-bbox.csv": tests,
+    }
+    open_images(tmp_path, parts, names)
+    for folder, images in (("train", "c"), ("validation", "d"), ("OpenImages/test", "ab")):
+        (tmp_path / folder).mkdir(parents=True)
+        for at, name in enumerate(images):
+            Image.new("RGB", (64 + at, 48)).save(tmp_path / folder / f"{name * 2}.jpg")
+    built = build("osod3-vehicle:split1", tmp_path, tmp_path / "out")
+    assert "OS530" not in [finding.code for finding in built.findings]
+    test = openset.read(built.folder / "test.json")
+    assert (test.images.width.tolist(), test.images.height.tolist()) == ([64, 65], [48, 48])
+    assert test.images.file_name.tolist() == [f"OpenImages/test/{n}.jpg" for n in tests]
+    assert test.box.tolist() == [[16, 6, 16, 30], [16.25, 6, 16.25, 30]]
+    assert test.area.tolist() == [480, 487.5]
+    (tmp_path / "OpenImages/test/bb.jpg").write_bytes(b"")
+    with pytest.raises(InputError, match=r"OS531.*1 of 2 pictures.*no header"):
+        build("osod3-vehicle:split1", tmp_path, tmp_path / "empty")
+    (tmp_path / "OpenImages/test/bb.jpg").unlink()
+    with pytest.raises(InputError, match=r"OS531.*1 of 2 pictures are not in"):
+        build("osod3-vehicle:split1", tmp_path, tmp_path / "half")
 
 
 def test_osod3_on_cub(tmp_path):
