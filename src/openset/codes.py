@@ -360,6 +360,15 @@ _ENTRIES = (
          "negative; below zero its numbers mean little.", "the detector's last hidden layer ends "
          "with a normalisation, not with a ReLU (DETR and its kin)",
          "another scorer: knn, relative_mahalanobis, or one of the logits"),
+    Code("OS530", "images without sizes", "Boxes are shares of images of 1 x 1: enough to count "
+         "and to audit, but detections in pixels would lie outside of every image.",
+         "the annotation files state no sizes, and the pictures are not beside them",
+         "put the pictures below --source, in the folders that openset fetch names, and build "
+         "again in another folder"),
+    Code("OS531", "picture missing", "The size of an image is that of its picture, and the folder "
+         "has none for it, or one that is no picture.",
+         "half a download, or pictures of another split",
+         "complete the folder, or move it away to build without sizes"),
     Code("OS601", "package missing", "The detector is a model of a library that is not installed.",
          "the core install has no torch", "pip install 'openset[torch]', or the package named"),
     Code("OS602", "image missing", "An image of the ground truth is not in the folder.",
@@ -418,6 +427,26 @@ _ENTRIES = (
          "left out of the loss and of unknownness.", "a class without objects in the training "
          "file, or a short training", "leave the class out of the known ones, or train on images "
          "of it"),
+    Code("OS648", "no regions before suppression", "A rule on regions reads all pairs of a region "
+         "and a class, with the number of each region, before any was suppressed.",
+         "the file is what a detector finds in the end, or is not of openset run",
+         "openset run MODEL DATA --regions -o FILE.parquet"),
+    Code("OS649", "scores that are not of the logits", "A pair's score must be the score of its "
+         "class, or that times a factor of the region, or the root of both.",
+         "a root or factor that the file does not keep (the centerness of FCOS), scores that were "
+         "calibrated afterwards, or logits of another detector",
+         "openset run --regions keeps what belongs together"),
+    Code("OS650", "pairs below the least score are missing", "Another temperature raises low "
+         "scores above the limit, and what was not kept cannot rise.",
+         "the regions were kept from the detector's own least score on",
+         "run with --regions and the lower --minimum-score that is named"),
+    Code("OS651", "detector that names unknowns itself", "The gamma rule makes unknowns of regions "
+         "of a detector that knows none.", "a method with an unknown column, or a file that was "
+         "relabelled", "evaluate the detections as they are, or give those of another detector"),
+    Code("OS652", "no gamma keeps the known classes", "Each one that was tried costs more of "
+         "AP_known on the held-out images than was allowed.",
+         "gammas that are all large, few classes, or few held-out images",
+         "try smaller gammas, down to 1, or allow more with a smaller --known-share"),
     Code("OS655", "known name for the unknown", "An open-vocabulary detector would call what it "
          "knows unknown: a text that should mean unknown is a known class.",
          "a list of names that holds the known ones, too", "take the known names out of others="),

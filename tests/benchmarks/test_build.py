@@ -385,3 +385,28 @@ def test_a_hierarchy_that_is_a_circle(tmp_path):
     path.write_text(CLEAN.replace('path = ["all.json"]', options))
     with pytest.raises(InputError, match="OS908"):
         build(path, tmp_path, tmp_path / "out")
+
+
+@pytest.mark.parametrize("which", ['["pet"]', '"pet"'])
+def test_unknown_are_the_others_of_a_super_class(tmp_path, which):
+    above = {"cat": "pet", "dog": "pet", "zebra": "wild", "car": "thing"}
+    images = {"a": ["cat", "dog"], "b": ["dog", "zebra"], "c": ["cat", "car"], "d": ["car"]}
+    write_coco(tmp_path / "all.json", images, supercategory=above)
+    (tmp_path / "pets.toml").write_text(f"""
+summary = "of pets, cats are taught"
+[classes]
+known = ["cat"]
+unknown = {{ supercategory = {which} }}
+rest = "ignored"
+[sources.all]
+path = ["all.json"]
+[splits]
+test = {{ kind = "test", source = "all", select = [{{ with = ["cat", "dog"] }}] }}
+""")
+    built = build(tmp_path / "pets.toml", tmp_path, tmp_path / "out")
+    roles = built.manifest["classes"]
+    assert (roles["tasks"], roles["unknown"]) == ([["cat"]], ["dog"])
+    test = openset.read(built.folder / "test.json")
+    found = {label: str(Vocabulary.of(None, test).role(label)) for label in test.labels}
+    assert found["dog"] == "unknown" and found["zebra"] == found["car"] == "ignored"
+    assert names(built.folder / "test.json") == ["a", "b", "c"]

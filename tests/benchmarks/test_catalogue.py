@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from itertools import chain, combinations
 
 import numpy as np
@@ -315,15 +316,22 @@ def open_images(folder, parts, names):
     below = [{"LabelName": code} for code in codes.values()]
     tree = {"LabelName": "/m/root", "Subcategory": below}
     (folder / "bbox_labels_600_hierarchy.json").write_text(json.dumps(tree))
-    header = ["ImageID", "Source", "LabelName", "Confidence", "XMin", "XMax", "YMin", "YMax"]
+    header = (
+        "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,"
+        "IsOccluded,IsTruncated,IsGroupOf,IsDepiction,IsInside"
+    )
+    clicks = [f"XClick{n}{axis}" for axis in "XY" for n in (1, 2, 3, 4)]
     for file, images in parts.items():
+        more = clicks if file.startswith("oidv6-train") else []  # of v6, in that file alone
         with (folder / file).open("w", newline="") as stream:
             writer = csv.writer(stream)
-            writer.writerow([*header, "IsOccluded", "IsGroupOf"])
+            writer.writerow([*header.split(","), *more])
             for image, labels in images.items():
                 for label in labels:
+                    flags = (0, 0, int(label == "Bus"), 0, 0)
                     corners = (0.25, 0.5, 0.125, 0.75)
-                    writer.writerow([image, "x", codes[label], 1, *corners, 0, int(label == "Bus")])
+                    row = [image, "xclick", codes[label], 1, *corners, *flags]
+                    writer.writerow([*row, *[-1.0 for _ in more]])
 
 
 def test_vos_and_fmiyc_on_open_images(voc_and_coco):
@@ -379,7 +387,8 @@ def test_osod3_on_open_images(tmp_path):
     assert held(built.folder, "test") == {"gg": ["Bus"], "hh": ["Van"]}
     test = openset.read(built.folder / "test.json")
     assert test.box.tolist() == [[0.25, 0.125, 0.25, 0.625]] * 2
-    assert test.crowd.tolist() == [True, False]
+    assert not test.crowd.any()  # a group is an ordinary box to the published loader
+    assert "OS530" in [finding.code for finding in built.findings]
     assert "Truck" in {
         c for c, role in zip(test.labels, test.role, strict=True) if role == "unknown"
     }
@@ -387,6 +396,36 @@ def test_osod3_on_open_images(tmp_path):
     assert held(out, "train") == {"bb": ["Bus"], "cc": ["Bus"]}
     with pytest.raises(InputError, match="osod3-vehicle:split1"):
         build("osod3-vehicle", tmp_path, tmp_path / "three")
+
+
+def test_sizes_of_open_images_are_those_of_the_pictures(tmp_path):
+    from PIL import Image
+
+    names = [*chain(*load("osod3-vehicle").lists.values())]
+    tests = {"aa": ["Taxi"], "bb": ["Bus"]}
+    parts = {
+        "oidv6-train-annotations-bbox.csv": {"cc": ["Taxi"]},
+        "validation-annotations-bbox.csv": {"dd": ["Van"]},
+        "test-annotations-bbox.csv": tests,
+    }
+    open_images(tmp_path, parts, names)
+    for folder, images in (("train", "c"), ("validation", "d"), ("OpenImages/test", "ab")):
+        (tmp_path / folder).mkdir(parents=True)
+        for at, name in enumerate(images):
+            Image.new("RGB", (64 + at, 48)).save(tmp_path / folder / f"{name * 2}.jpg")
+    built = build("osod3-vehicle:split1", tmp_path, tmp_path / "out")
+    assert "OS530" not in [finding.code for finding in built.findings]
+    test = openset.read(built.folder / "test.json")
+    assert (test.images.width.tolist(), test.images.height.tolist()) == ([64, 65], [48, 48])
+    assert test.images.file_name.tolist() == [f"OpenImages/test/{n}.jpg" for n in tests]
+    assert test.box.tolist() == [[16, 6, 16, 30], [16.25, 6, 16.25, 30]]
+    assert test.area.tolist() == [480, 487.5]
+    (tmp_path / "OpenImages/test/bb.jpg").write_bytes(b"")
+    with pytest.raises(InputError, match=r"OS531.*1 of 2 pictures.*no header"):
+        build("osod3-vehicle:split1", tmp_path, tmp_path / "empty")
+    (tmp_path / "OpenImages/test/bb.jpg").unlink()
+    with pytest.raises(InputError, match=r"OS531.*1 of 2 pictures are not in"):
+        build("osod3-vehicle:split1", tmp_path, tmp_path / "half")
 
 
 def test_osod3_on_cub(tmp_path):
@@ -415,35 +454,79 @@ def test_osod3_on_cub(tmp_path):
     assert table.box[0].tolist() == [1, 2, 30, 40]
 
 
-def test_osod3_on_mtsd(tmp_path):
-    lists = load("osod3-mtsd").lists
-    unknown = [*lists["unknown1"], *lists["unknown2"]]
-    folder = tmp_path / "mtsd_v2_fully_annotated"
+def mtsd_label(name):
+    """A name of the paper as the data set spells it, with two mistakes of its own."""
+    official = re.sub(r"^(\w+)-(.*)-(g\d+)$", r"\1--\2--\3", name)
+    return official.replace("area-unsafe", "area-unsure").replace("kangaroo", "kangaloo")
+
+
+def mtsd_tree(folder, signs, splits):
+    """MTSD as it is unpacked: a JSON file per image with all its keys, lists of splits."""
     (folder / "annotations").mkdir(parents=True)
     (folder / "splits").mkdir()
-
-    def write(name, labels):
-        box = {"xmin": 1, "ymin": 2, "xmax": 5, "ymax": 9}
-        objects = [{"label": label, "bbox": box} for label in labels]
-        text = json.dumps({"width": 10, "height": 10, "objects": objects})
-        (folder / "annotations" / f"{name}.json").write_text(text)
-
-    official = [label.replace("-g", "--g") for label in unknown]
-    signs = {f"k{n}": ["regulatory--of-the-test--g1"] for n in range(1010)}
-    signs |= {"all": [*official, "other-sign"], "t1": ["regulatory--of-the-test--g1", official[0]]}
-    signs |= {"t2": [official[60], "other-sign"]}
+    flags = ("barrier", "occluded", "out-of-frame", "exterior", "ambiguous", "included",
+             "direction-or-information", "highway", "dummy")  # fmt: skip
     for name, labels in signs.items():
-        write(name, labels)
-    train = [name for name in signs if name != "t2"]
-    (folder / "splits" / "train.txt").write_text("\n".join(train))
-    (folder / "splits" / "val.txt").write_text("t1\nt2\n")
+        objects = [
+            {
+                "key": f"{name}-{at}",
+                "label": label,
+                "bbox": {"xmin": 1.5 + 50 * at, "ymin": 2, "xmax": 41.5 + 50 * at, "ymax": 32},
+                "properties": dict.fromkeys(flags, False),
+            }
+            for at, label in enumerate(labels)
+        ]
+        text = {"width": 9000, "height": 2448, "ispano": False, "objects": objects}
+        (folder / "annotations" / f"{name}.json").write_text(json.dumps(text))
+    for split, names in splits.items():
+        (folder / "splits" / f"{split}.txt").write_text("\n".join(names) + "\n")
+
+
+def test_osod3_on_mtsd(tmp_path):
+    lists = load("osod3-mtsd").lists
+    first, second = ([mtsd_label(name) for name in lists[f"unknown{at}"]] for at in (1, 2))
+    assert {"warning--accidental-area-unsure--g2", "warning--kangaloo-crossing--g1"} <= set(first)
+    known = "regulatory--of-the-test--g1"
+    signs = {f"k{n}": [known, "other-sign"] for n in range(1010)}
+    signs |= {"all": [*first, *second, "other-sign"], "others": ["other-sign"]}
+    signs |= {"t1": [known, first[0], second[0]], "t2": [second[1], "other-sign"]}
+    tests = ["t1", "t2", "others"]
+    splits = {"train": [name for name in signs if name not in tests], "val": tests, "test": []}
+    mtsd_tree(tmp_path / "mtsd_v2_fully_annotated", signs, splits)
     built = build("osod3-mtsd:u1", tmp_path, tmp_path / "out")
     assert built.manifest["splits"]["train"]["images"] == 10
     assert built.manifest["splits"]["val"]["images"] == 1000
     test = openset.read(built.folder / "test.json")
+    assert test.images.file_name.tolist() == ["t1.jpg", "t2.jpg"]  # none with other signs alone
     roles = [test.role[label] for label in test.label.tolist()]
     assert roles == ["known", "unknown", "ignored", "ignored"]
-    assert test.box[0].tolist() == [1, 2, 4, 7]
+    assert test.box[0].tolist() == [1.5, 2, 40, 30]
+    both = openset.read(build("osod3-mtsd:u1u2", tmp_path, tmp_path / "both").folder / "test.json")
+    assert [both.role[label] for label in both.label.tolist()].count("unknown") == 3
+
+
+def test_a_perfect_detector_of_signs_has_perfect_numbers(tmp_path):
+    """Signs of the other group are crowds of the unknown class: to find them is no mistake."""
+    lists = load("osod3-mtsd").lists
+    first, second = ([mtsd_label(name) for name in lists[f"unknown{at}"]] for at in (1, 2))
+    known = "regulatory--of-the-test--g1"
+    signs = {f"k{n}": [known] for n in range(1001)} | {"all": [*first, *second, known]}
+    signs |= {f"t{n}": [known, first[n], second[n], second[n + 1]] for n in range(20)}
+    tests = [f"t{n}" for n in range(20)]
+    splits = {"train": [name for name in signs if name not in tests], "val": tests}
+    mtsd_tree(tmp_path / "mtsd_v2_fully_annotated", signs, splits)
+    truth = openset.read(build("osod3-mtsd:u1", tmp_path, tmp_path / "out").folder / "test.json")
+    named = np.array(truth.labels)[truth.label] == known
+    found = openset.Detections(
+        truth.images.id[truth.image],
+        np.where(named, 0, 1),
+        truth.box,
+        np.linspace(0.9, 0.5, len(truth)),
+        (known, "unknown"),
+    )
+    result = openset.evaluate(truth, found, protocol="osod3", intervals=False)
+    assert result.value("ap_known").value == pytest.approx(1)
+    assert result.value("ap_unknown").value == pytest.approx(1)
 
 
 @pytest.fixture(scope="module")

@@ -296,3 +296,17 @@ def test_several_processes_share_the_images(openset, data):
     assert np.array_equal(alone.image, shared.image)
     assert np.array_equal(alone.logits, shared.logits)
     assert alone.provenance == shared.provenance
+
+
+def test_regions_become_detections_by_a_rule(openset, data):
+    assert openset(*RUN).code == 0
+    done = openset(*RUN[:3], "--regions", "-o", "regions.parquet", *RUN[5:])
+    assert done.code == 0 and "--rule gamma" in done.out.splitlines()[-1]
+    regions = read_detections(data / "regions.parquet")
+    assert regions.embedding is None and "region" in regions.attributes
+    assert regions.provenance["regions"] == {"score": 0.05, "nms": 0.5, "most": 100}
+    rule = ("score", "regions.parquet", "--rule", "gamma", "-o", "rule.parquet")
+    assert openset(*rule, "--option", "gamma=1").code == 0
+    plain, again = (read_detections(data / name) for name in ("found.parquet", "rule.parquet"))
+    assert len(regions) > len(plain)
+    assert sorted(plain.score.tolist()) == sorted(again.score.tolist())

@@ -37,6 +37,15 @@ def test_yolov8_boxes_are_in_pixels_and_overlapping_ones_are_dropped():
     assert "objectness" not in found.attributes
 
 
+def test_regions_are_what_was_not_suppressed():
+    image = np.zeros((64, 32, 3), np.uint8)
+    exported = model("yolov8", Session(yolov8_output()))
+    with exported.unsuppressed() as filters:
+        (found,) = exported.found([image], KEEP)
+    assert found.score == pytest.approx([0.9, 0.7])
+    assert filters._asdict() == FILTERS == exported.filters
+
+
 def test_colours_and_ranges_are_those_of_the_layout():
     image = np.full((64, 64, 3), (255, 0, 51), np.uint8)
     for layout, output in (("yolox", yolox_output()), ("yolov8", yolov8_output())):

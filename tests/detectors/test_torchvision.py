@@ -12,6 +12,7 @@ from openset.detectors import find  # noqa: E402
 from openset.detectors._torch import tensor_of  # noqa: E402
 from openset.findings import UsageError  # noqa: E402
 from openset.tables import LogitLayout  # noqa: E402
+from openset.tables.overlap import class_wise_nms  # noqa: E402
 
 LABELS = ("cat", "dog", "cow", "hen")
 NAMES = ("faster_rcnn", "mask_rcnn", "retinanet", "fcos")
@@ -235,3 +236,32 @@ def test_efficientnet_lite0_takes_the_weights_of_a_classifier(tmp_path):
     assert strides == [4, 8, 16, 32, 64]
     with pytest.raises(ValueError, match="no option frozen"):
         find("faster_rcnn").build(LABELS, device="cpu", backbone="efficientnet-lite0", frozen=2)
+
+
+def filtered(found, filters):
+    """What a detector's own filters make of its regions."""
+    box = np.concatenate([found.box[:, :2], found.box[:, 2:] - found.box[:, :2]], axis=1)
+    image = np.zeros(len(found.score))
+    overlap = np.inf if filters.nms is None else filters.nms
+    limit = filters.most or len(found.score)
+    return class_wise_nms(image, box, found.label, found.score, overlap=overlap, limit=limit)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_regions_are_what_the_filters_make_detections_of(name):
+    model = built(name, most=20)
+    with torch.no_grad():  # no two scores of 1, whose order is nobody's business
+        for part, weight in model.network.named_parameters():
+            weight.mul_(0.1 if part.endswith("cls_logits.weight") else 1)
+    stock = model.found(images(), everything(name))
+    with model.unsuppressed() as filters:
+        regions = model.found(images(), everything(name))
+    assert filters == (0.05, 0.5, 20)
+    for all_of, few in zip(regions, stock, strict=True):
+        assert len(all_of.score) > len(few.score) == 20
+        rows = filtered(all_of, filters)
+        assert np.array_equal(all_of.score[rows], few.score)
+        assert np.array_equal(all_of.box[rows], few.box)
+        assert np.array_equal(all_of.label[rows], few.label)
+    again = model.found(images(), everything(name))
+    assert all(np.array_equal(a.score, b.score) for a, b in zip(again, stock, strict=True))

@@ -94,3 +94,27 @@ def test_a_folder_is_read_again_and_a_missing_one_is_refused(tmp_path):
         find("detr").build(LABELS, folder=str(tmp_path / "absent"))
     with pytest.raises(UsageError, match="has 3 classes, not 2"):
         find("rt_detr").build(LABELS[:2], folder=str(tmp_path / "model"))
+
+
+def test_regions_of_rt_detr_are_all_pairs_and_the_best_of_them_are_its_detections():
+    model = built("rt_detr", 0.012)
+    stock = model.found(images(), KEEP)
+    with model.unsuppressed() as filters:
+        regions = model.found(images(), KEEP)
+    queries = model.network.config.num_queries
+    assert filters == (0.012, None, queries)
+    for all_of, few in zip(regions, stock, strict=True):
+        assert len(all_of.score) > len(few.score)
+        assert np.array_equal(all_of.score[:queries], few.score)
+        pairs = np.stack([all_of.attributes["region"], all_of.label], axis=1)
+        assert len(np.unique(pairs, axis=0)) == len(pairs)
+
+
+@pytest.mark.parametrize("name", ["detr", "owlv2"])
+def test_where_a_query_has_one_class_regions_are_the_detections(name):
+    model = built(name, 0.1)
+    stock = model.found(images(), KEEP)
+    with model.unsuppressed() as filters:
+        regions = model.found(images(), KEEP)
+    assert filters == (0.1, None, None)
+    assert all(np.array_equal(a.score, b.score) for a, b in zip(regions, stock, strict=True))

@@ -8,7 +8,7 @@ import pytest
 
 import openset
 from openset.formats import read, write
-from openset.formats._imagesize import image_size
+from openset.formats.imagesize import image_size
 from openset.formats.openimages import ancestors, read_descriptions, read_hierarchy
 
 XML = """<annotation><filename>0001.jpg</filename>

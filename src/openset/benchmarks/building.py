@@ -6,7 +6,7 @@ the roles at each task. The folder appears whole or not at all. Until then the w
 folder beside it, where the next call goes on if one was interrupted. The same inputs give the same
 bytes.
 
-Images are neither read nor copied.
+Images are not copied, and read only for their sizes where no file states these.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from openset.benchmarks.manifest import (
     vocabulary_toml,
     write_json,
 )
+from openset.benchmarks.pictures import folder_of, measured, unsized, without_sizes
 from openset.benchmarks.pool import Pool, Universe, expanded, image_names
 from openset.benchmarks.roles import Roles, resolve, spelling
 from openset.benchmarks.rules import select
@@ -91,6 +92,7 @@ def build(
         "definition": definition.hash,
         "sources": digests,
         "lists": _list_digests(definition, folder),
+        "pictures": [name for name in paths if folder_of(definition.sources[name], folder)],
     }
     if (out / MANIFEST).exists() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
         return _again(definition, out, identity)
@@ -137,7 +139,7 @@ def _again(definition: Benchmark, out: Path, identity: dict[str, Any]) -> Built:
 
 
 def _findings(manifest: dict[str, Any]) -> tuple[Finding, ...]:
-    return (*differences(manifest), *renumbered(manifest))
+    return (*differences(manifest), *renumbered(manifest), *without_sizes(manifest))
 
 
 def _workshop(out: Path, identity: dict[str, Any]) -> Path:
@@ -188,7 +190,10 @@ class _Job:
         tables = {}
         for key, path in self.paths.items():
             self.say(f"reading {path.name}")
-            tables[key] = files.read(definition.sources[key], path, self.folder, wanted, names)
+            source = definition.sources[key]
+            tables[key] = files.read(source, path, self.folder, wanted, names)
+            if pictures := folder_of(source, self.folder):
+                tables[key] = measured(tables[key], pictures, self.folder)
         splits = definition.splits.values()
         tested = {key for split in splits if split.kind in TESTS for key in split.sources}
         unified = files.unify(tables, names, wanted, ids=definition.ids, tested=tested)
@@ -292,6 +297,7 @@ class _Job:
                 "licence": definition.sources[key].licence,
                 "images": len(unified.tables[key].images),
                 "boxes": len(unified.tables[key]),
+                "unsized": unsized(unified.tables[key]),
                 "labels": universe_of(definition, key, unified.tables[key]),
             }
             for key, path in self.paths.items()

@@ -52,6 +52,8 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         ids: A regular expression that its image ids match, to tell sources apart in image lists.
         used_only: Read only boxes of the listed labels (for files of many million rows).
         images: Read only images of these lists (for files of many million rows).
+        pictures: Folders of which the first that exists holds its pictures, for sizes of images
+            that the file does not state.
         url: Where it can be had.
         licence: Under which terms.
         sha256: Of the file.
@@ -67,6 +69,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ids: str = ""
     used_only: bool = False
     images: list[str] = []
+    pictures: list[str] = []
     url: str = ""
     licence: str = ""
     sha256: str = ""

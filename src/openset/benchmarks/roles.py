@@ -6,12 +6,12 @@ listed twice, under whichever spelling, is refused: it would be known and unknow
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from openset.benchmarks.definition import Benchmark
+from openset.benchmarks.definition import Benchmark, ClassSet
 from openset.benchmarks.pool import Universe
 from openset.benchmarks.rules import class_set
 from openset.findings import refuse
@@ -86,10 +86,12 @@ def spelling(benchmark: Benchmark) -> Vocabulary:
 def resolve(benchmark: Benchmark, universe: Universe) -> Roles:
     """The roles that a definition means."""
     classes = benchmark.classes
+    tasks = tuple(class_set(universe, step) for step in classes.steps())
+    unknown = _left(universe, classes.unknown, chain.from_iterable(tasks))
     roles = Roles(
-        tasks=tuple(class_set(universe, step) for step in classes.steps()),
-        unknown=class_set(universe, classes.unknown),
-        ignored=class_set(universe, classes.ignored),
+        tasks=tasks,
+        unknown=unknown,
+        ignored=_left(universe, classes.ignored, chain(*tasks, unknown)),
         rest=Role(classes.rest),
         synonyms=universe.spelling.synonyms,
     )
@@ -102,6 +104,18 @@ def resolve(benchmark: Benchmark, universe: Universe) -> Roles:
             example=f"{name!r} is {here} and {there}",
         )
     return roles
+
+
+def _left(universe: Universe, which: ClassSet, taken: Iterable[str]) -> tuple[str, ...]:
+    """A set of classes; of one that a rule describes, those without another role.
+
+    ``unknown = {supercategory = ["animal"]}`` means the animals that are not taught.
+    """
+    found = class_set(universe, which)
+    if isinstance(which, list):
+        return found
+    others = set(map(universe.spelling.key, taken))
+    return tuple(name for name in found if universe.spelling.key(name) not in others)
 
 
 def overlaps(roles: Roles) -> list[tuple[str, str, str]]:

@@ -17,7 +17,7 @@ import numpy as np
 from openset.benchmarks.pool import no_such_label
 from openset.files import load_list
 from openset.findings import refuse
-from openset.formats.openimages import parent_of, read_descriptions, read_hierarchy
+from openset.formats.openimages import Groups, parent_of, read_descriptions, read_hierarchy
 from openset.refusals import undecodable
 from openset.tables import Annotations, Images, Vocabulary
 from openset.tables.columns import text_column
@@ -34,11 +34,12 @@ def read_boxes(
     hierarchy: Path | None = None,
     sizes: Path | None = None,
     images: Sequence[Path] = (),
+    groups: Groups = "crowds",
 ) -> Annotations:
     """Boxes of the wanted labels, by name; of the `images` that files list, if any are given.
 
     For listed images all labels that `descriptions` names are wanted. Images are 1 x 1 unless
-    `sizes` says more.
+    `sizes` says more. Boxes of groups (``IsGroupOf``) are crowds, or ordinary objects.
     """
     names = {} if descriptions is None else read_descriptions(descriptions)
     parents = {} if hierarchy is None else read_hierarchy(hierarchy)
@@ -53,7 +54,7 @@ def read_boxes(
         image=image,
         label=columns.pop("LabelName").to_physical().to_numpy().astype(np.int32),
         box=_boxes(columns, size, image),
-        crowd=None if group is None else group.to_numpy() == 1,
+        crowd=None if group is None or groups == "objects" else group.to_numpy() == 1,
         supercategory=tuple(parent_of(code, parents, names) for code in codes),
     )
 

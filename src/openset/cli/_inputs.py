@@ -128,6 +128,18 @@ def option_pairs(pairs: Sequence[str] | None, flag: str = "--option") -> dict[st
     return found
 
 
+def files_of(out: Path, names: list[str]) -> dict[str, Path]:
+    """Where each scorer or rule writes to."""
+    if not names:
+        raise UsageError("no scorer can run on these detections: they have no logits or embeddings")
+    if len(names) == 1 and out.suffix == ".parquet":
+        return {names[0]: out}
+    if out.suffix:
+        raise UsageError(f"{len(names)} results need a folder to write to, not the file {out}")
+    out.mkdir(parents=True, exist_ok=True)
+    return {name: out / f"{name}.parquet" for name in names}
+
+
 def known_labels(values: Sequence[str] | None) -> str | list[str] | None:
     """What ``--known`` means: the name of a vocabulary or a file, labels, or nothing."""
     if not values:

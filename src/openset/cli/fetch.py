@@ -59,6 +59,7 @@ def _text(defined: Benchmark, items: Sequence[FoundSource], out: Path, *, whole:
     for item in items:
         lines.append(f"{item.state.value:<8}{item.path}")
         rows = {"why": item.why, "from": item.source.url, "licence": item.source.licence}
+        rows |= {"pictures": " or ".join(item.source.pictures)}
         rows |= {"checksum": item.checksum, "note": item.source.note}
         lines += [f"        {key}: {value}" for key, value in rows.items() if value]
     if not items:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Output
+from openset.cli._console import Answer, Flag, Output
 from openset.findings import Finding, Level, UsageError, refuse
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def run(
     weights: Path | None = None,
     known: list[str] | None = None,
     evidence: list[str] | None = None,
+    regions: Flag = False,
     minimum_score: float | None = None,
     passes: int | None = None,
     option: list[str] | None = None,
@@ -56,6 +57,8 @@ def run(
         known: Labels of the detector, in its order, if it does not say so itself: voc20 ..., a
             file, or a,b,c. By default those that the ground truth calls known, or all.
         evidence: What to keep of every box, a,b,c, or "all"; by default logits and embeddings.
+        regions: All pairs of a region and a class, before suppression and whatever their number,
+            with their logits: what `openset score --rule gamma` decides on.
         minimum_score: Boxes with a lower score are dropped; most unknown objects score low.
         passes: Dropout sampling of a two-stage detector: boxes and scores of every region are means
             of so many passes, and logit_samples and box_samples are kept.
@@ -80,9 +83,10 @@ def run(
         found = run_model(
             loaded,
             files,
-            keep=_kept(loaded, listed(evidence)),
+            keep=_kept(loaded, listed(evidence), regions=regions),
             batch=batch,
             unreadable=unreadable,
+            regions=regions,
             split=split or _split(data),
             progress=lambda done, of: at(done, "images"),
         )
@@ -186,15 +190,18 @@ def _weighted(
     return {**options, "folder": str(weights)} if weights and has_folder else options
 
 
-def _kept(model: Model, names: list[str]) -> tuple[Any, ...]:
+def _kept(model: Model, names: list[str], *, regions: bool) -> tuple[Any, ...]:
     """The evidence asked for; what the detector does not have is only refused if it was named."""
-    from openset.detectors import KEPT, find
+    from openset.detectors import KEPT, OF_REGIONS, find
 
     there = find(model.about["detector"]).keeps
     if names == [ALL]:
         return there
-    usual = (*KEPT, *SAMPLED) if model.about["options"].get("passes") else KEPT
-    return tuple(names) or tuple(column for column in usual if column in there)
+    if regions:
+        usual = tuple(column for column in OF_REGIONS if column in there)
+        return tuple(dict.fromkeys([*usual, *names]))
+    wanted = (*KEPT, *SAMPLED) if model.about["options"].get("passes") else KEPT
+    return tuple(names) or tuple(column for column in wanted if column in there)
 
 
 def _split(data: Path) -> str:
@@ -212,11 +219,14 @@ def _report_skipped(found: Detections, output: Output) -> None:
 def _text(found: Detections, out: Path) -> str:
     about = found.provenance
     kept = ", ".join(_evidence(found)) or "no evidence"
+    regions = "regions" in about
+    what = "pairs of a region and a class" if regions else "boxes"
+    then = "--rule gamma --option gamma=15" if regions else "--scorers energy"
     lines = [
-        f"{about['model']['detector']} found {len(found)} boxes on {about['images']} images, "
+        f"{about['model']['detector']} found {len(found)} {what} on {about['images']} images, "
         f"kept {kept}",
         f"wrote {out}",
-        f"next: openset score {out} --scorers energy -o FILE.parquet",
+        f"next: openset score {out} {then} -o FILE.parquet",
     ]
     return "\n".join(lines)
 

@@ -1,11 +1,11 @@
-"""score: how unknown each detection looks, by one scorer or by all that the evidence allows."""
+"""score: how unknown each detection looks, by scorers or by a rule on a detector's regions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -14,7 +14,9 @@ from openset.cli._console import Answer, Flag, Output
 from openset.findings import InputError, UsageError
 
 if TYPE_CHECKING:
+    from openset.evaluation.choosing import Choice
     from openset.scorers import Calibration, Fitted
+    from openset.scorers.gamma_rule import GammaRule
     from openset.tables import Detections, Head
 
 app = verb("score", panel="Models")
@@ -26,8 +28,9 @@ def score(
     dt: Path,
     /,
     *,
-    scorers: list[str],
     out: Annotated[Path, Parameter(name=("--out", "-o"))],
+    scorers: list[str] | None = None,
+    rule: Literal["gamma"] | None = None,
     fit: Path | None = None,
     fit_truth: Path | None = None,
     calibrate: Path | None = None,
@@ -44,37 +47,51 @@ def score(
     Writes one Parquet file per scorer, which `openset evaluate` reads; what was fitted on which
     data travels with it. Of "all", those that cannot be fitted are named in the end (exit code 1).
 
+    --rule gamma is the baseline of OSOD-III: it reads what `openset run --regions` wrote, and makes
+    detections of it, some of them unknown. Its options are gamma, temperature (several of either,
+    a,b,c, make a file each), top, minimum_score, nms, limit and duplicates (better or neither).
+    With --calibrate and --calibrate-truth, gamma and temperature are chosen on known classes.
+
     Args:
         dt: Detections with the evidence that scorers read: logits, embeddings.
+        out: A Parquet file for one scorer or rule; a folder for several, with one file each.
         scorers: Names of scorers, a,b,c, or "all" that the detections have the evidence for.
-        out: A Parquet file for one scorer; a folder for several, with one file each.
+        rule: A rule that decides on regions, in place of scorers.
         fit: Detections on the training images, for scorers that fit. Never the test set.
         fit_truth: Ground truth of these images: only detections that found their object are fitted.
         calibrate: Detections on held-out images: what exceeds their threshold is called unknown.
+            For a rule, regions.
         calibrate_truth: Ground truth of these, likewise.
         minimum_score: Where there is no such ground truth, only detections of at least this score
             are fitted or calibrated on; below it they are mostly background.
-        known_share: Share of those held-out detections that should stay known.
+        known_share: Share of those held-out detections that should stay known; for a rule, share
+            of their AP_known that should be left.
         head: The detector's last layer, an .npz of openset.scorers.save_head, for ASH, DICE, ReAct
             and ViM on files from elsewhere; what `openset run` wrote carries it.
-        option: An option of the scorer, as name=value; only with a single scorer.
+        option: An option of the scorer or rule, as name=value; only with a single scorer.
         force: Fit even on test data or unknown objects; the ledger says so.
         output: How to speak.
     """
-    from openset.cli._inputs import listed, option_pairs
+    from openset.cli._inputs import files_of, listed, option_pairs
+    from openset.cli._rules import apply_rules, gamma_rules
     from openset.formats import write
     from openset.scorers import load_head
 
+    _refuse_both(scorers, rule, fit)
     last = None if head is None else load_head(head)
     detections = _read(dt, last)
     if not force:
         _refuse_own(dt, {"--fit": fit, "--calibrate": calibrate})
+    if rule is not None:
+        rules = gamma_rules(option_pairs(option), chosen=calibrate is not None)
+        chosen_on = _choice(rules, calibrate, calibrate_truth, known_share, force)
+        return apply_rules(detections, rules, out, chosen_on, output)
     chosen = _chosen(listed(scorers), option_pairs(option), detections, fit)
     training, held_out = (
         _of_knowns(path, truth, last, minimum_score)
         for path, truth in ((fit, fit_truth), (calibrate, calibrate_truth))
     )
-    files = _files(out, list(chosen))
+    files = files_of(out, list(chosen))
     lines, document, left_out = [], {}, {}
     with output.progress(len(chosen)) as step:
         for name, options in chosen.items():
@@ -93,6 +110,33 @@ def score(
                 lines.append(_line(name, files[name], *made))
                 document[name] = _facts(files[name], *made)
     return _answer(lines, document, left_out)
+
+
+def _refuse_both(scorers: list[str] | None, rule: str | None, fit: Path | None) -> None:
+    if (scorers is None) == (rule is None):
+        raise UsageError("give --scorers NAME,... or --rule gamma, one of the two")
+    if rule is not None and fit is not None:
+        raise UsageError("--rule gamma fits nothing; --calibrate chooses gamma on held-out images")
+
+
+def _choice(
+    rules: list[GammaRule],
+    calibrate: Path | None,
+    truth: Path | None,
+    known_share: float,
+    force: bool,
+) -> tuple[Detections, Choice] | None:
+    """Held-out regions, and the rule that was chosen on them."""
+    from openset.evaluation.choosing import choose
+    from openset.formats import read_annotations, read_detections
+
+    if (calibrate is None) != (truth is None):
+        raise UsageError("a rule is chosen by --calibrate and --calibrate-truth together")
+    if calibrate is None or truth is None:
+        return None
+    regions = read_detections(calibrate)
+    known = read_annotations(truth)
+    return regions, choose(rules, regions, known, share=known_share, force=force)
 
 
 def _read(path: Path, head: Head | None) -> Detections:
@@ -148,17 +192,6 @@ def _chosen(
     if options and len(names) != 1:
         raise UsageError("--option belongs to one scorer; run the others separately")
     return {find(name).name: {**possible.get(name, {}), **options} for name in names}
-
-
-def _files(out: Path, names: list[str]) -> dict[str, Path]:
-    if not names:
-        raise UsageError("no scorer can run on these detections: they have no logits or embeddings")
-    if len(names) == 1 and out.suffix == ".parquet":
-        return {names[0]: out}
-    if out.suffix:
-        raise UsageError(f"{len(names)} scorers need a folder to write to, not the file {out}")
-    out.mkdir(parents=True, exist_ok=True)
-    return {name: out / f"{name}.parquet" for name in names}
 
 
 def _fitted(

@@ -12,6 +12,7 @@ column 0, which needs a label of its own.
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +21,9 @@ from torch import Tensor
 from torchvision.models.detection import FCOS, RetinaNet
 from torchvision.ops import boxes as box_ops
 
+from openset.detectors._found import Filters
 from openset.detectors._spec import EvidenceName
-from openset.detectors._torch import BoxTensors, Target, TorchModel, averaged, tapped
+from openset.detectors._torch import BoxTensors, Target, TorchModel, averaged, opened, tapped
 from openset.tables import LogitLayout
 
 
@@ -88,6 +90,10 @@ class DenseModel(TorchModel):
                 boxes["latent"] = part
         sizes = [tuple(image.shape[-2:]) for image in images]
         return _rescaled(network, found, batch.image_sizes, sizes)
+
+    def unsuppressed(self) -> AbstractContextManager[Filters]:
+        """The best pairs of a location and a class of each level, as before suppression."""
+        return opened(self.network)
 
 
 def _levels(

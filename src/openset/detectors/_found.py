@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,20 @@ class Found:
     embedding: NDArray[np.float32] | None = None
     unknownness: NDArray[np.float32] | None = None
     attributes: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+
+class Filters(NamedTuple):
+    """What stands between the regions of a detector and its detections.
+
+    Attributes:
+        score: Pairs of a region and a class with a lower score are dropped.
+        nms: Boxes of one class that overlap more are suppressed; None if none ever are.
+        most: Detections that stay on an image; None if all do.
+    """
+
+    score: float
+    nms: float | None
+    most: int | None
 
 
 def tabled(

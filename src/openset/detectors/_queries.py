@@ -8,7 +8,8 @@ interpolated by torch, so that pixels may differ from a processor's in the last 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from torchvision.ops import box_convert
 from torchvision.transforms.functional import normalize, resize
 
+from openset.detectors._found import Filters
 from openset.detectors._regions import Queries
 from openset.detectors._spec import EvidenceName
 from openset.detectors._torch import BoxTensors, Target, TorchModel, linear_head
@@ -87,6 +89,11 @@ class QueryModel(TorchModel):
         del embedding
         return logits.sigmoid()
 
+    @contextmanager
+    def unsuppressed(self) -> Iterator[Filters]:
+        """Queries as they are: there is no suppression."""
+        yield Filters(self.score, None, None)
+
     def evidence(self, output: Any) -> dict[str, Tensor]:
         """Evidence of every query of every image."""
         return {"logits": output.logits, "embedding": output.last_hidden_state}
@@ -116,6 +123,18 @@ class CarryingModel(QueryModel):
     all layers are known (`openset.detectors._criteria`).
     """
 
+    every = False
+
+    @contextmanager
+    def unsuppressed(self) -> Iterator[Filters]:
+        """All pairs of a query and a class above the least score."""
+        network: Any = self.network
+        self.every = True
+        try:
+            yield Filters(self.score, None, int(network.config.num_queries))
+        finally:
+            self.every = False
+
     @abstractmethod
     def classifiers(self) -> nn.ModuleList:
         """The classifier of each decoder layer."""
@@ -137,7 +156,8 @@ class CarryingModel(QueryModel):
     def kept(self, scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The pairs with the highest scores."""
         queries, columns = scores.shape
-        score, pair = scores.flatten().topk(min(self.most(queries), scores.numel()))
+        most = scores.numel() if self.every else min(self.most(queries), scores.numel())
+        score, pair = scores.flatten().topk(most)
         passing = score > self.score
         pair = pair[passing]
         return score[passing], pair % columns, torch.div(pair, columns, rounding_mode="floor")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -21,6 +21,7 @@ from torchvision.ops import boxes as box_ops
 
 from openset.detectors._boxes import sent
 from openset.detectors._dropout import Sampling
+from openset.detectors._found import Filters
 from openset.detectors._regions import Regions
 from openset.detectors._scaling import scaled
 from openset.detectors._spec import EvidenceName
@@ -32,6 +33,7 @@ from openset.detectors._torch import (
     averaged,
     averaged_samples,
     linear_head,
+    opened,
     pooled,
     tapped,
 )
@@ -208,6 +210,10 @@ class RegionModel(TorchModel):
             (height, width), (own_height, own_width) = batch.image_sizes[0], image.shape[-2:]
             ratio = boxes.new_tensor([width / own_width, height / own_height] * 2)
             return pooled(stages, [boxes * ratio], batch.tensors.shape[-2])
+
+    def unsuppressed(self) -> AbstractContextManager[Filters]:
+        """All pairs of a region and a class above the least score."""
+        return opened(self._network.roi_heads)
 
     def _scores(self, embedding: Tensor, logits: Tensor) -> Tensor:
         """How sure the detector is of each column, as its method decides it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, get_args
@@ -19,6 +20,8 @@ from openset.tables import Detections
 from openset.version import __version__
 
 KEPT: tuple[EvidenceName, ...] = ("logits", "embedding")
+OF_REGIONS: tuple[EvidenceName, ...] = ("logits", "region", "centerness")
+"""What a rule on regions reads: what the scores were made of, and which belong together."""
 Progress = Callable[[int, int], None]
 Batch = list[tuple[Any, Pixels | InputError]]
 """Ids of images, and their pixels or why there are none."""
@@ -32,6 +35,7 @@ def run(
     batch: int = 8,
     threads: int = 2,
     unreadable: Literal["refuse", "skip"] = "refuse",
+    regions: bool = False,
     split: str | None = None,
     progress: Progress | None = None,
 ) -> Detections:
@@ -49,6 +53,9 @@ def run(
         threads: Threads that decode images.
         unreadable: Whether images that cannot be decoded are refused, or left out; the provenance
             then names them.
+        regions: All pairs of a region and a class above the model's least score, before suppression
+            and whatever their number, as rules read them that decide on regions (the gamma ratio);
+            the provenance then has the filters that would have followed.
         split: What the images are called, such as ``digits test``, for the ledger of scorers.
         progress: Called with the number of images done and of all images of this process.
 
@@ -56,7 +63,7 @@ def run(
         InputError: Images cannot be decoded, or memory is too small for the batch.
     """
     wanted = _checked(model, keep, batch)
-    with processes() as among:
+    with processes() as among, _opened(model, regions) as filters:
         mine = images.select(among.part(len(images)))
         read = _told(batches(mine, batch, threads), len(mine), progress)
         part = _over(read, partial(model.found, keep=wanted), skip=unreadable == "skip")
@@ -67,10 +74,25 @@ def run(
         raise refuse("OS603", message, count=len(bad), example=bad[0])
     found = [item for part in parts for item in part.found]
     ids = [id_ for part in parts for id_ in part.ids]
-    table = tabled(found, ids, model.labels, model.layout, _provenance(model, len(ids), bad, split))
+    about = _provenance(model, len(ids), bad, split) | filters
+    table = tabled(found, ids, model.labels, model.layout, about)
     entries = _ledger(model, table)
     table = ledger.recorded(table, *entries) if entries else table
     return table if table.embedding is None else replace(table, head=model.head())
+
+
+@contextmanager
+def _opened(model: Model, regions: bool) -> Iterator[dict[str, Any]]:
+    """What the provenance says of filters that a model leaves out while the context lasts."""
+    if not regions:
+        yield {}
+        return
+    unsuppressed = getattr(model, "unsuppressed", None)
+    if unsuppressed is None:
+        name = model.about.get("detector")
+        raise UsageError(f"detector {name!r} has no regions before suppression to give")
+    with unsuppressed() as filters:
+        yield {"regions": filters._asdict()}
 
 
 def _ledger(model: Model, table: Detections) -> tuple[ledger.LedgerEntry, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from openset.detectors._found import Found
+from openset.detectors._found import Filters, Found
 from openset.detectors._spec import EVIDENCE, EvidenceName
 from openset.findings import UsageError
 from openset.nets.device import device_of, memory_guard
@@ -29,6 +29,7 @@ BoxTensors = dict[str, Tensor]
 """Columns of the kept boxes of one image: box, score, label and evidence."""
 Target = dict[str, Tensor]
 """Objects of one image: ``boxes`` (x1, y1, x2, y2) and ``labels``, numbered from 0."""
+_NO_OVERLAP = 2.0  # which no two boxes have
 _FIELDS = ("box", "score", "label", "unknownness", "logits", "embedding")
 
 
@@ -101,6 +102,10 @@ class TorchModel(nn.Module):
         """
         raise UsageError(f"detector {self.about['detector']!r} keeps no shortcuts of its backbone")
 
+    @abstractmethod
+    def unsuppressed(self) -> AbstractContextManager[Filters]:
+        """Regions in place of detections while the context lasts; the filters that then stand."""
+
     def load_state(self, state: Mapping[str, Tensor], where: str) -> None:
         """Take weights that were read from a file."""
         load_into(self.network, state, where)
@@ -134,6 +139,17 @@ def _array(values: Tensor) -> NDArray[Any]:
 def tensor_of(image: NDArray[np.uint8]) -> Tensor:
     """Pixels as float, 0 to 1, channels first."""
     return torch.tensor(image).permute(2, 0, 1).float().div(255)
+
+
+@contextmanager
+def opened(stock: Any) -> Iterator[Filters]:
+    """A part of torchvision that neither suppresses nor limits while the context lasts."""
+    own = Filters(stock.score_thresh, stock.nms_thresh, stock.detections_per_img)
+    stock.nms_thresh, stock.detections_per_img = _NO_OVERLAP, None
+    try:
+        yield own
+    finally:
+        stock.nms_thresh, stock.detections_per_img = own.nms, own.most
 
 
 @contextmanager

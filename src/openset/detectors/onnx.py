@@ -7,7 +7,8 @@ of COCO.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.detectors import _yolo
-from openset.detectors._found import Found
+from openset.detectors._found import Filters, Found
 from openset.detectors._spec import EvidenceName, Model, detector
 from openset.findings import UsageError, refuse
 from openset.plugins import lookup
@@ -113,6 +114,16 @@ class OnnxModel:
 
     def head(self) -> None:
         """None: the graph ends behind the last layer."""
+
+    @contextmanager
+    def unsuppressed(self) -> Iterator[Filters]:
+        """The best pairs of a location and a class, as before suppression."""
+        held = self.filters
+        self.filters = {**held, "nms": 1.0, "most": _CANDIDATES}
+        try:
+            yield Filters(**held)
+        finally:
+            self.filters = held
 
     def load_state(self, state: Mapping[str, Any], where: str) -> None:
         """Refused: the weights are in the ONNX file."""

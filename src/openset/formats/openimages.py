@@ -8,6 +8,7 @@ columns are kept as attributes. Options:
   boxes too. Without it every image is 1 x 1: IoU does not depend on the scale, but size
   ranges do not apply.
 - ``descriptions``: ``class-descriptions-boxable.csv``; without it a label is its ``/m/...`` code.
+- ``groups``: ``crowds`` (by default) or ``objects``, for what ``IsGroupOf`` marks.
 - ``hierarchy``: ``bbox_labels_600_hierarchy.json``; a label's parent becomes its super-class.
 
 Not image-level labels, and the expansion of boxes along the hierarchy is left to benchmarks.
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,7 @@ _SCORES = ("Score", "Conf")
 _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
 Parents = Mapping[str, tuple[str, ...]]
 Sizes = Mapping[str, tuple[float, float]]
+Groups = Literal["crowds", "objects"]
 
 
 @file_format(
@@ -87,6 +89,7 @@ class OpenImages(Format):
         sizes: str | Path | Sizes | None = None,
         descriptions: str | Path | None = None,
         hierarchy: str | Path | None = None,
+        groups: Groups = "crowds",
         **_: Any,
     ) -> Annotations:
         """Read boxes; see the module for the options."""
@@ -97,7 +100,7 @@ class OpenImages(Format):
         codes, label = np.unique(_labels(frame, where), return_inverse=True)
         index = _index(images, ids)
         extra = [name for name in frame.columns if name not in ("ImageID", "LabelName", *_CORNERS)]
-        groups = frame["IsGroupOf"] if "IsGroupOf" in extra else None
+        group = frame["IsGroupOf"] if "IsGroupOf" in extra and groups == "crowds" else None
         names = _descriptions(descriptions)
         parents = {} if hierarchy is None else read_hierarchy(hierarchy)
         return Annotations(
@@ -106,7 +109,7 @@ class OpenImages(Format):
             image=index,
             label=label.astype(np.int32),
             box=_boxes(frame, size[index], where),
-            crowd=None if groups is None else _frames.numbers(groups, where, gaps=True) == 1,
+            crowd=None if group is None else _frames.numbers(group, where, gaps=True) == 1,
             supercategory=tuple(parent_of(code, parents, names) for code in codes.tolist()),
             attributes={n: _frames.attribute(frame[n]) for n in extra if n != "IsGroupOf"},
         )

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from openset.files import load_text, safe_name
 from openset.findings import refuse
-from openset.formats._imagesize import SUFFIXES, image_size
 from openset.formats._spec import EVIDENCE, FileFormat, Format, Kind, file_format
+from openset.formats.imagesize import SUFFIXES, image_size
 from openset.options import is_of
 from openset.refusals import dangling, missing_key, needs_sizes, shown, undecodable, wrong_type
 from openset.tables import Annotations, Detections, Images

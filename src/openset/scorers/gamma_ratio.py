@@ -2,10 +2,7 @@
 
 The simple baseline of OSOD-III. As a scorer it is the ratio of the second-largest class score to
 the largest, so that "top-1 / top-2 < gamma" reads "unknownness > 1 / gamma". The published rule
-works on regions *before* non-maximum suppression; `apply_rule` is that procedure.
-
-Gamma is no free lunch: the paper does not say how its values (15 and 3 for Faster R-CNN, 4 and 1.5
-for FCOS) were chosen. Choose it on held-out knowns (`openset.scorers.calibrate`).
+works on regions *before* non-maximum suppression: `openset.scorers.gamma_rule` is that procedure.
 """
 
 from __future__ import annotations
@@ -19,7 +16,6 @@ from openset.scorers._fitted import Unknownness
 from openset.scorers._spec import scorer
 from openset.tables import Detections
 from openset.tables.logits import Activation, LogitLayout, class_columns, probabilities
-from openset.tables.overlap import class_wise_nms
 
 PAPER = (
     "Hosoya et al., Rectifying Open-Set Object Detection: Proper Evaluation and a Simple Baseline"
@@ -64,61 +60,6 @@ def top_scores(
     scores = class_scores(detections, temperature=temperature)
     count = min(top, scores.shape[1])
     return np.asarray(np.partition(scores, -count, axis=1)[:, -count:].sum(axis=1))
-
-
-def apply_rule(
-    regions: Detections,
-    names: tuple[str, ...],
-    *,
-    gamma: float,
-    temperature: float = 1.0,
-    minimum_score: float = 0.05,
-    nms: float = 0.5,
-    limit: int = 100,
-) -> Detections:
-    """The published procedure, from regions before non-maximum suppression to final detections.
-
-    Each class of a region above the minimum score is a candidate. All candidates of an ambiguous
-    region become unknown, with the sum of its three largest scores. Then suppression per class,
-    unknown being one, and the best `limit` per image, where these sums can push knowns out.
-
-    Args:
-        regions: One row per region, with logits; its box serves every class.
-        names: The class columns of the logits, in their order.
-        gamma: Ambiguous are regions whose two largest scores have a smaller ratio than this.
-        temperature: Divides the logits; changes scores and the decision.
-        minimum_score: Least score of a candidate.
-        nms: Overlap from which a candidate is suppressed.
-        limit: Detections kept per image.
-    """
-    if not gamma >= 1:
-        raise UsageError(f"gamma must be at least 1, not {gamma}")
-    scores = class_scores(regions, temperature=temperature)
-    if len(names) != scores.shape[1]:
-        raise refuse("OS503", f"{len(names)} names for {scores.shape[1]} class columns")
-    ratio = gamma_ratio(regions, temperature=temperature)
-    region, label = np.nonzero(scores > minimum_score)
-    unknown = ratio[region] > 1 / gamma
-    tops = top_scores(regions, temperature=temperature)
-    score = np.where(unknown, tops[region], scores[region, label])
-    found = regions.select(region)
-    label = np.where(unknown, len(names), label)
-    keep = class_wise_nms(found.image, found.box, label, score, overlap=nms, limit=limit)
-    kept = found.select(keep)
-    columns = {"unknownness": ratio[region][keep], "score": score[keep], "label": label[keep]}
-    return _named(kept, names, columns, gamma=gamma, temperature=temperature)
-
-
-def _named(
-    kept: Detections,
-    names: tuple[str, ...],
-    columns: dict[str, NDArray[np.float64]],
-    **stated: float,
-) -> Detections:
-    from dataclasses import replace
-
-    provenance = {**kept.provenance, "gamma_ratio": stated}
-    return replace(kept, labels=(*names, "unknown"), provenance=provenance, **columns)  # type: ignore[arg-type]
 
 
 def _two_or_more(logits: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -24,6 +24,7 @@ from openset.tables import Detections
 from openset.tables.vocabulary import is_unknown_spelling
 
 NOT_STATED = "not stated"
+BY_HAND = "given by hand"
 _TEST = re.compile(r"(^|[^a-z])(test|testing|eval|evaluation|wild|wilderness|ood)\d*($|[^a-z0-9])")
 
 
@@ -35,7 +36,7 @@ class LedgerEntry:
         step: What the detector was ``taught`` before it was run, ``fit`` a scorer, ``score``
             detections, or set a ``threshold``.
         name: The detector, the scorer or the flavour of the threshold.
-        split: What the data is called.
+        split: What the data is called; `BY_HAND` for what no data decided.
         images: Number of images.
         detections: Number of detections.
         uses_unknown: Whether unknown objects took part by design.
@@ -63,6 +64,8 @@ class LedgerEntry:
     def __str__(self) -> str:
         if self.step == "taught":
             return f"{self.name} taught by {self.split}"
+        if self.split == BY_HAND:
+            return f"{self.name} {BY_HAND}"
         verb = {"fit": "fitted on", "score": "scored", "threshold": "threshold from"}[self.step]
         return f"{self.name} {verb} {self.split} ({self.images:,} images)"
 

@@ -2,7 +2,8 @@
 
 ``annotations/<image>.json`` has ``width``, ``height`` and ``objects``, each with a ``label`` and a
 ``bbox`` of ``xmin``, ``ymin``, ``xmax``, ``ymax``; ``splits/<split>.txt`` lists images. Panoramas
-with boxes across the seam (``cross_boundary``) keep their larger part.
+with boxes across the seam (``cross_boundary``) keep their larger part. ``other-sign`` is whatever
+is none of the 400 classes.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from openset.tables import Annotations
 
 
 @reader("mtsd", folder=True)
-def mtsd(path: Path, *, split: str) -> Annotations:
-    """Read one split of MTSD."""
+def mtsd(path: Path, *, split: str, without: str = "") -> Annotations:
+    """Read one split of MTSD, without the boxes of a label."""
     names = load_text(path / "splits" / f"{split}.txt").split()
     images: list[tuple[str, float, float]] = []
     objects: list[tuple[int, str, list[float]]] = []
@@ -28,7 +29,8 @@ def mtsd(path: Path, *, split: str) -> Annotations:
         document = decode(load(file), str(file))
         try:
             images.append((f"{name}.jpg", float(document["width"]), float(document["height"])))
-            objects += [(row, item["label"], _box(item["bbox"])) for item in document["objects"]]
+            signs = [item for item in document["objects"] if item["label"] != without]
+            objects += [(row, item["label"], _box(item["bbox"])) for item in signs]
         except (KeyError, TypeError, ValueError) as error:
             raise refuse("OS903", f"{file} is no annotation of MTSD: {error!r}") from error
     return table_of(images, objects)

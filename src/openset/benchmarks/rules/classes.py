@@ -22,9 +22,10 @@ def except_(universe: Universe, names: list[str]) -> tuple[str, ...]:
     return tuple(label for label in universe.labels if universe.spelling.key(label) not in left_out)
 
 
-@class_rule("supercategory", list[str])
-def supercategory(universe: Universe, names: list[str]) -> tuple[str, ...]:
+@class_rule("supercategory", str | list[str])
+def supercategory(universe: Universe, given: str | list[str]) -> tuple[str, ...]:
     """Labels of these super-classes."""
+    names = [given] if isinstance(given, str) else given
     found = tuple(k for k in universe.labels if universe.supercategory.get(k) in names)
     there = set(universe.supercategory.values()) - {""}
     if lost := [name for name in names if name not in there]:
