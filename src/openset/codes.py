@@ -360,6 +360,14 @@ _ENTRIES = (
          "negative; below zero its numbers mean little.", "the detector's last hidden layer ends "
          "with a normalisation, not with a ReLU (DETR and its kin)",
          "another scorer: knn, relative_mahalanobis, or one of the logits"),
+    Code("OS520", "image in two folders", "Several folders of images were given, and a name is in "
+         "two of them: nothing says which picture is meant.",
+         "two data sets that number their images alike, or one folder inside of another",
+         "give only the folders that the ground truth's images are from"),
+    Code("OS521", "source is not whole", "The file or folder is there, but empty or cut off, "
+         "or its archive was not unpacked.",
+         "a download that was stopped, or an archive that was not unpacked",
+         "download it again, or unpack it, as openset fetch NAME says"),
     Code("OS601", "package missing", "The detector is a model of a library that is not installed.",
          "the core install has no torch", "pip install 'openset[torch]', or the package named"),
     Code("OS602", "image missing", "An image of the ground truth is not in the folder.",
