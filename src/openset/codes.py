@@ -333,6 +333,11 @@ _ENTRIES = (
     Code("OS432", "column twice", "A table has two columns of one name: which one is meant cannot "
          "be told.", "tables were joined, or a column was added that was there",
          "keep one of them, or give the other another name"),
+    Code("OS446", "known objects in wild images", "The protocol calls an image wild as soon as it "
+         "holds an unknown object, and the precision without wild images is that of other images: "
+         "Wilderness Impact may even be negative.",
+         "a benchmark of mixed images, and a protocol for closed-set images beside wild ones",
+         "protocol='default' or 'paper' (wild is what has no known object), or wild images apart"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),
