@@ -373,6 +373,9 @@ _ENTRIES = (
          "or its archive was not unpacked.",
          "a download that was stopped, or an archive that was not unpacked",
          "download it again, or unpack it, as openset fetch NAME says"),
+    Code("OS522", "file of a task beyond the last", "An annotation file states a task for which no "
+         "classes are known.", "the test file of that task is missing, or another list of classes",
+         "give the test files of all tasks, or a vocabulary of tasks: --known owod-t4"),
     Code("OS601", "package missing", "The detector is a model of a library that is not installed.",
          "the core install has no torch", "pip install 'openset[torch]', or the package named"),
     Code("OS602", "image missing", "An image of the ground truth is not in the folder.",
