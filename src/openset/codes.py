@@ -333,6 +333,11 @@ _ENTRIES = (
     Code("OS432", "column twice", "A table has two columns of one name: which one is meant cannot "
          "be told.", "tables were joined, or a column was added that was there",
          "keep one of them, or give the other another name"),
+    Code("OS446", "known objects in wild images", "The protocol calls an image wild as soon as it "
+         "holds an unknown object, and the precision without wild images is that of other images: "
+         "Wilderness Impact may even be negative.",
+         "a benchmark of mixed images, and a protocol for closed-set images beside wild ones",
+         "protocol='default' or 'paper' (wild is what has no known object), or wild images apart"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),
@@ -360,6 +365,17 @@ _ENTRIES = (
          "negative; below zero its numbers mean little.", "the detector's last hidden layer ends "
          "with a normalisation, not with a ReLU (DETR and its kin)",
          "another scorer: knn, relative_mahalanobis, or one of the logits"),
+    Code("OS520", "image in two folders", "Several folders of images were given, and a name is in "
+         "two of them: nothing says which picture is meant.",
+         "two data sets that number their images alike, or one folder inside of another",
+         "give only the folders that the ground truth's images are from"),
+    Code("OS521", "source is not whole", "The file or folder is there, but empty or cut off, "
+         "or its archive was not unpacked.",
+         "a download that was stopped, or an archive that was not unpacked",
+         "download it again, or unpack it, as openset fetch NAME says"),
+    Code("OS522", "file of a task beyond the last", "An annotation file states a task for which no "
+         "classes are known.", "the test file of that task is missing, or another list of classes",
+         "give the test files of all tasks, or a vocabulary of tasks: --known owod-t4"),
     Code("OS530", "images without sizes", "Boxes are shares of images of 1 x 1: enough to count "
          "and to audit, but detections in pixels would lie outside of every image.",
          "the annotation files state no sizes, and the pictures are not beside them",

@@ -12,7 +12,8 @@ from PIL import Image
 
 from openset.benchmarks.auditing import audit, page, with_options
 from openset.benchmarks.building import build
-from openset.benchmarks.bundle import of_files, of_folder, of_lists
+from openset.benchmarks.bundle import of_folder, of_lists
+from openset.benchmarks.own_files import of_files
 from openset.benchmarks.principles import principles
 from openset.benchmarks.taxonomy import Taxonomy
 from openset.findings import InputError, UsageError
@@ -87,6 +88,11 @@ def keep_boxes(document, role):
     document["annotations"] = kept
 
 
+def drop_label(document, label):
+    gone = category(document, label)["id"]
+    document["annotations"] = [a for a in document["annotations"] if a["category_id"] != gone]
+
+
 def rename_label(document, old, new):
     category(document, old)["name"] = new
 
@@ -154,6 +160,17 @@ DEFECTS = {
     "a validation image is tested": (
         "test-t2.json", lambda d: borrow(d, "d1"), "data_specificity"),
     "a training image validates": ("val-t1.json", lambda d: borrow(d, "d3"), "data_specificity"),
+    "a training image is tested under another suffix and case": (
+        "test-t1.json", lambda d: d["images"][0].update(file_name="C2.PNG"), "data_specificity"),
+    "a file was edited": (
+        "test-t1.json", lambda d: d["annotations"][0].update(area=1.0), "data_specificity"),
+    "boxes differ between the tests of two tasks": (
+        "test-t2.json", lambda d: d["annotations"][0]["bbox"].__setitem__(0, 9.0),
+        "label_integrity"),
+    "a task has no test": (BUNDLE, lambda d: d["splits"].pop("test-t1"), "task_increment"),
+    "a known class has no test objects": (
+        "test-t2.json", lambda d: drop_label(d, "dog"), "class_openness"),
+    "a label is in no list": ("test-t1.json", lambda d: add_box(d, "giraffe"), "class_openness"),
     "pretraining showed unknown classes": (
         BUNDLE, lambda d: d.update(pretraining=["COCO"]), "pretraining_hygiene"),
     "an unknown class is a kind of a known one": (
@@ -354,6 +371,113 @@ def test_files_of_ones_own(tmp_path):
     assert audit(of_files(files, ["cat", "dog"]))["data_specificity"].verdict == "FAIL"
     with pytest.raises(UsageError, match="nothing to audit"):
         of_files({})
+
+
+def test_objects_that_a_second_annotation_names_otherwise(folder, tmp_path):
+    def said():
+        found = audit(with_options(of_folder(folder), second=tmp_path / "second.json"))
+        checks = found["label_integrity"].checks
+        named = "objects left unlabelled"
+        return next(c.said for c in checks if (c.what, c.where) == (named, "test-t1"))
+
+    second = json.loads((folder / "test-t1.json").read_text())
+    (tmp_path / "second.json").write_text(json.dumps(second))
+    assert "0 others have another class" in said()
+    second["annotations"][0]["category_id"] = category(second, "tree")["id"]
+    (tmp_path / "second.json").write_text(json.dumps(second))
+    assert "1 others have another class" in said()
+
+
+def test_images_that_hold_a_crowd_alone(folder):
+    def crowd(document):
+        first = document["images"][0]["id"]
+        for box in document["annotations"]:
+            box["iscrowd"] = int(box["image_id"] == first)
+
+    change(folder / "test-t1.json", crowd)
+    checks = audit(of_folder(folder))["label_integrity"].checks
+    [said] = [check for check in checks if check.what == "images without a single object"]
+    assert (said.count, said.where, said.verdict) == (1, "test-t1", "note")
+
+
+def test_a_name_in_another_folder_may_be_another_image(folder):
+    change(folder / "test-t1.json", lambda d: d["images"][0].update(file_name="val2017/c2.jpg"))
+    change(folder / BUNDLE, lambda d: [s.pop("sha256") for s in d["splits"].values()])
+    found = audit(of_folder(folder))["data_specificity"]
+    [said] = [check for check in found.checks if "another name" in check.what]
+    assert (found.verdict, said.verdict) == ("UNKNOWN", "UNKNOWN")
+    assert "c2.jpg and val2017/c2.jpg" in said.said
+
+
+def tasks_of_ones_own(folder):
+    """What build writes, as files in folders of a user, which are called alike."""
+    build(clean(folder), folder, folder / "out")
+    files = {"train": [], "val": [], "test": []}
+    for task in (1, 2):
+        for kind, paths in files.items():
+            place = folder / f"task{task}" / f"{kind}.json"
+            place.parent.mkdir(exist_ok=True)
+            shutil.copy(folder / "out" / f"{kind}-t{task}.json", place)
+            paths.append(place)
+    return files
+
+
+def test_files_state_their_task(tmp_path):
+    """Several tasks of one's own: info.task, and the classes that each test states."""
+    files = tasks_of_ones_own(tmp_path)
+    bundle = of_files(files)
+    assert bundle.roles.tasks == (("cat",), ("dog",))
+    assert sorted((part.kind, part.task) for part in bundle.parts) == sorted(
+        (kind, task) for kind in files for task in (1, 2)
+    )
+    found = audit(bundle)
+    assert found.passed, found.text()
+    change(files["train"][0], lambda d: add_box(d, "dog"))  # not before task 2
+    assert audit(of_files(files))["class_openness"].verdict == "FAIL"
+    with pytest.raises(InputError, match="OS522"):
+        of_files({**files, "test": files["test"][:1]})
+
+
+def test_what_is_stricter_than_the_paper_says_so(folder):
+    change(folder / "train-t2.json", lambda d: add_box(d, "cat", role="known"))
+    found = audit(of_folder(folder))["annotation_specificity"]
+    [wrong] = [check for check in found.checks if check.verdict == "FAIL"]
+    assert "RE-OWOD allows that" in wrong.said
+    change(folder / "train-t2.json", lambda d: add_box(d, "zebra"))
+    found = audit(of_folder(folder))["annotation_specificity"]
+    [wrong] = [check for check in found.checks if check.verdict == "FAIL"]
+    assert wrong.count == 2 and "RE-OWOD" not in wrong.said
+
+
+def test_the_task_stands_before_a_file_that_does_not_state_it(tmp_path):
+    files = tasks_of_ones_own(tmp_path)
+    for path in [path for paths in files.values() for path in paths]:
+        change(path, lambda d: d.pop("info"))
+    given = {
+        kind: [type(path)(f"{task}={path}") for task, path in enumerate(paths, 1)]
+        for kind, paths in files.items()
+    }
+    vocabulary = tmp_path / "out" / "vocabularies" / "task-2.toml"
+    bundle = of_files(given, str(vocabulary))
+    assert sorted({(part.name, part.task) for part in bundle.of_stage("test")}) == [
+        ("test (task 1)", 1),
+        ("test (task 2)", 2),
+    ]
+    assert audit(bundle).passed
+    # Without their tasks all are of the last one, in which cats are no longer new.
+    assert audit(of_files(files, str(vocabulary)))["annotation_specificity"].verdict == "FAIL"
+
+
+def test_fine_tuning_shows_what_was_taught(tmp_path):
+    files = tasks_of_ones_own(tmp_path)
+    kept = tmp_path / "exemplars.json"
+    shutil.copy(files["train"][1], kept)
+    found = audit(of_files({**files, "finetune": [kept]}))
+    assert found["data_specificity"].verdict == "PASS"
+    change(kept, lambda d: d["images"][0].update(file_name="elsewhere.jpg"))
+    found = audit(of_files({**files, "finetune": [kept]}))["data_specificity"]
+    [wrong] = [check for check in found.checks if check.verdict == "FAIL"]
+    assert (wrong.where, wrong.examples) == ("exemplars", ("elsewhere.jpg",))
 
 
 LISTS = """

@@ -49,3 +49,28 @@ def test_mistakes(openset, here, command, words):
     assert done.code == 2
     assert words in " ".join(done.err.split())
     assert not (here / "world").exists()
+
+
+def test_a_world_is_audited_as_it_is(openset, here):
+    size = ("--option", "images=100")
+    assert openset("build", "digits", "-o", "world", *size, "-q").code == 0
+    done = openset("audit", "world", "--images", "world", "--json")
+    assert done.code == 0, done.out
+    found = {k: v["verdict"] for k, v in done.json["audits"][0]["principles"].items()}
+    assert found.pop("pretraining_hygiene") == "UNKNOWN" and set(found.values()) == {"PASS"}
+
+
+def test_the_tasks_of_a_world_are_audited_together(openset, here):
+    """Each task is a world of its own, whose files say which; they share images in the test."""
+    for task in ("1", "2"):
+        size = ("--option", "images=60", "--option", "tasks=2", "--option", f"task={task}")
+        assert openset("build", "digits", "-o", f"t{task}", *size, "-q").code == 0
+    files = [
+        f for t in (1, 2) for k in ("train", "val", "test") for f in (f"--{k}", f"t{t}/{k}.json")
+    ]
+    done = openset("audit", *files, "--json")
+    found = done.json["audits"][0]["principles"]
+    assert found["task_increment"]["verdict"] == "PASS", found["task_increment"]
+    said = [check["said"] for check in found["task_increment"]["checks"]]
+    assert "2 tasks add 3 + 3" in said
+    assert found["annotation_specificity"]["verdict"] == "PASS"

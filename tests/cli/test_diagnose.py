@@ -6,6 +6,7 @@ import pytest
 
 from openset.diagnosis import table
 from openset.diagnosis.deployed import deployed
+from openset.diagnosis.errors import errors
 from openset.evaluation.run import Run
 from scenes.cli import write_scene
 
@@ -63,6 +64,12 @@ def test_what_a_table_hides_is_counted(run, openset):
         (["run", "--limit", "0"], "--limit must be at least 1"),
         (["nothing"], "OS101"),
         (["run", "--question", "object_evidence"], "OS501"),
+        (["run", "--recall", "1.2"], "OS420 recall '1.2' must be a number above 0 and at most 1"),
+        (["run", "--ratio", "-1"], "OS420 ratio '-1' must be a number of at least 0"),
+        (["run", "--question", "errors", "--ratio", "9"], "ratios from 0 to 0.2, not 9"),
+        (["run", "--touch", "0"], "OS420 touch '0' must be a number above 0"),
+        (["run", "--iou", "2"], "OS420 iou '2' must be"),
+        (["run", "--figures", "gif"], "unknown format of figures 'gif'"),
     ],
 )
 def test_mistakes(run, openset, arguments, says):
@@ -79,3 +86,55 @@ def test_slices_of_a_kind_add_up_to_the_fates(run, openset):
         role = [row for row in slices if row["role"] == fates["what"].removesuffix(" objects")]
         for head in ("right", "wrong known", "called unknown", "missed"):
             assert sum(row[head] or 0 for row in role) == (fates[head] or 0), (fates["what"], head)
+
+
+def test_the_panels_of_the_elephant(run, openset):
+    """Closed set and open set at two recalls: the all-rows first, equal to the functions'."""
+    asked = ("--question", "errors,confusion_matrix,transfer", "--recall", "0.2,0.5")
+    done = openset("diagnose", "run", *asked, "--ratio", "0,0.2", "--beta", "0.5,1", "--json")
+    assert done.code == 0, done.err
+    answers = {name: answer["rows"] for name, answer in done.json["questions"].items()}
+    panels = [(0.2, 0.0), (0.2, 0.2), (0.5, 0.0), (0.5, 0.2)]
+    assert [(row["recall"], row["ratio"]) for row in answers["errors"][:4]] == panels
+    matches = deployed(Run.load(run))[0].matches
+    for row, (recall, ratio) in zip(answers["errors"], panels, strict=False):
+        assert row["class"] == "all"
+        wanted = errors(matches, recall=recall, ratio=ratio).totals
+        assert {name: row[name] for name in wanted} == wanted
+    zebras = [row for row in answers["confusion_matrix"] if row["label"] == "zebra"]
+    assert [(row["recall"], row["ratio"]) for row in zebras] == panels
+    assert {row["rule"] for row in answers["transfer"]} == {
+        "F0.5",
+        "F1",
+        "recall 0.2",
+        "recall 0.5",
+    }
+
+
+def test_overlaps_can_be_chosen(run, openset):
+    def said(*flags):
+        done = openset(
+            "diagnose", "run", "--question", "errors", "--recall", "0.2", *flags, "--json"
+        )
+        assert done.code == 0, done.err
+        return done.json["questions"]["errors"]["rows"][0]
+
+    assert said("--iou", "0.9")["localisation"] > said()["localisation"]
+    strict = said("--touch", "0.9", "--iou", "0.9")
+    assert strict["localisation"] < said("--iou", "0.9")["localisation"]
+
+
+def test_figures(run, openset):
+    questions = "errors,confusion_matrix,operating_points,transfer,tide"
+    asked = ("--question", questions, "--ratio", "0,0.2", "--figures", "svg")
+    done = openset("diagnose", "run", *asked, "--json")
+    assert done.code == 0, done.err
+    drawn = sorted(path.name for path in (run / "diagnosis").iterdir())
+    names = ("confusion_matrix", "errors", "operating_points", "transfer")
+    assert drawn == [f"1-{name}.svg" for name in names]
+    assert sorted(done.json["figures"]) == [f"run/diagnosis/{name}" for name in drawn]
+    matrix = (run / "diagnosis" / "1-confusion_matrix.svg").read_text()
+    assert "zebra" in matrix and "wilderness ratio 0.2" in matrix
+    assert "mixed-unknown" in (run / "diagnosis" / "1-errors.svg").read_text()
+    assert "best there" in (run / "diagnosis" / "1-transfer.svg").read_text()
+    assert openset("report", "run", "-q").code == 0  # the run is as it was

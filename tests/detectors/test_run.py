@@ -100,6 +100,23 @@ def test_missing_images_are_counted_before_anything_runs(folder):
         ImageFiles.of_folder(folder / "nowhere")
 
 
+def test_images_of_several_folders(folder):
+    """A benchmark of mixed data sets: each image is in the folder that has it, and in one only."""
+    other = folder / "train2017"
+    other.mkdir()
+    (folder / "b.png").rename(other / "b.png")
+    found = ImageFiles.of_annotations(truth(["a.png", "b.png", "c.png"]), [folder, other])
+    assert found.path == (folder / "a.png", other / "b.png", folder / "c.png")
+    with pytest.raises(InputError, match="1 of 3 images are missing"):
+        ImageFiles.of_annotations(truth(["a.png", "b.png", "x.png"]), [folder, other])
+    Image.fromarray(np.zeros((8, 9, 3), np.uint8)).save(other / "a.png")
+    with pytest.raises(InputError, match="OS520") as caught:
+        ImageFiles.of_annotations(truth(["a.png", "b.png"]), [folder, other])
+    assert "train2017" in caught.value.findings[0].example
+    with pytest.raises(InputError, match="OS113"):
+        ImageFiles.of_annotations(truth(["../a.png"]), [other, folder])
+
+
 @pytest.mark.parametrize("content", [b"", b"<html>not found</html>", b"cut"])
 def test_an_image_that_cannot_be_decoded_is_named_or_left_out(folder, content):
     noise = np.random.default_rng(0).integers(0, 255, (40, 40, 3), np.uint8)

@@ -170,6 +170,7 @@ def test_every_code_of_check_has_a_row():
         "OS320",
         "OS431",
         "OS432",
+        "OS446",
     }  # ... by labels, and by benchmarks
     larger = {
         "OS215",

@@ -1,8 +1,8 @@
 """Bundle: a benchmark as the audit sees it: classes by task, and images with or without boxes.
 
-It comes from a folder that `openset build` wrote, from annotation files, or from published image
-lists alone (then what only boxes can tell is UNKNOWN). Nothing is refused here that an audit should
-report: duplicate images, overlapping class lists.
+It comes from a folder that `openset build` wrote, from annotation files (`own_files`), or from
+published image lists alone (then what only boxes can tell is UNKNOWN). Nothing is refused here that
+an audit should report: duplicate images, overlapping class lists.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +21,9 @@ from openset.benchmarks.definition import Benchmark, Kind, load
 from openset.benchmarks.pool import Universe, image_names
 from openset.benchmarks.roles import Roles, resolve, spelling
 from openset.benchmarks.taxonomy import Taxonomy
-from openset.files import load_list, safe_name
-from openset.findings import InputError, UsageError, refuse
+from openset.files import digest, load_list, safe_name
+from openset.findings import InputError, refuse
 from openset.tables import Annotations, Vocabulary
-from openset.tables.vocabulary import Role
 
 STAGES: Mapping[str, str] = {
     "train": "train",
@@ -98,6 +96,7 @@ class Bundle:
         images: Folder of the images.
         second: Another annotation of test images, to estimate what is unlabelled.
         unlisted: Stages of which images are not all listed.
+        edited: Split files whose bytes are not those that were built.
     """
 
     name: str
@@ -109,6 +108,7 @@ class Bundle:
     images: Path | None = None
     second: Annotations | None = None
     unlisted: frozenset[str] = frozenset()
+    edited: tuple[str, ...] = ()
 
     @cached_property
     def distinct(self) -> Roles:
@@ -143,48 +143,23 @@ def of_folder(folder: Path) -> Bundle:
     from openset.benchmarks.manifest import MANIFEST, read_manifest
 
     if not (folder / MANIFEST).is_file():
-        world = (folder / "world.json").is_file()
-        fix = f"openset build digits --source {folder} -o DIR, then audit DIR" if world else ""
-        raise refuse("OS912", f"{folder} has no {MANIFEST}", fix=fix)
+        raise refuse("OS912", f"{folder} has no {MANIFEST}")
     manifest = read_manifest(folder)
-    parts = []
+    parts, edited = [], []
     for name, about in manifest["splits"].items():
+        if about.get("sha256", "") not in ("", digest(folder / safe_name(about["file"]))):
+            edited.append(about["file"])
         part = of_file(folder / safe_name(about["file"]), about["kind"], name, about["task"])
         parts.append(replace(part, keep=tuple(about["keep"]), dropped=about["dropped"]))
     declared = manifest["pretraining"]
     return Bundle(
         name=manifest["benchmark"],
         roles=Roles.of_document(manifest["classes"]),
-        parts=_comparable(parts),
+        parts=comparable(parts),
+        edited=tuple(edited),
         universes={key: about["labels"] for key, about in manifest["sources"].items()},
         pretraining=None if declared is None else tuple(declared),
     )
-
-
-def of_files(files: Mapping[Kind, Sequence[Path]], known: Any = None) -> Bundle:
-    """Annotation files of one's own: by what they are for.
-
-    Args:
-        files: Paths by kind.
-        known: What `Vocabulary.of` takes; by default the roles that a test file states.
-    """
-    parts = [of_file(path, kind, path.stem, 1) for kind, paths in files.items() for path in paths]
-    if not parts:
-        raise UsageError("nothing to audit: give a benchmark, or --train, --val, --test files")
-    tables = [part.table for part in parts if part.stage == "test" and part.table is not None]
-    vocabulary = Vocabulary.of(known, next(iter(tables), None))
-    labels = dict.fromkeys(k for part in parts if part.table for k in part.table.labels)
-    roles = Roles(
-        tasks=vocabulary.tasks,
-        unknown=tuple(k for k in labels if vocabulary.role(k) is Role.UNKNOWN),
-        ignored=tuple(vocabulary.ignored),
-        rest=vocabulary.rest,
-        synonyms=vocabulary.synonyms,
-    )
-    last = len(vocabulary.tasks)
-    universes = {part.name: part.table.labels for part in parts if part.table is not None}
-    stated = [replace(p, task=last, origin=(p.name,) * len(p.lines)) for p in parts]
-    return Bundle("files", roles, _comparable(stated), universes)
 
 
 def of_file(path: Path, kind: Kind, name: str, task: int) -> Part:
@@ -218,7 +193,7 @@ def _image_lines(path: Path) -> tuple[str, ...]:
     return tuple(str(record.get("file_name") or record["id"]) for record in records)
 
 
-def _comparable(parts: Sequence[Part]) -> tuple[Part, ...]:
+def comparable(parts: Sequence[Part]) -> tuple[Part, ...]:
     """Parts whose images are called alike: by file name if all have one, else by stem or id."""
     tables = [part.table for part in parts if part.table is not None]
     if all(table.images.file_name is not None for table in tables):

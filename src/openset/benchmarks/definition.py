@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -55,6 +55,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         pictures: Folders of which the first that exists holds its pictures, for sizes of images
             that the file does not state.
         url: Where it can be had.
+        pictures_url: Where its images can be had, if that is elsewhere.
         licence: Under which terms.
         sha256: Of the file.
         size: Bytes of the file.
@@ -71,6 +72,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     images: list[str] = []
     pictures: list[str] = []
     url: str = ""
+    pictures_url: str = ""
     licence: str = ""
     sha256: str = ""
     size: int = 0
@@ -131,6 +133,18 @@ class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """The image lists that its rules name."""
         named = [step.get("listed", []) for step in self.select]
         return [name for one in named for name in ([one] if isinstance(one, str) else one)]
+
+    @property
+    def earlier(self) -> list[str]:
+        """The splits that its rules name."""
+        named: list[str] = []
+        for step in self.select:
+            for rule, value in step.items():
+                if rule in ("not_in", "among"):
+                    named += [value] if isinstance(value, str) else value
+                elif rule == "wilderness":
+                    named.append(value["beside"])
+        return named
 
     @property
     def keep(self) -> tuple[str, ...]:
@@ -201,6 +215,29 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
                     raise UsageError(f"two splits are called {full!r}")
                 found[full] = _of_task(split, task, place, len(tasks))
         return found
+
+
+def only(benchmark: Benchmark, names: Sequence[str]) -> Benchmark:
+    """A benchmark with some of its splits, and those that their rules need; in the file's order.
+
+    Args:
+        benchmark: The whole.
+        names: Splits, as the file or as a build calls them: ``test``, or ``test-t2`` alone.
+    """
+    every = benchmark.unrolled()
+    stems: dict[str, str] = {}
+    for name, split in benchmark.splits.items():
+        alone = msgspec.structs.replace(benchmark, splits={name: split})
+        stems |= dict.fromkeys(alone.unrolled(), name)
+    wanted: list[str] = []
+    for name in names:
+        if name not in benchmark.splits:
+            lookup(every, name, f"split of {benchmark.name}")
+        wanted += [full for full in every if name in (full, stems[full])]
+    for name in wanted:  # grows while it is walked: what a split needs may need others
+        wanted += [one for one in every[name].earlier if one in every and one not in wanted]
+    kept = {name: every[name] for name in every if name in wanted}
+    return msgspec.structs.replace(benchmark, splits=kept)
 
 
 def _of_task(split: Split, task: int, place: int, tasks: int) -> Split:

@@ -62,7 +62,9 @@ def look(benchmark: Benchmark, folder: Path) -> list[FoundSource]:
 def _item(name: str, source: Source, folder: Path) -> FoundSource:
     path = next((folder / p for p in source.path if (folder / p).exists()), None)
     if path is None:
-        return FoundSource(name, folder / source.path[0], Presence.MISSING, source)
+        archive = files.unpacked_from(source, folder)
+        why = f"{archive} is there, but not unpacked" if archive else ""
+        return FoundSource(name, folder / source.path[0], Presence.MISSING, source, why)
     digest = files.fingerprint(path) if source.sha256 else ""
     try:
         files.verify(name, source, path, digest)

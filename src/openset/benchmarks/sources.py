@@ -24,6 +24,7 @@ from openset.files import digest
 from openset.findings import refuse
 from openset.tables import Annotations, Vocabulary
 
+_END = 1 << 12  # bytes at the ends of a file that tell whether it is whole
 _FILES = ("hierarchy", "descriptions", "sizes")  # options that name files
 
 
@@ -91,6 +92,9 @@ def fingerprint(path: Path) -> str:
 
 def verify(name: str, source: Source, path: Path, found: str) -> None:
     """Refuse a file that is not the one the benchmark was defined on."""
+    flaw = _flaw(source, path)
+    if flaw:
+        raise refuse("OS521", f"source {name!r}, {path}, {flaw}", example=str(path))
     size = path.stat().st_size if path.is_file() else 0
     if source.size and path.is_file() and size != source.size:
         raise refuse(
@@ -102,6 +106,43 @@ def verify(name: str, source: Source, path: Path, found: str) -> None:
         raise refuse(
             "OS903", f"{path} is another file than source {name!r}", example=f"SHA-256 {found}"
         )
+
+
+def _flaw(source: Source, path: Path) -> str:
+    """What shows, without reading all of it, that a file or folder is not whole; or nothing."""
+    if path.is_file():
+        return _flaw_of_file(path)
+    if not any(path.iterdir()):
+        return "is an empty folder"
+    split = source.options.get("split")
+    if source.format == "voc" and split:
+        wanted = path / "ImageSets" / "Main" / f"{split}.txt"
+        if not wanted.is_file():
+            return f"has no ImageSets/Main/{split}.txt: that archive is not unpacked there"
+        if not any((path / "Annotations").glob("*.xml")):
+            return "has no Annotations/*.xml"
+    return ""
+
+
+def _flaw_of_file(path: Path) -> str:
+    size = path.stat().st_size
+    if not size:
+        return "has 0 bytes"
+    if path.suffix == ".json":
+        with path.open("rb") as file:
+            head = file.read(_END).lstrip(b"\xef\xbb\xbf \t\r\n")
+            file.seek(max(0, size - _END))
+            tail = file.read().rstrip()
+        if head[:1] + tail[-1:] not in (b"{}", b"[]"):
+            return "is no whole JSON document: its first and last characters are no brackets"
+    return ""
+
+
+def unpacked_from(source: Source, folder: Path) -> str:
+    """The archive that a source is in, if it lies in the folder; else nothing."""
+    name = source.url.rpartition("/")[2]
+    packed = name.endswith((".zip", ".tar", ".tar.gz", ".tgz"))
+    return name if packed and (folder / name).is_file() else ""
 
 
 def read(

@@ -1,8 +1,9 @@
 """Unlabelled: how many objects a test set leaves out, as a second annotation of its images tells.
 
 An object of the second annotation is unlabelled if no box of the test set, of whatever class,
-overlaps it with an IoU of at least one half. The rate is an estimate and never a verdict: the
-second annotation has its own mistakes, and detections given in its place many more.
+overlaps it with an IoU of at least one half; it is labelled otherwise if the box that overlaps it
+most has another class. Both are estimates and never a verdict: the second annotation has its own
+mistakes, and detections given in its place many more.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from openset.benchmarks.bundle import Bundle, Part
 from openset.benchmarks.pool import image_names
 from openset.benchmarks.principles import Check, note, unknown
 from openset.findings import UsageError
-from openset.tables import Annotations
+from openset.tables import Annotations, Vocabulary
 from openset.tables.columns import positions
 from openset.tables.join import join_images
 from openset.tables.names import named
@@ -61,10 +62,13 @@ def estimate(bundle: Bundle, part: Part, second: Annotations) -> Check:
     vocabulary = bundle.vocabulary(part.task)
     roles = np.array([str(vocabulary.role(label)) for label in second.labels], np.str_)
     counts: dict[str, tuple[int, int]] = {}
+    otherwise = 0
     for role in (Role.KNOWN, Role.UNKNOWN):
-        rows = (place[second.image] >= 0) & (roles == role)[second.label] & _plain(second)
-        missed = ~_covered(first, place, second, np.flatnonzero(rows))
-        counts[role.value] = int(missed.sum()), len(missed)
+        here = (place[second.image] >= 0) & (roles == role)[second.label] & _plain(second)
+        rows = np.flatnonzero(here)
+        under = _under(first, place, second, rows)
+        counts[role.value] = int((under < 0).sum()), len(under)
+        otherwise += _named_otherwise(vocabulary, first.labels, second, rows, under)
     if not any(total for _, total in counts.values()):
         return unknown(what, "the second annotation is of other images or classes")
     said = ", ".join(
@@ -72,7 +76,21 @@ def estimate(bundle: Bundle, part: Part, second: Annotations) -> Check:
         for role, (missed, total) in counts.items()
         if total
     )
+    said += f"; {otherwise} others have another class there"
     return note(what, f"estimated from the second annotation: {said}", counts["known"][0])
+
+
+def _named_otherwise(
+    vocabulary: Vocabulary,
+    labels: tuple[str, ...],
+    second: Annotations,
+    rows: NDArray[np.intp],
+    under: NDArray[np.int64],
+) -> int:
+    """How many objects lie under a box of another class than the second annotation gives them."""
+    said = [vocabulary.key(second.labels[i]) for i in second.label[rows].tolist()]
+    held = [vocabulary.key(labels[i]) if i >= 0 else "" for i in under.tolist()]
+    return sum(bool(there) and there != here for here, there in zip(said, held, strict=True))
 
 
 def _plain(table: Annotations) -> NDArray[np.bool_]:
@@ -80,15 +98,17 @@ def _plain(table: Annotations) -> NDArray[np.bool_]:
     return ~table.crowd
 
 
-def _covered(
+def _under(
     first: Annotations, place: NDArray[np.int32], second: Annotations, rows: NDArray[np.intp]
-) -> NDArray[np.bool_]:
-    """Which objects of the second annotation overlap a box of the first."""
+) -> NDArray[np.int64]:
+    """The label of the first annotation's box that overlaps an object most, -1 if none does."""
     order = np.argsort(first.image, kind="stable")
     starts = np.searchsorted(first.image[order], np.arange(len(first.images) + 1))
-    found = np.zeros(len(rows), np.bool_)
+    found = np.full(len(rows), -1, np.int64)
     for at, row in enumerate(rows.tolist()):
         image = place[second.image[row]]
-        boxes = first.box[order[starts[image] : starts[image + 1]]]
-        found[at] = bool((iou(second.box[row][None], boxes) >= _IOU).any())
+        there = order[starts[image] : starts[image + 1]]
+        overlap = iou(second.box[row][None], first.box[there])
+        if (overlap >= _IOU).any():
+            found[at] = first.label[there[int(overlap.argmax())]]
     return found

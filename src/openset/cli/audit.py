@@ -27,6 +27,7 @@ def audit(
     *,
     lists: Path | None = None,
     train: list[Path] | None = None,
+    finetune: list[Path] | None = None,
     val: list[Path] | None = None,
     test: list[Path] | None = None,
     ood: list[Path] | None = None,
@@ -43,9 +44,11 @@ def audit(
     """Check benchmarks against seven principles: PASS, FAIL or UNKNOWN; exit 1 if one fails.
 
     Args:
-        benchmarks: Folders that openset build made, or, with --lists, names such as owod.
+        benchmarks: Folders that openset build made; or, with --lists, names such as owod.
         lists: A folder with published image lists, to audit these without annotations.
-        train: Annotation files of your own: training images.
+        train: Annotation files of your own: training images. 2=train.json is of task 2, unless it
+            states that itself (info.task); so for all kinds below.
+        finetune: Images on which a task is fine-tuned.
         val: Validation images.
         test: Test images.
         ood: Images that should hold nothing known.
@@ -59,7 +62,8 @@ def audit(
         out: Write the whole audit to a file: .json, for openset report --audit, or .md.
         output: How to speak.
     """
-    files: dict[Kind, list[Path] | None] = {"train": train, "val": val, "test": test, "ood": ood}
+    files: dict[Kind, list[Path] | None] = {"train": train, "finetune": finetune, "val": val}
+    files |= {"test": test, "ood": ood}
     bundles = _bundles(benchmarks or [], lists, files, known)
     options = {
         "images": images,
@@ -106,7 +110,8 @@ def _bundles(
     files: dict[Kind, list[Path] | None],
     known: list[str] | None,
 ) -> list[Bundle]:
-    from openset.benchmarks.bundle import of_files, of_folder, of_lists
+    from openset.benchmarks.bundle import of_folder, of_lists
+    from openset.benchmarks.own_files import WORLD, of_files, of_world
     from openset.cli._inputs import known_labels
 
     own = {kind: paths for kind, paths in files.items() if paths}
@@ -122,7 +127,8 @@ def _bundles(
                 f"{name!r} is no folder; build it first (openset build {name} --source DIR -o DIR),"
                 " or audit its published image lists with --lists DIR"
             )
-    return [of_folder(Path(name)) for name in names]
+    folders = [Path(name) for name in names]
+    return [of_world(one) if (one / WORLD).is_file() else of_folder(one) for one in folders]
 
 
 def _write(found: Sequence[Audit], out: Path, *, lists: bool) -> None:

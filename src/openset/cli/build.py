@@ -24,6 +24,7 @@ def build(
     *,
     source: Path | None = None,
     out: Annotated[Path, Parameter(name=("--out", "-o"))],
+    splits: list[str] | None = None,
     option: list[str] | None = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
@@ -37,13 +38,15 @@ def build(
             digits, a world with images of its own.
         source: The folder with the official files, if it is made from any.
         out: The folder to make.
+        splits: Only these, a,b,c, and those that they are drawn beside; then only their sources are
+            needed.
         option: A parameter of the world, as name=value, such as images=50000 or seed=1.
         output: How to speak.
     """
-    from openset.cli._inputs import option_pairs
+    from openset.cli._inputs import listed, option_pairs
     from openset.cli._worlds import is_world, made
 
-    if source is None and is_world(benchmark):
+    if source is None and is_world(benchmark) and not splits:
         return made(benchmark, out, option_pairs(option), output)
     if option:
         raise UsageError(f"--option belongs to a world, and {benchmark} is made from files")
@@ -51,6 +54,8 @@ def build(
     from openset.benchmarks.sources import used
 
     defined = definition.load(benchmark)
+    if splits:
+        defined = definition.only(defined, listed(splits))
     with output.progress(1 + len(used(defined)) + len(defined.unrolled())) as step:
         built = building.build(defined, source, out, say=step)
     for finding in built.findings:

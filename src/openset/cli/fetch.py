@@ -24,6 +24,7 @@ def fetch(
     /,
     *,
     out: Annotated[Path, Parameter(name=("--out", "-o"))] = Path(),
+    splits: list[str] | None = None,
     download: Flag = False,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
@@ -32,12 +33,16 @@ def fetch(
     Args:
         benchmark: A name such as owod or osod3-animal, or a TOML file of your own.
         out: The folder where the files are, or are to be.
+        splits: Only what these splits need, a,b,c.
         download: Download files whose terms allow it, and make worlds; else only look.
         output: How to speak.
     """
     from openset.benchmarks import definition, fetching
+    from openset.cli._inputs import listed
 
     defined = definition.load(benchmark)
+    if splits:
+        defined = definition.only(defined, listed(splits))
     if download:
         with output.progress(len(defined.sources) + 1) as step:
             items = fetching.fetch(defined, out, say=step)
@@ -59,7 +64,7 @@ def _text(defined: Benchmark, items: Sequence[FoundSource], out: Path, *, whole:
     for item in items:
         lines.append(f"{item.state.value:<8}{item.path}")
         rows = {"why": item.why, "from": item.source.url, "licence": item.source.licence}
-        rows |= {"pictures": " or ".join(item.source.pictures)}
+        rows |= {"pictures": item.source.pictures_url or " or ".join(item.source.pictures)}
         rows |= {"checksum": item.checksum, "note": item.source.note}
         lines += [f"        {key}: {value}" for key, value in rows.items() if value]
     if not items:
@@ -72,7 +77,7 @@ def _text(defined: Benchmark, items: Sequence[FoundSource], out: Path, *, whole:
 
 
 def _document(defined: Benchmark, items: Sequence[FoundSource]) -> dict[str, Any]:
-    keys = ("url", "licence", "sha256", "size", "download", "note")
+    keys = ("url", "pictures_url", "licence", "sha256", "size", "download", "note")
     return {
         "benchmark": defined.name,
         "issues": list(defined.issues),

@@ -27,7 +27,7 @@ def run(
     /,
     *,
     out: Annotated[Path, Parameter(name=("--out", "-o"))],
-    images: Path | None = None,
+    images: list[Path] | None = None,
     weights: Path | None = None,
     known: list[str] | None = None,
     evidence: list[str] | None = None,
@@ -53,6 +53,7 @@ def run(
         data: A folder of images, an image, or a ground truth, whose image ids are then used.
         out: File to write; Parquet keeps everything.
         images: What the names of images in the ground truth are relative to; by default its folder.
+            Given several times where data sets are mixed.
         weights: A local file of weights, or a folder of transformers, for a detector by name.
         known: Labels of the detector, in its order, if it does not say so itself: voc20 ..., a
             file, or a,b,c. By default those that the ground truth calls known, or all.
@@ -118,7 +119,7 @@ def _truth(data: Path) -> Annotations:
     return read_annotations(data)
 
 
-def _files(data: Path, truth: Annotations | None, images: Path | None) -> ImageFiles:
+def _files(data: Path, truth: Annotations | None, images: list[Path] | None) -> ImageFiles:
     from openset.detectors import ImageFiles
 
     if truth is not None:

@@ -28,7 +28,7 @@ def train(
     /,
     *,
     out: Annotated[Path, Parameter(name=("--out", "-o"))],
-    images: Path | None = None,
+    images: list[Path] | None = None,
     known: list[str] | None = None,
     steps: int | None = None,
     batch: int | None = None,
@@ -55,6 +55,7 @@ def train(
         data: Ground truth, or a folder with train.json in it, such as `openset build digits` makes.
         out: Folder to keep the training in.
         images: What the names of images are relative to; by default the ground truth's folder.
+            Given several times where data sets are mixed.
         known: Labels to teach: voc20 ..., a file, or a,b,c. By default those that the ground truth
             calls known, or all.
         steps: Another number of batches; the schedule is scaled to it.
@@ -122,7 +123,7 @@ def _recipe(source: str, steps: int | None, changes: Mapping[str, Any]) -> Recip
     return recipe if steps is None else recipe.shortened(steps)
 
 
-def _data(data: Path, images: Path | None, known: list[str] | None) -> TrainingData:
+def _data(data: Path, images: list[Path] | None, known: list[str] | None) -> TrainingData:
     from openset.cli._inputs import known_labels
     from openset.tables import Vocabulary
     from openset.training import TrainingData

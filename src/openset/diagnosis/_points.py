@@ -68,6 +68,13 @@ def ends_at_recall(matches: Matches, recall: float) -> NDArray[np.int64]:
     return ends
 
 
+def thresholds_of(matches: Matches, ends: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The score threshold of each known class, NaN where the recall is not reached."""
+    threshold = np.full(matches.n_known, np.nan)
+    threshold[ends >= 0] = matches.score[ends[ends >= 0] - 1]
+    return threshold
+
+
 def kept_at_recall(matches: Matches, ends: NDArray[np.int64]) -> Mask:
     """Known-labelled detections before the ends of their classes."""
     marks = np.zeros(len(matches) + 1, np.int64)

@@ -3,7 +3,9 @@
 Figure 4 of Dhamija et al. (WACV 2020): each detection goes to the labelled object that it overlaps
 most, if that is at least 0.1; its cell is (label of the object, label of the detection). Unknown
 objects keep their original label, so that the table says "zebras are called horse". Several
-detections may go to one object, and detections on nothing are in no cell.
+detections may go to one object, and detections on nothing are in no cell. The figure takes the
+detections at a recall on closed-set images, where boxes labelled unknown have no place, with one
+wild image per closed-set image; `ConfusionMatrix` is its table, super-classes side by side.
 
 Not a matching: an object's own correct detection and a stray box beside it count alike. Ignored
 objects (by the protocol) and crowds have no row.
@@ -16,10 +18,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.diagnosis._points import TOUCH, within_limit
+from openset.diagnosis._points import (
+    TOUCH,
+    Mask,
+    chosen_images,
+    ends_at_recall,
+    kept_at_recall,
+    within_limit,
+)
 from openset.diagnosis._spec import Diagnosis, Row, question
 from openset.diagnosis.deployed import Deployed
+from openset.diagnosis.view import panels
 from openset.matching import Matches
+from openset.tables import Annotations
+from openset.wording import listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,10 @@ class Confusion(Diagnosis):
         objects: Distinct objects in each cell.
         total: Objects of each row's label.
         unmapped: Detections that overlap no object enough.
+        touch: The overlap that is enough.
+        recall: The recall that sets each class's threshold, or None: one score for all.
+        ratio: Wilderness ratio, None for all images.
+        unreached: Classes that never reach the recall, and have no detection here.
     """
 
     labels: tuple[str, ...]
@@ -63,6 +79,10 @@ class Confusion(Diagnosis):
     objects: NDArray[np.int64]
     total: NDArray[np.int64]
     unmapped: int
+    touch: float
+    recall: float | None
+    ratio: float | None
+    unreached: tuple[str, ...]
 
     @property
     def mapped(self) -> int:
@@ -109,30 +129,42 @@ class Confusion(Diagnosis):
 
     def notes(self) -> list[str]:
         """What is in no row."""
-        return [f"{self.unmapped} detections overlap no object by {TOUCH:g}"]
+        notes = [f"{self.unmapped} detections overlap no object by {self.touch:g}"]
+        if self.unreached:
+            notes.append(f"never reached by {len(self.unreached)}: {listed(self.unreached[:5])}")
+        return notes
 
 
 def confusion(
-    matches: Matches, *, iou: float = TOUCH, minimum_score: float | None = None
+    matches: Matches,
+    *,
+    touch: float = TOUCH,
+    minimum_score: float | None = None,
+    recall: float | None = None,
+    ratio: float | None = None,
 ) -> Confusion:
     """The confusion of known and unknown labels.
 
     Args:
         matches: Matched detections.
-        iou: Least overlap (inclusive) with which a detection goes to its best object.
+        touch: Least overlap (inclusive) with which a detection goes to its best object.
         minimum_score: Only detections of at least this score; all by default.
+        recall: Only detections of known classes at the scores where each reaches this recall on
+            closed-set images.
+        ratio: Wilderness ratio: that many wild images per closed-set image, in the order of the
+            file; all images by default.
     """
     overlap, best = matches.best_any
-    taking = within_limit(matches)
-    if minimum_score is not None:
-        taking &= matches.score >= minimum_score
-    near = taking & (overlap >= iou) & (best >= 0)
+    images = chosen_images(matches, ratio)
+    taking, unreached = _taking(matches, minimum_score, recall)
+    taking &= images[matches.image]
+    near = taking & (overlap >= touch) & (best >= 0)
     mapped = np.flatnonzero(near)
     mapped = mapped[~matches.objects.ignored[best[mapped]]]
     rows, names = _object_rows(matches)
     columns = (*matches.vocabulary.known, "unknown")
     objects, klass = best[mapped].astype(np.int64), matches.klass[mapped]
-    counted = ~matches.objects.ignored
+    counted = ~matches.objects.ignored & images[matches.objects.image]
     distinct = np.unique(objects * len(columns) + klass)
     return Confusion(
         labels=names,
@@ -143,13 +175,103 @@ def confusion(
         ),
         total=np.bincount(rows[counted], minlength=len(names)),
         unmapped=int(np.count_nonzero(taking & ~near)),
+        touch=touch,
+        recall=recall,
+        ratio=ratio,
+        unreached=unreached,
+    )
+
+
+def _taking(
+    matches: Matches, minimum_score: float | None, recall: float | None
+) -> tuple[Mask, tuple[str, ...]]:
+    """The detections that are asked for, and the classes that never reach the recall."""
+    taking = within_limit(matches)
+    if minimum_score is not None:
+        taking &= matches.score >= minimum_score
+    if recall is None:
+        return taking, ()
+    ends = ends_at_recall(matches, recall)
+    missed = np.flatnonzero(ends < 0)
+    return taking & kept_at_recall(matches, ends), tuple(
+        matches.vocabulary.known[at] for at in missed
     )
 
 
 @question("confusion", title="Confusion", paper="Dhamija et al., WACV 2020, Figure 4")
-def called_what(one: Deployed) -> Confusion:
+def called_what(one: Deployed) -> Diagnosis:
     """Which labels go by which names, of detections at the operating point's score or above."""
-    return confusion(one.matches, minimum_score=one.score)
+    return panels(one.view, lambda recall, ratio: _confusion_of(one, recall, ratio))
+
+
+def _confusion_of(one: Deployed, recall: float | None, ratio: float | None) -> Confusion:
+    score = one.score if recall is None else None
+    return confusion(
+        one.matches, touch=one.view.touch, minimum_score=score, recall=recall, ratio=ratio
+    )
+
+
+# ---------------------------------------------------------------------- the whole matrix
+
+
+@dataclass(frozen=True)
+class ConfusionMatrix(Diagnosis):
+    """All labels against all known classes, those of a super-class side by side.
+
+    Attributes:
+        confusion: The counts.
+        rows_of: Places of the rows, known labels before unknown ones.
+        columns_of: Places of the columns, ``unknown`` last.
+        above: Super-class of each row's label, in the order of `confusion`, or empty.
+    """
+
+    confusion: Confusion
+    rows_of: tuple[int, ...]
+    columns_of: tuple[int, ...]
+    above: tuple[str, ...]
+
+    def rows(self) -> list[Row]:
+        """One row per label: its super-class, objects, and detections by what they say."""
+        found = self.confusion
+        return [
+            {
+                "label": found.labels[r],
+                "super-class": self.above[r],
+                "objects": int(found.total[r]),
+                **{f"as {found.classes[c]}": int(found.counts[r, c]) for c in self.columns_of},
+            }
+            for r in self.rows_of
+        ]
+
+    def notes(self) -> list[str]:
+        """Those of the counts."""
+        return self.confusion.notes()
+
+
+def confusion_matrix(found: Confusion, truth: Annotations) -> ConfusionMatrix:
+    """A confusion with the labels of each super-class side by side."""
+    above = dict(zip(truth.labels, truth.supercategory, strict=True))
+    first = {name: place for place, name in reversed(list(enumerate(truth.supercategory)))}
+    known = len(found.classes) - 1
+
+    def place(at: int) -> tuple[bool, int]:
+        return at >= known, first.get(above.get(found.labels[at], ""), len(first))
+
+    return ConfusionMatrix(
+        found,
+        rows_of=tuple(sorted(range(len(found.labels)), key=place)),
+        columns_of=(*sorted(range(known), key=place), known),
+        above=tuple(above.get(label, "") for label in found.labels),
+    )
+
+
+@question("confusion_matrix", title="Confusion matrix", paper="Dhamija et al., WACV 2020, Figure 4")
+def all_against_known(one: Deployed) -> Diagnosis:
+    """Detections on the objects of every label, by the known class they say."""
+    return panels(
+        one.view,
+        lambda recall, ratio: confusion_matrix(_confusion_of(one, recall, ratio), one.truth),
+    )
 
 
 def _object_rows(matches: Matches) -> tuple[NDArray[np.int64], tuple[str, ...]]:

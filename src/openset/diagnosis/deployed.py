@@ -9,7 +9,7 @@ Not the detector itself (`openset.detectors`), and not a threshold per class (`o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,10 +19,11 @@ from openset.diagnosis._spec import question
 from openset.diagnosis.flow import Called, Flow, Targets, called, fates, targets
 from openset.diagnosis.presets import Preset, presets
 from openset.diagnosis.sliders import Bytes, Sliders, rungs, score_levels, sliders
+from openset.diagnosis.view import View
 from openset.evaluation.result import Evaluation
 from openset.evaluation.run import Run
 from openset.findings import UsageError
-from openset.matching import Matches
+from openset.matching import Matches, match
 from openset.tables import Annotations, Detections
 from openset.wording import distinct
 
@@ -43,6 +44,7 @@ class Deployed:
         truth: What there is.
         levels: The ladder of scores that all detectors of the run share.
         place: Positions of the sliders to look at it at; its operating point by default.
+        view: Recalls, ratios and overlaps for the questions that stand at such.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Deployed:
     truth: Annotations
     levels: NDArray[np.float64]
     place: tuple[int, int] | None = None
+    view: View = field(default_factory=View)
 
     @cached_property
     def judged(self) -> Detections:
@@ -143,6 +146,23 @@ def deployed(run: Run) -> tuple[Deployed, ...]:
             levels=levels,
         )
         for at, (name, matches) in enumerate(matched.items())
+    )
+
+
+def at_overlap(run: Run, iou: float) -> Run:
+    """The detectors of a run, matched again with another overlap; their numbers stay."""
+    rules = run.protocol.but(iou=(iou,))
+    return replace(
+        run,
+        evaluations={
+            name: replace(
+                one,
+                matches=match(
+                    run.truth, run.detections[name], run.vocabulary, rules, leaked=run.leaked
+                ),
+            )
+            for name, one in run.evaluations.items()
+        },
     )
 
 

@@ -24,9 +24,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.diagnosis._points import TOUCH, chosen_images, ends_at_recall, kept_at_recall
+from openset.diagnosis._points import (
+    TOUCH,
+    chosen_images,
+    ends_at_recall,
+    kept_at_recall,
+    thresholds_of,
+)
 from openset.diagnosis._spec import Diagnosis, Row, question
 from openset.diagnosis.deployed import Deployed
+from openset.diagnosis.view import panels
 from openset.matching import Matches
 from openset.wording import listed
 
@@ -97,7 +104,11 @@ class ErrorTypes(Diagnosis):
 
 
 def errors(
-    matches: Matches, *, recall: float | None = None, ratio: float | None = None
+    matches: Matches,
+    *,
+    recall: float | None = None,
+    ratio: float | None = None,
+    touch: float = TOUCH,
 ) -> ErrorTypes:
     """Sort the detections of known classes into error types at a recall level.
 
@@ -107,43 +118,42 @@ def errors(
             default; the paper uses 0.3).
         ratio: Wilderness ratio: that many wild images per closed-set image, in the order of the
             file; all images by default.
+        touch: Least overlap (inclusive) with which a detection is on an object.
     """
     level = matches.protocol.recall if recall is None else recall
     ends = ends_at_recall(matches, level)
     keep = kept_at_recall(matches, ends) & chosen_images(matches, ratio)[matches.image]
     keep &= ~matches.outcome().ignored
-    kind = np.where(keep, _kinds(matches), np.int8(-1))
+    kind = np.where(keep, _kinds(matches, touch), np.int8(-1))
     n = len(ERROR_TYPES)
     cell = matches.klass[keep].astype(np.int64) * n + kind[keep]
-    reached = ends >= 0
-    threshold = np.full(matches.n_known, np.nan)
-    threshold[reached] = matches.score[ends[reached] - 1]
     return ErrorTypes(
         classes=matches.vocabulary.known,
         recall=level,
         ratio=ratio,
-        threshold=threshold,
+        threshold=thresholds_of(matches, ends),
         counts=np.bincount(cell, minlength=matches.n_known * n).reshape(matches.n_known, n),
         kind=kind,
     )
 
 
 @question("errors", title="Error types", paper="Dhamija et al., WACV 2020, section 4.1")
-def error_types(one: Deployed) -> ErrorTypes:
+def error_types(one: Deployed) -> Diagnosis:
     """What the false detections of known classes are made of."""
-    return errors(one.matches)
+    matches, touch = one.matches, one.view.touch
+    return panels(one.view, lambda r, w: errors(matches, recall=r, ratio=w, touch=touch))
 
 
-def _kinds(matches: Matches) -> NDArray[np.int8]:
+def _kinds(matches: Matches, touch: float) -> NDArray[np.int8]:
     """The type of every detection: the first in the order of precedence that holds."""
     columns = matches.columns
     kind = np.full(len(matches), ERROR_TYPES.index("mixed-unknown"), np.int8)
-    other = columns.iou_known >= TOUCH
-    kind[columns.iou_unknown >= TOUCH] = ERROR_TYPES.index("unknown-unknown")
+    other = columns.iou_known >= touch
+    kind[columns.iou_unknown >= touch] = ERROR_TYPES.index("unknown-unknown")
     kind[other] = ERROR_TYPES.index("other")
     if columns.iou_similar is not None:
         # `iou_similar` is float32; the exact overlap of some other class has to agree.
-        kind[other & (columns.iou_similar >= TOUCH)] = ERROR_TYPES.index("similar")
-    kind[columns.iou_same >= TOUCH] = ERROR_TYPES.index("localisation")
+        kind[other & (columns.iou_similar >= touch)] = ERROR_TYPES.index("similar")
+    kind[columns.iou_same >= touch] = ERROR_TYPES.index("localisation")
     kind[matches.outcome().correct] = ERROR_TYPES.index("correct")
     return kind

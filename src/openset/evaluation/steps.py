@@ -122,7 +122,7 @@ def examine(ground: Ground, detections: Detections, settings: Settings) -> Exami
         try:
             matches = match(truth, detections, vocabulary, rules, joined=joined, leaked=leaked)
             findings += contact(matches) or suspicions(matches, truth, detections)
-            findings += excused(matches)
+            findings += [*excused(matches), *mixed(matches)]
         except InputError as error:  # not even force helps: a score that is not a number
             said = {finding.code for finding in findings}
             findings += [finding for finding in error.findings if finding.code not in said]
@@ -148,6 +148,22 @@ def excused(matches: Matches) -> list[Finding]:
     example = f"one of {grouped(len(objects))} such objects is {label!r}, "
     example += f"on image {matches.image_ids[objects.image[0]]}"
     return [Finding("OS326", Level.NOTE, said, count, example)]
+
+
+def mixed(matches: Matches) -> list[Finding]:
+    """The finding that wild images hold known objects, where Wilderness Impact takes none there."""
+    rules, objects = matches.protocol, matches.objects
+    if rules.wild == "no-known":
+        return []
+    known = ~objects.ignored & (objects.klass < matches.n_known) & matches.wild[objects.image]
+    images = np.unique(objects.image[known])
+    if not len(images):
+        return []
+    closed = grouped(int(np.count_nonzero(~matches.wild)))
+    said = f"{grouped(len(images))} images hold known and unknown objects; under {rules.name} they "
+    said += f"are wild, closed-set are {closed}: Wilderness Impact and AWI compare unlike images"
+    example = f"image {matches.image_ids[images[0]]}"
+    return [Finding("OS446", Level.WARNING, said, len(images), example)]
 
 
 def _any_contact(matches: Matches) -> bool:

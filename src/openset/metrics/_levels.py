@@ -24,6 +24,8 @@ from openset.plugins import lookup
 # The most that a level can be; each is above 0.
 MOST = {"recall": 1.0, "ratio": math.inf, "tpr": 1.0}
 WORDS = {"recall": "recall", "ratio": "ratio", "tpr": "TPR"}
+# What else is given as levels, to questions and not to metrics.
+_OTHER = {"beta": math.inf, "touch": 1.0, "iou": 1.0}
 Levels = Mapping[str, float]
 
 
@@ -75,17 +77,28 @@ def at_each(metric: Metric, asked: Mapping[str, Sequence[float]]) -> Iterator[Me
             yield at_levels(metric, dict(zip(taken, values, strict=True)))
 
 
-def checked(what: str, values: Sequence[Any]) -> tuple[float, ...]:
-    """Levels as numbers; refused if one cannot be a level, or is there twice."""
+def checked(what: str, values: Sequence[Any], *, zero: bool = False) -> tuple[float, ...]:
+    """Levels as numbers; refused if one cannot be a level, or is there twice.
+
+    Args:
+        what: The level.
+        values: As they were given.
+        zero: Whether 0 is one, as the closed set is a wilderness ratio of its own.
+    """
+    limit = (MOST | _OTHER)[what]
     numbers = [_number(value) for value in values]
     wrong = [
         value
         for at, (value, number) in enumerate(zip(values, numbers, strict=True))
-        if number is None or not 0 < number <= MOST[what] or number in numbers[:at]
+        if number is None
+        or not (0 < number <= limit or (zero and number == 0))
+        or number in numbers[:at]
     ]
     if wrong:
-        most = "" if math.isinf(MOST[what]) else f" and at most {MOST[what]:g}"
-        message = f"{WORDS[what]} {wrong[0]!r:.40} must be a number above 0{most}, given once"
+        most = "" if math.isinf(limit) else f" and at most {limit:g}"
+        least = "of at least 0" if zero else "above 0"
+        word = WORDS.get(what, what)
+        message = f"{word} {wrong[0]!r:.40} must be a number {least}{most}, given once"
         first = f"{what}={wrong[0]!s:.40}"
         raise InputError([Finding("OS420", Level.ERROR, message, len(wrong), first)])
     return tuple(number for number in numbers if number is not None)

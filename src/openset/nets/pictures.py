@@ -42,14 +42,21 @@ class ImageFiles:
         return len(self.path)
 
     @classmethod
-    def of_annotations(cls, truth: Annotations, folder: str | Path) -> ImageFiles:
-        """The images of a ground truth; their names are relative to a folder."""
+    def of_annotations(
+        cls, truth: Annotations, folder: str | Path | Sequence[str | Path]
+    ) -> ImageFiles:
+        """The images of a ground truth; their names are relative to a folder, or to one of several.
+
+        Benchmarks that mix data sets have their pictures in the folders of these.
+        """
         names = truth.images.file_name
         if names is None:
             raise refuse("OS602", "the ground truth names no image file", count=len(truth.images))
-        root = Path(folder)
-        found = cls(truth.images.id, tuple(root / str(name) for name in names))
-        found._refuse_escapes(root)
+        roots = [Path(folder)] if isinstance(folder, str | Path) else [*map(Path, folder)]
+        places = [cls(truth.images.id, tuple(root / str(name) for name in names)) for root in roots]
+        for place, root in zip(places, roots, strict=True):
+            place._refuse_escapes(root)
+        found = places[0] if len(places) == 1 else cls(truth.images.id, _only(places))
         found._refuse_missing()
         return found
 
@@ -88,6 +95,19 @@ class ImageFiles:
         if missing:
             message = f"{len(missing)} of {len(self)} images are missing"
             raise refuse("OS602", message, count=len(missing), example=str(missing[0]))
+
+
+def _only(places: Sequence[ImageFiles]) -> tuple[Path, ...]:
+    """The file of each image among the folders; one that two of them hold is refused."""
+    chosen, twice = [], []
+    for paths in zip(*(place.path for place in places), strict=True):
+        there = [path for path in paths if path.is_file()]
+        twice += [f"{there[0]} and {there[1]}"] if len(there) > 1 else []
+        chosen.append(there[0] if there else paths[0])
+    if twice:
+        message = f"{len(twice)} images are in two of the folders, and may be different pictures"
+        raise refuse("OS520", message, count=len(twice), example=twice[0])
+    return tuple(chosen)
 
 
 def _refuse_one_stem(paths: Sequence[Path]) -> None:

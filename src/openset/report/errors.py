@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openset.diagnosis.deployed import Deployed
-from openset.diagnosis.errors import ERROR_TYPES, ErrorTypes, error_types
+from openset.diagnosis.errors import ERROR_TYPES, ErrorTypes
+from openset.diagnosis.errors import errors as error_types
 from openset.diagnosis.tide import ERRORS, Tide, cost_of_errors
 from openset.wording import grouped, listed, percent, short
 
@@ -48,7 +49,7 @@ class Errors:
 
 def errors(models: Sequence[Deployed]) -> Errors:
     """The section on some detectors."""
-    types = [error_types(model) for model in models]
+    types = [error_types(model.matches) for model in models]
     tides = [cost_of_errors(model) for model in models]
     return Errors(
         recall=percent(types[0].recall),

@@ -59,7 +59,7 @@ class TrainingData:
     def of(
         cls,
         truth: str | Path | Annotations,
-        folder: str | Path | None = None,
+        folder: str | Path | Sequence[str | Path] | None = None,
         *,
         labels: Sequence[str] | None = None,
         empty: bool = False,
@@ -71,7 +71,8 @@ class TrainingData:
 
         Args:
             truth: A file, or annotations that were read.
-            folder: What the names of images are relative to; by default the file's folder.
+            folder: What the names of images are relative to, one or several; by default the file's
+                folder.
             labels: The classes; by default those that the file calls known, or all.
             empty: Whether images without a known object are seen too.
 
@@ -81,7 +82,7 @@ class TrainingData:
         if folder is None and isinstance(truth, Annotations):
             raise UsageError("folder= says where the images of the annotations are")
         table = truth if isinstance(truth, Annotations) else _read(Path(truth))
-        root = Path(folder) if folder is not None else Path(str(truth)).parent
+        root = Path(str(truth)).parent if folder is None else folder
         names = taught(table, labels)
         rows, left_out = _rows(table, names)
         images = np.arange(len(table.images)) if empty else np.unique(table.image[rows])

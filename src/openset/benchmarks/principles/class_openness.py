@@ -10,11 +10,13 @@ import numpy as np
 from openset.benchmarks.bundle import Bundle, Part
 from openset.benchmarks.principles import Check, failed, note, of_split, passed, principle, unknown
 from openset.benchmarks.roles import overlaps
-from openset.tables.vocabulary import Role
+from openset.tables.vocabulary import Role, is_unknown_spelling
 
 _APART = "known and unknown classes are apart"
 _MET = {"test": ("known", "unknown"), "id": ("known",), "ood": ("unknown",)}
 _OPEN = "some test images hold unknown objects"
+_LISTED = "every label is in a list of classes"
+_TESTED = "the test has objects of every known class"
 _TAUGHT = "training images show no box of an unknown class"
 
 
@@ -39,6 +41,10 @@ def class_openness(bundle: Bundle) -> Iterable[Check]:
         yield failed(_OPEN, f"all {len(tests)} test splits are of known objects only", len(tests))
     for part in tests:
         yield from of_split(part.name, _met(bundle, part))
+    for task in sorted({part.task for part in tests}):
+        yield from of_split(f"task {task}", [_tested(bundle, task)])
+    for part in tests:
+        yield from of_split(part.name, _listed(bundle, part))
     for part in bundle.of_stage("train"):
         yield from of_split(part.name, [_taught(bundle, part)])
 
@@ -94,6 +100,36 @@ def _mixture(bundle: Bundle, part: Part) -> Check:
     return note("what test images hold", said)
 
 
+def _tested(bundle: Bundle, task: int) -> Check:
+    """Whether every class that is known at a task can be missed or found in its tests."""
+    parts = [p for p in bundle.of_stage("test") if p.task == task and p.kind != "ood"]
+    tables = [part.table for part in parts if part.table is not None]
+    if not parts or len(tables) < len(parts):
+        return unknown(_TESTED, "boxes are not at hand")
+    vocabulary = bundle.vocabulary(task)
+    there = {vocabulary.key(t.labels[i]) for t in tables for i in set(t.label.tolist())}
+    lost = [name for name in vocabulary.known if vocabulary.key(name) not in there]
+    if lost:
+        return failed(_TESTED, f"{len(lost)} of {len(vocabulary.known)} have none", len(lost), lost)
+    return passed(_TESTED, f"all {len(vocabulary.known)} classes")
+
+
+def _listed(bundle: Bundle, part: Part) -> Iterator[Check]:
+    """Whether the labels of objects are those that lists or annotators of the source name."""
+    if part.table is None or not bundle.universes:
+        return
+    vocabulary = bundle.vocabulary(part.task)
+    named = {vocabulary.key(k) for k in bundle.distinct.listed}
+    named |= {vocabulary.key(k) for labels in bundle.universes.values() for k in labels}
+    used = [part.table.labels[i] for i in sorted(set(part.table.label.tolist()))]
+    odd = [k for k in used if vocabulary.key(k) not in named and not is_unknown_spelling(k)]
+    if odd:
+        said = f"{len(odd)} labels are in none; their objects count as {bundle.roles.rest}"
+        yield failed(_LISTED, said, len(odd), odd)
+    else:
+        yield passed(_LISTED, f"{len(used)} labels")
+
+
 def _taught(bundle: Bundle, part: Part) -> Check:
     what = _TAUGHT
     if part.table is None:
@@ -102,7 +138,8 @@ def _taught(bundle: Bundle, part: Part) -> Check:
         if "unknown" in part.keep:
             said = f"its policy labels unknown objects on {len(part.names)} images"
             return failed(what, said, len(part.names), part.lines)
-        return passed(what, f"by its policy, boxes are of {', '.join(part.keep)} classes")
+        shown = ", ".join(part.keep)
+        return passed(what, f"boxes are of {shown} classes, by our definition and not by its files")
     rows = np.flatnonzero(part.roles(bundle.vocabulary(part.task)) == Role.UNKNOWN)
     if len(rows):
         examples = [part.example(int(row)) for row in rows[:5]]

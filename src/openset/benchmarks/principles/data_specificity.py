@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations
+from pathlib import PurePosixPath
 
 from openset.benchmarks.bundle import Bundle, Part, repeated
 from openset.benchmarks.principles import Check, failed, note, of_split, passed, principle, unknown
@@ -24,6 +25,13 @@ def data_specificity(bundle: Bundle) -> Iterable[Check]:
         yield from of_split(part.name, [_once(part)])
     for here, there in combinations(_STAGES, 2):
         yield from _apart(bundle, here, there)
+        yield from _called_alike(bundle, here, there)
+    for part in bundle.parts:
+        if part.kind == "finetune":
+            yield from of_split(part.name, [_met_before(bundle, part)])
+    if bundle.edited:
+        said = f"{len(bundle.edited)} files have other bytes than were built"
+        yield failed("split files are as they were built", said, len(bundle.edited), bundle.edited)
     if bundle.images is None:
         yield note("images that look alike", "not looked for: the images are not at hand")
     else:
@@ -61,6 +69,47 @@ def _apart(bundle: Bundle, here: str, there: str) -> Iterator[Check]:
     most, first, second = max(pairs)
     said = f"{len(both)} of {len(names[1])} {there} images are {here} images"
     yield failed(what, f"{said}; most in {first} and {second}: {most}", len(both), both)
+
+
+def _called_alike(bundle: Bundle, here: str, there: str) -> Iterator[Check]:
+    """Names that differ in suffix or case are one image; in folders, they may be."""
+    what = f"{here} and {there} share no image under another name"
+    names = [{n for part in bundle.of_stage(stage) for n in part.names} for stage in (here, there)]
+    for plain, is_one in ((_without_suffix, True), (_stem, False)):
+        held = {plain(name): name for name in sorted(names[0])}
+        pairs = [(held[plain(n)], n) for n in sorted(names[1] - names[0]) if plain(n) in held]
+        if not pairs:
+            continue
+        examples = [f"{a} and {b}" for a, b in pairs]
+        if is_one:
+            said = f"{len(pairs)} names differ in suffix or case only"
+            yield failed(what, said, len(pairs), examples)
+        else:
+            said = f"{len(pairs)} names differ in their folders only, such as {examples[0]}"
+            yield unknown(what, f"{said}; --images compares the pictures")
+        return
+
+
+def _without_suffix(name: str) -> str:
+    return str(PurePosixPath(name).with_suffix("")).casefold()
+
+
+def _stem(name: str) -> str:
+    return PurePosixPath(name).stem.casefold()
+
+
+def _met_before(bundle: Bundle, part: Part) -> Check:
+    """Exemplars are kept from what was taught: a fine-tuning image is a training image."""
+    what = "fine-tuning images are training images of that task or of earlier ones"
+    trained = [p for p in bundle.parts if p.kind == "train" and p.task <= part.task]
+    had = frozenset().union(*(one.names for one in trained))
+    new = sorted(part.names - had)
+    if not trained or "train" in bundle.unlisted:
+        return unknown(what, "not all training images are at hand")
+    if new:
+        said = f"{len(new)} of {len(part.names)} images were in no training"
+        return failed(what, said, len(new), new)
+    return passed(what, f"{len(part.names)} images")
 
 
 def _by_content(bundle: Bundle) -> Iterator[Check]:

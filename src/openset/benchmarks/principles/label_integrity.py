@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +30,11 @@ def label_integrity(bundle: Bundle) -> Iterable[Check]:
     """Test images are annotated, all of them with all classes."""
     for part in bundle.of_stage("test"):
         yield from of_split(part.name, _of_part(bundle, part))
+    tests = [part for part in bundle.of_stage("test") if part.kind == "test"]
+    for here, there in pairwise(sorted(tests, key=lambda part: part.task)):
+        if here.task != there.task and here.table is not None and there.table is not None:
+            where = f"{here.name} and {there.name}"
+            yield from of_split(where, _same(bundle, here, there))
 
 
 def _of_part(bundle: Bundle, part: Part) -> Iterator[Check]:
@@ -37,6 +44,34 @@ def _of_part(bundle: Bundle, part: Part) -> Iterator[Check]:
         from openset.benchmarks.unlabelled import estimate
 
         yield estimate(bundle, part, bundle.second)
+
+
+def _same(bundle: Bundle, here: Part, there: Part) -> Iterator[Check]:
+    """Tests of two tasks: an image has the same objects in both, whatever their roles."""
+    what = "an image has the same boxes in the tests of all tasks"
+    shared = here.names & there.names
+    objects = [_objects(bundle, part, shared) for part in (here, there)]
+    differ = sorted(name for name in shared if objects[0][name] != objects[1][name])
+    if differ:
+        yield failed(what, f"{len(differ)} of {len(shared)} images differ", len(differ), differ)
+    elif shared:
+        yield passed(what, f"{len(shared)} images")
+    only = len(here.names ^ there.names)
+    if only:
+        yield note("tests of two tasks have other images", f"{only} are in one of them", only)
+
+
+def _objects(bundle: Bundle, part: Part, names: frozenset[str]) -> dict[str, Counter[Any]]:
+    """The boxes of some images: class and corners, to a tenth of a pixel."""
+    table, key = part.table, bundle.vocabulary(part.task).key
+    assert table is not None
+    classes = [key(label) for label in table.labels]
+    found: dict[str, Counter[Any]] = {name: Counter() for name in names}
+    boxes = np.round(table.box, 1).tolist()
+    for image, label, box in zip(table.image.tolist(), table.label.tolist(), boxes, strict=True):
+        if part.lines[image] in found:
+            found[part.lines[image]][classes[label], *box] += 1
+    return found
 
 
 def _one_universe(bundle: Bundle, part: Part) -> Check:
@@ -82,6 +117,12 @@ def _annotated(bundle: Bundle, part: Part) -> Iterator[Check]:
         yield failed(what, f"{len(empty)} of {len(counts)} have none", len(empty), examples)
     else:
         yield passed(what, f"{len(counts)} images")
+    assert part.table.crowd is not None
+    objects = np.bincount(part.table.image[~part.table.crowd], minlength=len(counts))
+    regions = int(np.count_nonzero((counts > 0) & (objects == 0)))
+    if regions:
+        said = f"{regions} images hold crowd regions alone: nothing can be found there"
+        yield note("images without a single object", said, regions)
     ignored = int((part.roles(bundle.vocabulary(part.task)) == Role.IGNORED).sum())
     if ignored:
         yield note("objects that do not count", f"{ignored} are ignored", ignored)

@@ -12,6 +12,7 @@ from openset.benchmarks.roles import overlaps
 _ADDS = "every task adds classes"
 _ONCE = "every class is introduced once"
 _BEFORE = "a class is unknown until it is taught"
+_TESTED = "every task has a test"
 _SHOWN = "training images of a task show each of its classes"
 
 
@@ -39,6 +40,7 @@ def task_increment(bundle: Bundle) -> Iterable[Check]:
     else:
         yield passed(_ONCE, f"{sum(map(len, tasks))} classes")
     yield _unknown_before(bundle)
+    yield _tested(bundle)
     for task in range(1, len(tasks) + 1):
         yield from of_split(f"task {task}", [_shown(bundle, task)])
     rest = bundle.distinct.unknown
@@ -56,6 +58,21 @@ def _unknown_before(bundle: Bundle) -> Check:
         said = f"{len(wrong)} classes are ignored before they are taught"
         return failed(_BEFORE, said, len(wrong), wrong)
     return passed(_BEFORE, f"{len(later)} classes of later tasks are unknown before")
+
+
+def _tested(bundle: Bundle) -> Check:
+    """Whether a number can be given for every task."""
+    tests = bundle.of_stage("test")
+    if not tests:
+        return unknown(_TESTED, "no test is at hand")
+    count = len(bundle.roles.tasks)
+    lost = sorted(set(range(1, count + 1)) - {part.task for part in tests})
+    wrong = [task for task in lost if task in {part.task for part in bundle.parts}]
+    if wrong and "test" not in bundle.unlisted:
+        return failed(_TESTED, f"{len(wrong)} of {count} tasks have none", len(wrong), wrong)
+    if lost:
+        return unknown(_TESTED, f"no split of task {lost[0]} is at hand")
+    return passed(_TESTED, f"{count} tasks")
 
 
 def _shown(bundle: Bundle, task: int) -> Check:

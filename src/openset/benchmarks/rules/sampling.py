@@ -40,12 +40,13 @@ class Wilderness(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         beside: The earlier split whose images come first.
-        ratio: Number of images without a known object, per image of that split.
+        ratio: Number of images without a known object, per image of that split; all of them by
+            default.
         name: Sets of one name are nested.
     """
 
     beside: str
-    ratio: Annotated[float, Meta(ge=0)]
+    ratio: Annotated[float, Meta(ge=0)] | None = None
     name: str = "wilderness"
 
 
@@ -55,7 +56,7 @@ def wilderness(pool: Pool, how: Wilderness) -> NDArray[np.intp]:
     inside = among(pool, how.beside)
     wild = pool.narrowed(without(pool.narrowed(not_in(pool, how.beside)), "known"))
     # The first ones, as the wilderness curves of Dhamija et al. count them.
-    count = wild_wanted(how.ratio, len(inside))
+    count = len(wild.images) if how.ratio is None else wild_wanted(how.ratio, len(inside))
     return np.concatenate([inside, first(wild.narrowed(shuffle(wild, how.name)), count)])
 
 
