@@ -333,6 +333,14 @@ _ENTRIES = (
     Code("OS432", "column twice", "A table has two columns of one name: which one is meant cannot "
          "be told.", "tables were joined, or a column was added that was there",
          "keep one of them, or give the other another name"),
+    Code("OS433", "part of the images read wrongly", "Boxes of many images lie on objects only if "
+         "boxes or image ids are read in another way, while those of the rest fit as they are.",
+         "files of two exports, or of two sizes of the pictures, were put together",
+         "write both parts in one convention; force=True evaluates as it is"),
+    Code("OS434", "boxes of a class read wrongly", "Boxes of one or a few classes lie on objects "
+         "only if they are read in another way, while those of the others fit as they are.",
+         "a class that came from another detector or another export",
+         "write the boxes of all classes in one convention; force=True evaluates as it is"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),
