@@ -236,6 +236,10 @@ _ENTRIES = (
          "which the detections say unknown, or leave the class out of known="),
     Code("OS329", "vocabulary among labels", "The name of a vocabulary is no label.",
          "a built-in was extended by further labels", "give the vocabulary alone, or labels alone"),
+    Code("OS330", "labels of some images mean other classes", "In many images every label is on "
+         "objects of one other class, and in the others labels are right: no detector fails so.",
+         "files of two detectors, or of two lists of classes, were put together",
+         "number the classes of both parts alike; force=True evaluates as it is"),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scenes.film import anywhere
-from scenes.mistakes import UNKNOWN, Mistake, answered, both, kept
+from scenes.mistakes import IDS, UNKNOWN, Mistake, answered, both, kept
 
 
 def part_of(world, share):
@@ -84,7 +84,27 @@ def one_on(i):
     return i + 1
 
 
+CIRCLE = dict(zip(IDS[:5], IDS[1:5] + IDS[:1], strict=True))
+
+
+def turned(c):
+    return CIRCLE.get(c, c)
+
+
 WRONG = [
+    Mistake(
+        "labels in a circle in a half", in_part("category_id", turned), "refused OS330", says="car"
+    ),
+    Mistake(
+        "labels in a circle here and there",
+        in_part("category_id", turned, 0.35, scattered),
+        "refused OS330",
+    ),
+    Mistake(
+        "two labels exchanged in most images",
+        in_part("category_id", lambda c: {1: 3, 3: 1}.get(c, c), 0.9),
+        "refused OS316",
+    ),
     Mistake("half of the ids one on", both(dense, in_part("image_id", one_on)), "refused OS433"),
     Mistake(
         "ids one on here and there",
@@ -165,7 +185,28 @@ def shifted_domain(world):
     world.dt = [o for o in world.dt if o["image_id"] not in images or rng.random() < 0.5]
 
 
+def confused(share, which=scattered, choices=IDS[:5]):
+    """Any label in some images."""
+
+    def spoil(world):
+        images, rng = which(world, share), np.random.default_rng(6)
+        for one in world.dt:
+            if one["image_id"] in images and one["category_id"] in choices:
+                one["category_id"] = int(rng.choice(choices))
+
+    return spoil
+
+
 HONEST = [
+    Mistake("any label in a half", confused(0.5), "accepted"),
+    Mistake("any label everywhere", confused(1.0), "accepted"),
+    Mistake("two classes are not told apart", confused(1.0, choices=[1, 17]), "accepted"),
+    Mistake("three classes are not told apart", confused(1.0, choices=[1, 3, 17]), "accepted"),
+    Mistake(
+        "all persons are cars in a half",
+        in_part("category_id", lambda c: 3 if c == 1 else c),
+        "accepted",
+    ),
     Mistake("bad in a half", bad_in(0.5), "accepted"),
     Mistake("bad here and there", bad_in(0.4, scattered), "accepted"),
     Mistake("bad on small ones", bad_on(lambda o: min(o["bbox"][2:]) < 100), "accepted"),

@@ -41,7 +41,7 @@ def _of_images(case: Case, sample: Sample, now: Met) -> Iterator[Finding]:
     # Images that are not in the ground truth have no object that could be met.
     missed = (now.boxes > 0) & (now.images(TIGHT[0]) == 0) & (now.means() < _POOR)
     fit = int(np.count_nonzero(now.fits()))
-    if min(fit, np.count_nonzero(missed)) < _FEWEST:
+    if min(fit, int(np.count_nonzero(missed))) < _FEWEST:
         return
     part = sample.of(missed)
     look = beside(case.truth, part, part.image)
