@@ -236,6 +236,10 @@ _ENTRIES = (
          "which the detections say unknown, or leave the class out of known="),
     Code("OS329", "vocabulary among labels", "The name of a vocabulary is no label.",
          "a built-in was extended by further labels", "give the vocabulary alone, or labels alone"),
+    Code("OS330", "labels of some images mean other classes", "In many images every label is on "
+         "objects of one other class, and in the others labels are right: no detector fails so.",
+         "files of two detectors, or of two lists of classes, were put together",
+         "number the classes of both parts alike; force=True evaluates as it is"),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",
@@ -333,6 +337,14 @@ _ENTRIES = (
     Code("OS432", "column twice", "A table has two columns of one name: which one is meant cannot "
          "be told.", "tables were joined, or a column was added that was there",
          "keep one of them, or give the other another name"),
+    Code("OS433", "part of the images read wrongly", "Boxes of many images lie on objects only if "
+         "boxes or image ids are read in another way, while those of the rest fit as they are.",
+         "files of two exports, or of two sizes of the pictures, were put together",
+         "write both parts in one convention; force=True evaluates as it is"),
+    Code("OS434", "boxes of a class read wrongly", "Boxes of one or a few classes lie on objects "
+         "only if they are read in another way, while those of the others fit as they are.",
+         "a class that came from another detector or another export",
+         "write the boxes of all classes in one convention; force=True evaluates as it is"),
     Code("OS446", "known objects in wild images", "The protocol calls an image wild as soon as it "
          "holds an unknown object, and the precision without wild images is that of other images: "
          "Wilderness Impact may even be negative.",

@@ -234,11 +234,52 @@ CASES = [
     Mistake("ids as fractions", each("image_id", float), "accepted"),
     Mistake("ids rolled by 17", rolled(17), "refused OS424"),
     Mistake("ids rolled by one", rolled(1), "refused OS423|OS424"),
-    Mistake("corners and places", both(each("bbox", corners), places(None, 0)), "refused OS403"),
+    Mistake(
+        "corners and places",
+        both(each("bbox", corners), places(None, 0)),
+        "refused OS423",
+        says="--image-ids index and --boxes xyxy",
+    ),
     Mistake(
         "centres and ids one off",
         both(renumbered, each("bbox", centres), each("image_id", lambda i: i + 1)),
+        "refused OS423",
+        says="--image-ids minus-1 and --boxes cxcywh",
+    ),
+    Mistake(
+        "ids from 0 and corners",
+        both(renumbered, each("bbox", corners), each("image_id", lambda i: i - 1)),
         "refused",
+        says="xyxy",
+    ),
+    Mistake(
+        "scaled and y first",
+        each("bbox", after(swapped, scaled(0.5))),
+        "refused OS215",
+        says="yxhw-scaled-0.5",
+    ),
+    Mistake(
+        "shares and shuffled",
+        both(each("bbox", squeezed(1)), rolled(17)),
+        "refused OS203",
+    ),
+    Mistake(
+        "corners of a mirrored picture",
+        each("bbox", lambda b, s: corners([s[0] - b[0] - b[2], *b[1:]])),
+        "refused",
+        says="mirrored",
+    ),
+    Mistake(
+        "places and half the pixels",
+        both(each("bbox", scaled(0.5)), places(None, 0)),
+        "refused OS423",
+        says="scaled-0.5",
+    ),
+    Mistake(
+        "places by name and letterboxed",
+        both(each("bbox", padded(640)), places(lambda i: i["file_name"], 0)),
+        "refused OS423",
+        says="index-by-name",
     ),
     Mistake(
         "ground truth in corners", objects("bbox", corners), "refused OS204|OS215", says="ground"

@@ -44,6 +44,7 @@ def code_of(call):
         ({"unknown_predicted": [0]}, ("OS802", 1, "")),
         ({"label": [0, 2, -1]}, ("OS803", 2, "sample 1: 2")),
         ({"label": [0.0, 0.5, 1.0]}, ("OS803", 1, "")),
+        ({"label": [0.0, 1e300, np.inf]}, ("OS803", 2, "sample 1: 1e+300")),
         ({"predicted": [0, 1, 7]}, ("OS803", 1, "sample 2: 7")),
         ({"unknown_predicted": [0, 9]}, ("OS803", 1, "sample 1: 9")),
     ],

@@ -72,6 +72,11 @@ def test_contradictions_are_refused(arguments, match):
         Vocabulary(**arguments)
 
 
+def test_a_group_of_no_synonyms_says_nothing():
+    vocabulary = Vocabulary(tasks=(("a",),), synonyms=((), ("a", "b")))
+    assert vocabulary.key("b") == vocabulary.key("a")
+
+
 def test_synonyms_of_synonyms():
     extra = (("tv", "television"), ("telly", "television"))
     vocabulary = Vocabulary.of(["tv"])

@@ -1,6 +1,6 @@
 """Fuzz: every reader is fed damaged files, and may answer with a table or a refusal, nothing else.
 
-    python -m tools.fuzz [--minutes 10 | --cases 100000] [--seed 0] [--only coco,yolo]
+    python -m tools.fuzz [--minutes 10 | --cases 100000] [--seed 0] [--only coco,yolo] [--jobs 2]
 
 A good file of each format is a tree: nested lists and objects of its records, cells, elements or
 arrays. A case changes the tree in a few places (types, nulls, lengths, names, numbers, nesting,

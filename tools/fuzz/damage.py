@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gzip
 import json
 import random
@@ -24,9 +23,16 @@ TOKENS = (
 )  # fmt: skip
 
 
+def copied(tree: Any) -> Any:
+    """Lists and objects anew, what they hold as it is: trees are copied for every case."""
+    if isinstance(tree, dict):
+        return {key: copied(value) for key, value in tree.items()}
+    return [copied(value) for value in tree] if isinstance(tree, list) else tree
+
+
 def changed(tree: Any, rng: random.Random) -> Any:
     """The tree with one to three changes."""
-    tree = copy.deepcopy(tree)
+    tree = copied(tree)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         holder = [tree]
         _change(holder, 0, rng)
@@ -47,7 +53,7 @@ def _change(parent: Any, key: Any, rng: random.Random) -> None:
 
 
 def _odd(parent: Any, key: Any, rng: random.Random) -> None:
-    parent[key] = copy.deepcopy(rng.choice(ODD))
+    parent[key] = copied(rng.choice(ODD))
 
 
 def _near(parent: Any, key: Any, rng: random.Random) -> None:
@@ -73,12 +79,12 @@ def _leave_out(parent: Any, key: Any, rng: random.Random) -> None:
 def _rename(parent: Any, key: Any, rng: random.Random) -> None:
     if isinstance(parent, dict):
         name = rng.choice((str(key) + "x", "", 'a"b', "x\ny", str(key).upper(), "é", "id", "label"))
-        parent[name] = parent.pop(key) if rng.random() < 0.5 else copy.deepcopy(parent[key])
+        parent[name] = parent.pop(key) if rng.random() < 0.5 else copied(parent[key])
 
 
 def _again(parent: Any, key: Any, rng: random.Random) -> None:
     if isinstance(parent, list):
-        parent.insert(rng.randrange(len(parent) + 1), copy.deepcopy(parent[key]))
+        parent.insert(rng.randrange(len(parent) + 1), copied(parent[key]))
 
 
 def _swap(parent: Any, key: Any, rng: random.Random) -> None:

@@ -79,7 +79,8 @@ def yolo_file(tree: Any, rng: random.Random) -> dict[str, bytes]:
     import yaml
 
     files = tree if isinstance(tree, dict) else {"data.yaml": tree}
-    coders = {".yaml": lambda t: yaml.safe_dump(t).encode(), ".csv": _cells}
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    coders = {".yaml": lambda t: yaml.dump(t, Dumper=dumper).encode(), ".csv": _cells}
     return {
         str(name): coders.get(Path(str(name)).suffix, _words)(held) for name, held in files.items()
     }

@@ -7,6 +7,7 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ class Reader:
     read: Callable[[Path], Any]
     refusal: type[Exception] = InputError
 
-    @property
+    @cached_property
     def is_folder(self) -> bool:
         """Whether its files make a folder."""
         return set(self.encode(self.tree, Calm())) != {"file"}

@@ -6,6 +6,7 @@ import io
 import random
 import shutil
 import tempfile
+import time
 import traceback
 import warnings
 from collections import Counter
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.fuzz.damage import Calm
-from tools.fuzz.readers import Reader
+from tools.fuzz.readers import Reader, readers
 
 MEMORY = 6 << 30  # bytes of addresses beyond those in use: many times what a case needs
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a private folder in there
@@ -27,6 +28,22 @@ class Outcome:
 
     said: Counter[str]
     failures: list[str]
+
+
+def fed(task: tuple[str, int, int, float]) -> tuple[str, list[str]]:
+    """What became of a reader: a line, and a failure of each kind."""
+    name, seed, cases, seconds = task
+    reader = next(one for one in readers() if one.name == name)
+    start = time.monotonic()
+
+    def more(at: int) -> bool:
+        return at < cases if cases else time.monotonic() - start < seconds
+
+    with bounded():
+        outcome = tried(reader, seed, more)
+    said = f"{name:22} {dict(outcome.said)} in {time.monotonic() - start:.1f} s"
+    kinds = {failure.strip().rpartition("\n")[2][:60]: failure for failure in outcome.failures}
+    return said, list(kinds.values())[:5]
 
 
 def tried(reader: Reader, seed: int, more: Callable[[int], bool]) -> Outcome:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +25,13 @@ from openset.ranking import area_under_roc, clearly_below_half, rank
 from openset.tables import Annotations, Detections
 from openset.tables.category_ids import POSITIONS
 from openset.tables.columns import positions
-from openset.tables.misnaming import FEWEST, MOST_LABELS, completed, misnamed
+from openset.tables.misnaming import FEWEST, MOST_LABELS, completed, misnamed, misnamed_in_part
 from openset.tables.vocabulary import is_unknown_spelling
 
 FITS = 0.5  # an overlap from which a box is on an object
 MISSES = 0.1  # an overlap below which it is on background
 _Whole = NDArray[np.int32] | NDArray[np.int64]
+_Rows = NDArray[np.int64]
 _SAMPLE = 5_000
 _PER_CLASS = 100  # and, of very many classes, a share of ...
 _OF_CLASSES = 20_000
@@ -119,21 +121,22 @@ def _labels(
     names = _Names(matches, detections, truth)
     if len(names.all) > MOST_LABELS:
         return None
-    counts = _together(matches, names)
+    seen = _together(matches, names)
+    counts = seen.counts()
     found = misnamed(counts)
     if not found:
-        return None
+        return _labels_in_part(matches, names, seen)
     said = [
         f"{names.all[d]} on {names.all[o]} (in {counts[d, o]} of {counts[d].sum()} images)"
         for d, o in found.items()
     ]
     more = f" and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
-    seen = int(np.count_nonzero(counts.sum(axis=1)))
+    labels = int(np.count_nonzero(counts.sum(axis=1)))
     cause, fix = _explained(names, found, counts)
     return Finding(
         "OS316",
         Level.ERROR,
-        f"{len(found)} of {seen} labels are put on objects of one other class: "
+        f"{len(found)} of {labels} labels are put on objects of one other class: "
         + ", ".join(said[:_SHOWN])
         + more,
         count=len(found),
@@ -143,13 +146,31 @@ def _labels(
     )
 
 
+def _labels_in_part(matches: Matches, names: _Names, seen: _Seen) -> Finding | None:
+    """Labels that mean other classes in some images, and what they say in the others."""
+    found, images = misnamed_in_part(seen.image, seen.said, seen.on, seen.size)
+    if not found:
+        return None
+    said = [f"{names.all[d]} on {names.all[o]}" for d, o in found.items()]
+    more = f" and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
+    return Finding(
+        "OS330",
+        Level.ERROR,
+        f"in {len(images)} images every label is put on objects of another class, and the same: "
+        + ", ".join(said[:_SHOWN])
+        + more,
+        count=len(images),
+        example=f"image {matches.image_ids[images[0]]}: {said[0]}",
+    )
+
+
 def _unknown_exchanged(matches: Matches) -> Finding | None:
     """A known label that is on unknown objects, and "unknown" on the objects of that class."""
     k = matches.n_known
     if k >= MOST_LABELS:
         return None
     rows = _best_of_each(matches, 1)
-    counts = _counted(matches, rows, matches.klass[rows], matches.objects.klass, k + 1)
+    counts = _Seen.of(matches, rows, matches.klass[rows], matches.objects.klass, k + 1).counts()
     found = misnamed(counts)
     klass = found.get(k, -1)
     if found.get(klass) != k:
@@ -169,8 +190,37 @@ def _unknown_exchanged(matches: Matches) -> Finding | None:
     )
 
 
-def _together(matches: Matches, names: _Names) -> NDArray[np.int64]:
-    """In how many images each label is on each class, of the classes that some label says.
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """Detections on objects: their images, what they say, what they are on, of so many names."""
+
+    image: NDArray[np.int64]
+    said: NDArray[np.int64]
+    on: NDArray[np.int64]
+    size: int
+
+    @classmethod
+    def of(
+        cls, matches: Matches, rows: NDArray[np.intp], said: _Whole, klass: _Whole, size: int
+    ) -> Self:
+        """Those of `rows`, which say `said`, on objects of classes `klass`; -1 is none."""
+        iou, best = _under(matches, rows)
+        on = np.where(best >= 0, klass[best], -1)
+        keep = (iou >= FITS) & ~matches.objects.ignored[best] & (said >= 0) & (on >= 0)
+        columns = (matches.image[rows], said, on)
+        image, said, on = (column[keep].astype(np.int64) for column in columns)
+        return cls(image, said, on, size)
+
+    def counts(self) -> NDArray[np.int64]:
+        """In how many images each label, a row, is on each class."""
+        n_images = int(self.image.max(initial=0)) + 1
+        pairs = np.unique((self.said * self.size + self.on) * n_images + self.image)
+        counts = np.bincount(pairs // n_images, minlength=self.size * self.size)
+        return counts.reshape(self.size, self.size)
+
+
+def _together(matches: Matches, names: _Names) -> _Seen:
+    """Labels on classes, of the classes that some label says.
 
     What no label says cannot be meant: a zebra is called a horse by whoever was not taught zebras.
     """
@@ -179,19 +229,8 @@ def _together(matches: Matches, names: _Names) -> NDArray[np.int64]:
     heard = np.zeros(len(names.all) + 1, np.bool_)  # the last place is that of no name
     heard[said] = True
     place = names.places(matches.labels)[matches.objects.label]
-    return _counted(matches, rows, said, np.where(heard[place], place, -1), len(names.all))
-
-
-def _counted(
-    matches: Matches, rows: NDArray[np.intp], said: _Whole, klass: _Whole, size: int
-) -> NDArray[np.int64]:
-    """In how many images each label, of detections, is on each class, of objects; -1 is none."""
-    iou, best = _under(matches, rows)
-    on, said = np.where(best >= 0, klass[best], -1).astype(np.int64), said.astype(np.int64)
-    keep = (iou >= FITS) & ~matches.objects.ignored[best] & (said >= 0) & (on >= 0)
-    pairs = np.unique((said * size + on)[keep] * matches.n_images + matches.image[rows[keep]])
-    counts = np.bincount(pairs // matches.n_images, minlength=size * size)
-    return counts.reshape(size, size)
+    klass = np.where(heard[place], place, -1)
+    return _Seen.of(matches, rows, said, klass, len(names.all))
 
 
 def _best_of_each(matches: Matches, unknown: int) -> NDArray[np.intp]:
@@ -273,17 +312,8 @@ def _scores(matches: Matches) -> Finding | None:
     rows = _some(matches.known_end)
     overlap = matches.columns.iou_same[rows]
     right, wrong = rows[overlap >= FITS], rows[_under(matches, rows)[0] < MISSES]
-    area = _below(matches, matches.score, wrong, right)
-    if area is None:
-        return None
-    return Finding(
-        "OS318",
-        Level.WARNING,
-        "a box on background scores higher than one on an object of its class in "
-        f"{1 - area:.0%} of pairs",
-        count=len(right) + len(wrong),
-        example=_lowest(matches, right, matches.score, "score"),
-    )
+    said = "a box on background scores higher than one on an object of its class"
+    return _upside_down("OS318", matches, "score", (wrong, right), said)
 
 
 def _unknownness(matches: Matches) -> Finding | None:
@@ -295,44 +325,35 @@ def _unknownness(matches: Matches) -> Finding | None:
     near = (iou >= FITS) & ~matches.objects.ignored[best]
     unknown = near & (matches.objects.klass[best] == matches.n_known)
     right = near & ~unknown & (matches.objects.klass[best] == matches.klass[rows])
-    known, strange = rows[right], rows[unknown]
-    area = _below(matches, matches.unknownness, known, strange)
-    if area is None:
-        return None
-    return Finding(
-        "OS319",
-        Level.WARNING,
-        "a box on an unknown object looks less unknown than one on a known object of its class "
-        f"in {1 - area:.0%} of pairs",
-        count=len(known) + len(strange),
-        example=_lowest(matches, strange, matches.unknownness, "unknownness"),
-    )
+    said = "a box on an unknown object looks less unknown than one on a known object of its class"
+    return _upside_down("OS319", matches, "unknownness", (rows[right], rows[unknown]), said)
 
 
-def _some(end: int) -> NDArray[np.int64]:
-    """Detections from all classes and scores: evenly spaced among the first ones."""
-    return np.linspace(0, end - 1, min(end, _SAMPLE)).astype(np.int64)
-
-
-def _below(
-    matches: Matches,
-    values: NDArray[np.float64],
-    low: NDArray[np.int64],
-    high: NDArray[np.int64],
-) -> float | None:
-    """How often the second population is above the first, if that is clearly less than half.
+def _upside_down(
+    code: str, matches: Matches, name: str, low_high: tuple[_Rows, _Rows], said: str
+) -> Finding | None:
+    """The finding that the second population is below the first, if chance is no explanation.
 
     Boxes of one image resemble each other, so the images are what counts.
     """
-    images = [len(np.unique(matches.image[rows])) for rows in (low, high)]
+    low, high = low_high
+    values: NDArray[np.float64] = getattr(matches, name)
+    images = [len(np.unique(matches.image[rows])) for rows in low_high]
     if min(images) < 2:
         return None
     area = float(area_under_roc(rank(values[low], values[high])))
-    return area if clearly_below_half(area, *images) else None
+    if not clearly_below_half(area, *images):
+        return None
+    row = int(high[values[high].argmin()])
+    return Finding(
+        code,
+        Level.WARNING,
+        f"{said} in {1 - area:.0%} of pairs",
+        count=len(low) + len(high),
+        example=f"image {matches.image_ids[matches.image[row]]}, {name} {values[row]:g}",
+    )
 
 
-def _lowest(
-    matches: Matches, rows: NDArray[np.int64], values: NDArray[np.float64], what: str
-) -> str:
-    row = int(rows[values[rows].argmin()])
-    return f"image {matches.image_ids[matches.image[row]]}, {what} {values[row]:g}"
+def _some(end: int) -> _Rows:
+    """Detections from all classes and scores: evenly spaced among the first ones."""
+    return np.linspace(0, end - 1, min(end, _SAMPLE)).astype(np.int64)

@@ -212,9 +212,8 @@ def class_column(values: ArrayLike, n: int, what: str, which: str) -> NDArray[np
         return np.empty(0, np.int32)
     if column.ndim != 1:
         raise refuse("OS802", f"{what} of {which} samples has shape {column.shape}, not (n,)")
-    if column.dtype.kind == "f" and (column == np.trunc(column)).all():
-        column = column.astype(np.int64)
-    if column.dtype.kind not in "iu":
+    whole = column.dtype.kind == "f" and bool((column == np.trunc(column)).all())
+    if column.dtype.kind not in "iu" and not whole:
         raise refuse(
             "OS803",
             f"{what} of {which} samples is {column.dtype}, not a whole number",
@@ -224,7 +223,7 @@ def class_column(values: ArrayLike, n: int, what: str, which: str) -> NDArray[np
     if bad.any():
         at, count = int(np.flatnonzero(bad)[0]), int(bad.sum())
         message = f"{count} of {len(column)} {which} samples have a {what} outside 0 to {n - 1}"
-        raise refuse("OS803", message, count=count, example=f"sample {at}: {column[at]}")
+        raise refuse("OS803", message, count=count, example=f"sample {at}: {column[at]:.15g}")
     return column.astype(np.int32, copy=False)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.tables.annotations import Annotations
+from openset.tables.columns import positions
 from openset.tables.detections import Detections
 from openset.tables.join import ABSENT, Joined
 from openset.tables.vocabulary import Vocabulary
@@ -70,6 +71,14 @@ class Case:
     def named(self) -> NDArray[np.bool_]:
         """Labels of the truth whose class occurs among the detections: what it looks for."""
         return self.per_class[self.vocabulary.classes(self.truth.labels) - ABSENT] > 0
+
+    def label_name(self, label: np.int64) -> str:
+        """Name of a detection's label, empty when the ground truth does not have its id."""
+        if self.detections.labels:
+            return self.detections.labels[label]
+        assert self.truth.category_id is not None
+        at = positions(self.truth.category_id, np.array([label]))[0]
+        return self.truth.labels[at] if at >= 0 else ""
 
     def where(self, row: int) -> str:
         """A detection, said so that a person finds it in the file."""

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, first, object_at, share, some, tally
 from openset.tables.annotations import Annotations
-from openset.tables.columns import positions
 from openset.tables.join import ABSENT, IGNORED
 from openset.tables.vocabulary import Role, Vocabulary, is_unknown_spelling
 from openset.wording import spaced
@@ -268,7 +267,7 @@ def _exchanged(case: Case) -> Iterator[Finding]:
     if case.vocabulary.classes(case.truth.labels).min(initial=k) >= k:
         return  # known= is of another data set, which the ground truth's findings say
     count = int(np.count_nonzero(case.joined.leaked))
-    names = [_name(case, value) for value in case.per_label[0]]
+    names = [case.label_name(value) for value in case.per_label[0]]
     named = [name for name in names if name and not is_unknown_spelling(name)]
     yield Finding(
         "OS327",
@@ -285,7 +284,7 @@ def _leaked(case: Case) -> Iterator[Finding]:
         return
     k = len(case.vocabulary.known)
     values, times = case.per_label
-    labels = [_name(case, value) for value in values]
+    labels = [case.label_name(value) for value in values]
     named = np.array([label != "" and not is_unknown_spelling(label) for label in labels])
     leaks = np.flatnonzero(named & (case.vocabulary.classes(labels) == k))
     order = leaks[np.argsort(-times[leaks], kind="stable")]
@@ -300,15 +299,6 @@ def _leaked(case: Case) -> Iterator[Finding]:
         count=count,
         example=case.where(first(case.joined.leaked)),
     )
-
-
-def _name(case: Case, label: np.int64) -> str:
-    """Name of a detection's label, empty when the ground truth does not have its id."""
-    if case.detections.labels:
-        return case.detections.labels[label]
-    assert case.truth.category_id is not None
-    at = positions(case.truth.category_id, np.array([label]))[0]
-    return case.truth.labels[at] if at >= 0 else ""
 
 
 def _undetected(case: Case) -> Iterator[Finding]:

@@ -152,22 +152,12 @@ def _told_apart(case: Case, row: int, same_score: int, count: int) -> tuple[str,
     """Cause and fix where scores differ: no file was written twice, labels were made one."""
     if 2 * same_score >= count:
         return "", ""
-    labels = case.detections.labels or case.truth.labels
-    unknown = is_unknown_spelling(_label_of(case, row, labels))
+    unknown = is_unknown_spelling(case.label_name(case.detections.label[row]))
     became = "relabelled 'unknown'" if unknown else "given one label afterwards"
     return (
         f"their scores differ: one region was detected as several classes, which were {became}",
         "keep the detection of each region with the highest score, or nothing, if it is intended",
     )
-
-
-def _label_of(case: Case, row: int, labels: tuple[str, ...]) -> str:
-    label = int(case.detections.label[row])
-    if case.detections.labels:
-        return labels[label]
-    assert case.truth.category_id is not None
-    names = dict(zip(case.truth.category_id.tolist(), labels, strict=True))
-    return names.get(label, str(label))
 
 
 def _rounded(case: Case) -> Iterator[Finding]:

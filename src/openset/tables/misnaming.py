@@ -23,6 +23,8 @@ FEWEST = 4  # times that a label must be seen on another class
 RATIO = 3  # ... in relation to what it should be on
 SHARE = 3  # ... and one in so many of all times that it is seen
 CHANCE = 1e-3
+_IMAGES, _PART = 8, 0.2  # images of two classes that are wrong throughout, and their share
+_EXPLAINED = 0.6  # of what is in them, by one class for each label
 MOST_LABELS = 2_000  # of more, a table of labels and classes would be large: no verdict
 
 
@@ -74,6 +76,45 @@ def _circle(found: dict[int, int]) -> bool:
                 return True
             at = found.get(at, -1)
     return False
+
+
+def misnamed_in_part(
+    image: NDArray[np.int64], label: NDArray[np.int64], klass: NDArray[np.int64], size: int
+) -> tuple[dict[int, int], NDArray[np.int64]]:
+    """The same in those images alone whose labels are wrong throughout, and these images.
+
+    Where labels of some images mean other classes, an image is wrong as a whole or right; a weak
+    detector is right about one object and wrong about the next. So images with objects of two
+    classes at least are looked at, and if more are mixed than wrong, nothing is said.
+
+    Args:
+        image: The image of each detection on an object.
+        label: What the detection says.
+        klass: The class of the object.
+        size: How many labels there are.
+
+    >>> image, klass = np.repeat(np.arange(40), 3), np.tile([0, 1, 2], 40)
+    >>> label = np.where(image < 20, klass, (klass + 1) % 3)
+    >>> found, images = misnamed_in_part(image, label, klass, 3)
+    >>> found, len(images)
+    ({0: 2, 1: 0, 2: 1}, 20)
+    """
+    nothing = np.empty(0, np.int64)
+    keys, at = np.unique(image * size + klass, return_inverse=True)
+    right = np.bincount(at, label == klass) > 0
+    images, slot, several = np.unique(keys // size, return_inverse=True, return_counts=True)
+    good = np.bincount(slot, right, len(images))
+    wrong, mixed = (several > 1) & (good == 0), (several > 1) & (good > 0) & (good < several)
+    least = max(_IMAGES, _PART * int(np.count_nonzero(several > 1)), int(np.count_nonzero(mixed)))
+    if np.count_nonzero(wrong) < least:
+        return {}, nothing
+    there = np.isin(image, images[wrong])
+    pairs = np.unique(np.column_stack([label, klass, image])[there], axis=0)
+    counts = np.zeros((size, size), np.int64)
+    np.add.at(counts, (pairs[:, 0], pairs[:, 1]), 1)
+    found = misnamed(counts)
+    explained = sum(int(counts[d, o]) for d, o in found.items())
+    return (found, images[wrong]) if explained >= _EXPLAINED * counts.sum() else ({}, nothing)
 
 
 def completed(found: dict[int, int], counts: NDArray[np.int64]) -> dict[int, int]:

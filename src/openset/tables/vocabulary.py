@@ -336,7 +336,7 @@ def _names(values: object) -> tuple[str, ...]:
 @cache
 def _canonical(synonyms: tuple[tuple[str, ...], ...]) -> Mapping[str, str]:
     table: dict[str, str] = {}
-    for group in synonyms:
+    for group in filter(None, synonyms):
         names = [normal(name) for name in group]
         # Groups that share a name are one group, whichever was stated first.
         heads = {table[name] for name in names if name in table}

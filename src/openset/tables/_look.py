@@ -1,0 +1,219 @@
+"""Looking: boxes of some images beside the objects there, under any reading of the boxes.
+
+What the checks of readings, of parts and of chance share: a bounded sample of detections, the pairs
+of boxes and objects of one image, and how well objects are met. What follows from it they decide.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.tables._check_case import Case, all_of
+from openset.tables.annotations import Annotations
+from openset.tables.boxes import Convention, sizes
+from openset.tables.columns import positions
+from openset.tables.overlap import iou_of_pairs
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+TIGHT = (0.7, 0.85)  # the second tells boxes that are off by a tenth
+LOOSE = 0.5
+_OBJECTS = 50  # of an image
+_SHIFTS = (0.25, 0.5, 0.75)  # other images: so far on, of all, that they are not of one film
+_ALIKE = 0.5  # mean overlap of objects of different images from which they are too alike to tell
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Detections of some images, image by image, the best of each first.
+
+    Attributes:
+        ids: The images, as the file calls them.
+        image: The images, as they are joined.
+        slot: Which image a detection is of.
+        row: Which detection it is.
+        box: Its box, as written.
+    """
+
+    ids: NDArray[Any]
+    image: NDArray[np.int32]
+    slot: Index
+    row: Index
+    box: Array
+
+    @property
+    def first(self) -> Index:
+        """The first detection of each image, and an end."""
+        return np.searchsorted(self.slot, np.arange(len(self.ids) + 1))
+
+    def of(self, images: NDArray[np.bool_]) -> Self:
+        """What it has of some of its images."""
+        part = self.only(images[self.slot])
+        slot = (np.cumsum(images) - 1)[part.slot]
+        return replace(part, ids=self.ids[images], image=self.image[images], slot=slot)
+
+    def only(self, kept: NDArray[np.bool_]) -> Self:
+        """Some of its detections."""
+        return replace(self, slot=self.slot[kept], row=self.row[kept], box=self.box[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class Met:
+    """How well objects are met.
+
+    Attributes:
+        best: The best overlap of each object.
+        slot: Its image.
+        boxes: How many boxes each image has.
+    """
+
+    best: Array
+    slot: Index
+    boxes: Index
+
+    @property
+    def could(self) -> Index:
+        """How many objects of each image could be met."""
+        return np.minimum(np.bincount(self.slot, minlength=len(self.boxes)), self.boxes)
+
+    @property
+    def possible(self) -> int:
+        """How many objects could be met."""
+        return int(self.could.sum())
+
+    @property
+    def mean(self) -> float:
+        """The mean of the best overlaps."""
+        return float(self.best.sum()) / max(1, len(self.best))
+
+    def tight(self) -> tuple[int, ...]:
+        """Objects met tightly, at each level."""
+        return tuple(int(np.count_nonzero(self.best >= level)) for level in TIGHT)
+
+    def loose(self) -> int:
+        """Objects met at all."""
+        return int(np.count_nonzero(self.best >= LOOSE))
+
+    def images(self, level: float) -> Index:
+        """How many objects of each image are met at a level."""
+        return np.bincount(self.slot[self.best >= level], minlength=len(self.boxes))
+
+    def means(self) -> Array:
+        """The mean of the best overlaps of each image, 0 where it has no object."""
+        count = np.bincount(self.slot, minlength=len(self.boxes))
+        return np.bincount(self.slot, self.best, len(self.boxes)) / np.maximum(count, 1)
+
+    def fits(self) -> NDArray[np.bool_]:
+        """Images of whose objects half are met tightly, of those that could be."""
+        return (self.could > 0) & (2 * self.images(TIGHT[0]) >= self.could)
+
+
+def by_file(case: Case, images: int, boxes: int) -> Sample:
+    """Detections of some images by the file's own ids, whether they join or not."""
+    ids = case.written.detections.image
+    # Detections nearly always come image by image: runs are far fewer than rows.
+    starts = np.append(0, np.flatnonzero(ids[1:] != ids[:-1]) + 1)
+    chosen = _evenly(np.unique(ids[starts]), images)
+    slot = positions(chosen, ids[starts]).astype(np.int64)
+    length = np.where(slot >= 0, np.diff(starts, append=len(ids)), 0)
+    before = np.cumsum(length) - length
+    rows = np.repeat(starts - before, length) + np.arange(length.sum())
+    return taken(case, chosen, rows, np.repeat(slot, length), boxes)
+
+
+def taken(case: Case, ids: NDArray[Any], rows: Index, slot: Index, boxes: int) -> Sample:
+    """The best boxes of each image."""
+    box = case.written.detections.box
+    fine = all_of(np.isfinite(box[rows]))
+    rows, slot = rows[fine], slot[fine]
+    order = np.lexsort((-case.detections.score[rows], slot))
+    rows, slot = rows[order], slot[order]
+    kept = np.arange(len(slot)) - np.searchsorted(slot, slot) < boxes
+    rows, slot = rows[kept], slot[kept]
+    image = np.full(len(ids), -1, np.int32)
+    image[slot] = case.joined.image[rows]
+    return Sample(ids, image, slot, rows, box[rows])
+
+
+def _evenly(values: NDArray[Any], count: int) -> NDArray[Any]:
+    return values[:: max(1, -(-len(values) // count))]
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Objects of the images of a sample beside boxes of theirs: pairs, object by object.
+
+    Attributes:
+        sample: The boxes.
+        images: The images that it is taken to be of.
+        size: Width and height of each image.
+        objects: The objects, rows of the ground truth.
+        box: Their boxes.
+        slot: The image of each.
+        boxes: How many boxes each is held against.
+        at: The object of each pair, an index into `objects`.
+        by: The box of each pair, an index into the sample.
+    """
+
+    sample: Sample
+    images: NDArray[np.int32]
+    size: Array
+    objects: Index
+    box: Array
+    slot: Index
+    boxes: Index
+    at: Index
+    by: Index
+
+    def met(self, convention: Convention) -> Met:
+        """How well the objects are met by boxes that are read in a convention."""
+        overlap, some = self._overlap(convention), self.boxes > 0
+        best = np.zeros(len(self.objects))
+        if some.any():
+            best[some] = np.maximum.reduceat(overlap, (np.cumsum(self.boxes) - self.boxes)[some])
+        return Met(best, self.slot, np.diff(self.sample.first))
+
+    def on_objects(self, convention: Convention) -> Array:
+        """The best overlap of each box with an object, 0 where its image has none."""
+        best = np.zeros(len(self.sample.row))
+        np.maximum.at(best, self.by, self._overlap(convention))
+        return best
+
+    def _overlap(self, convention: Convention) -> Array:
+        box = convention.in_pixels(self.sample.box, self.size[self.sample.slot])
+        return iou_of_pairs(box[self.by], self.box[self.at])
+
+
+def beside(
+    truth: Annotations, sample: Sample, images: NDArray[np.int32], shift: float = 0.0
+) -> Look:
+    """Objects of `images` beside the boxes of the same image of a sample, or a share further on."""
+    place = np.full(len(truth.images) + 1, -1)
+    place[images] = np.arange(len(images))
+    place[-1] = -1  # images that are not there
+    assert truth.crowd is not None
+    objects = np.flatnonzero((place >= 0)[truth.image])
+    objects = objects[all_of(np.isfinite(truth.box[objects])) & ~truth.crowd[objects]]
+    objects = objects[np.argsort(place[truth.image[objects]], kind="stable")]
+    slot = place[truth.image[objects]]
+    kept = np.arange(len(slot)) - np.searchsorted(slot, slot) < _OBJECTS
+    objects, slot = objects[kept], slot[kept]
+    of = (slot + math.ceil(shift * len(sample.ids))) % max(1, len(sample.ids))
+    boxes = np.diff(sample.first)[of]
+    at = np.repeat(np.arange(len(objects)), boxes)
+    by = np.repeat(sample.first[of] - (np.cumsum(boxes) - boxes), boxes) + np.arange(len(at))
+    size = sizes(truth, images)
+    return Look(sample, images, size, objects, truth.box[objects], slot, boxes, at, by)
+
+
+def alike(truth: Annotations, sample: Sample, images: NDArray[np.int32]) -> bool:
+    """Whether images have objects at the same places: a camera that stands, or crops."""
+    held = beside(truth, sample, images)
+    objects = Sample(sample.ids, images, held.slot, held.objects, held.box)
+    means = [beside(truth, objects, images, shift).met(Convention()).mean for shift in _SHIFTS]
+    return bool(np.mean(means) >= _ALIKE)

@@ -1,0 +1,182 @@
+"""Readings: the ways in which a file of detections might be meant, held against the objects.
+
+Boxes of another layout or frame, images called by something else than their ids, and a ground truth
+whose boxes are of another layout. The factor of a resized picture is not guessed from a list but
+voted for by pairs of boxes and objects. `fitting` says which one fits clearly better than ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.tables._check_case import Case
+from openset.tables._look import TIGHT, Array, Look, Met, Sample, alike, beside
+from openset.tables.annotations import Annotations
+from openset.tables.boxes import LAYOUTS, TURNS, UNITS, Convention, padding
+from openset.tables.image_ids import MEANING, READINGS
+
+_NEARLY = 0.95  # of the objects that are met at all, another reading must meet
+_TIMES = 3  # how many times more objects another reading must meet
+_FEWEST = 8  # and how many at least; and pairs that vote
+_SHARE = 0.05
+_MOST = 1 / 3  # of the objects that could be met, where chance cannot be told
+# Sizes to which detectors resize pictures; what people write boxes relative to.
+_USUAL = (1, 100, 224, 256, 300, 320, 384, 416, 448, 480, 512, 600, 608, 640, 736, 768, 800, 896,
+          960, 1000, 1024, 1280, 1333, 1536)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A way to read a file.
+
+    Attributes:
+        code: What is found if it is the right one.
+        kind: What it reads in another way.
+        option: The option for it, or nothing.
+        meaning: What it takes the file for.
+        truth: The ground truth.
+        images: The images of a sample.
+        convention: How boxes are read.
+        met: How objects of these images are met.
+    """
+
+    code: str
+    kind: str
+    option: str
+    meaning: str
+    truth: Annotations
+    images: NDArray[np.int32]
+    convention: Convention
+    met: Met
+
+    def elsewhere(self, sample: Sample, shift: float) -> Met:
+        """How objects of other images are met, a share of all further on."""
+        return beside(self.truth, sample, self.images, shift).met(self.convention)
+
+
+def other_boxes(case: Case, look: Look) -> Iterator[Reading]:
+    """The boxes in every other convention, simple ones first."""
+    framed = [_framed(look, layout, frame) for frame in UNITS for layout in LAYOUTS]
+    found = sorted((one for one in framed if one is not None), key=_oddness)
+    turned = [Convention(layout, frame) for frame in TURNS for layout in ("xywh", "xyxy", "cxcywh")]
+    for one in [*map(Convention, LAYOUTS), *found, *turned]:
+        if str(one) != str(Convention.of(case.written.boxes)):
+            option, images = f"boxes={str(one)!r}", look.images
+            held = case.truth, images, one, look.met(one)
+            yield Reading("OS215", "boxes", option, one.meaning, *held)
+
+
+def other_ids(case: Case, sample: Sample) -> Iterator[Reading]:
+    """The image ids under every other reading."""
+    ours = Convention.of(case.written.boxes)
+    for name, rows_of in READINGS.items():
+        images = rows_of(case.truth, sample.ids)
+        if (images >= 0).any() and not np.array_equal(images, sample.image):
+            held = case.truth, images, ours, beside(case.truth, sample, images).met(ours)
+            yield Reading("OS423", "image ids", f"image_ids={name!r}", MEANING[name], *held)
+
+
+def other_truth(case: Case, sample: Sample) -> Iterator[Reading]:
+    """The boxes of the ground truth in every other layout."""
+    ours = Convention.of(case.written.boxes)
+    for layout, read in LAYOUTS.items():
+        truth, meaning = replace(case.truth, box=read(case.truth.box)), Convention(layout).meaning
+        held = truth, sample.image, ours, beside(truth, sample, sample.image).met(ours)
+        yield Reading("OS430", "boxes of the ground truth", "", meaning, *held)
+
+
+def two_mistakes(case: Case, sample: Sample) -> Iterator[Reading]:
+    """Image ids and boxes under other readings at once, where most ids are ids of images then."""
+    for ids in other_ids(case, sample):
+        if 2 * np.count_nonzero(ids.images >= 0) < len(ids.images):
+            continue
+        for one in other_boxes(case, beside(case.truth, sample, ids.images)):
+            yield replace(
+                one,
+                code=ids.code,
+                kind="image ids and boxes",
+                option=f"{ids.option} and {one.option}",
+                meaning=f"{ids.meaning}, and {one.meaning}",
+            )
+
+
+def fitting(now: Met, sample: Sample, others: list[Reading]) -> Reading | None:
+    """The simplest of the readings that fit best, if it fits clearly better than ours."""
+    for level in range(len(TIGHT)):
+        most = max((one.met.tight()[level] for one in others), default=0)
+        best = next((one for one in others if one.met.tight()[level] >= 0.95 * most), None)
+        if best is not None and _clear(now, sample, best, level):
+            return best
+    return None
+
+
+def _clear(now: Met, sample: Sample, one: Reading, level: int) -> bool:
+    """Whether a reading meets many objects, by far more than ours and than by chance.
+
+    Boxes that are too small throughout meet none tightly and all of them a little: then another
+    reading that meets a few by chance is not the better one.
+    """
+    met = one.met.tight()[level]
+    if met < max(_FEWEST, _TIMES * (now.tight()[level] + 1)) or one.met.mean <= now.mean:
+        return False
+    if one.met.loose() < _NEARLY * now.loose() or met < _SHARE * one.met.possible:
+        return False
+    if alike(one.truth, sample, one.images):
+        return met >= _MOST * one.met.possible
+    by_chance = one.elsewhere(sample, 0.5).tight()[level]
+    return met >= _TIMES * (by_chance + 1)
+
+
+def _framed(look: Look, layout: str, frame: str) -> Convention | None:
+    """A frame of the size under which most boxes lie on objects, by the votes of all pairs.
+
+    A pair votes for a factor if widths, heights and both coordinates of the centres agree on it.
+    Centres say what it is: detectors may draw all boxes a little too large.
+    """
+    size = look.size if frame != "scaled" else np.ones_like(look.size)
+    box = LAYOUTS[layout](look.sample.box) * np.tile(UNITS[frame](size), 2)[look.sample.slot]
+    objects = look.box + np.pad(padding(frame, size), ((0, 0), (0, 2)))[look.slot]
+    theirs, given = _extent(objects)[:, look.at], _extent(box)[:, look.by]
+    ratio = np.log(theirs) - np.log(given)
+    agree = ratio.max(axis=0) - ratio.min(axis=0) < 0.15
+    votes = ratio[:2, agree].mean(axis=0)
+    if len(votes) < _FEWEST:
+        return None
+    counts = np.bincount(np.floor((votes - votes.min()) / 0.02).astype(np.int64), minlength=3)
+    peak = votes.min() + 0.02 * (np.convolve(counts, np.ones(3), "same").argmax() + 0.5)
+    # Centres far from the corner of the image tell the factor best.
+    near = np.flatnonzero(agree)[np.abs(votes - peak) < 0.05]
+    number = float((given[:2, near] ** 2).sum() / (given[:2, near] * theirs[:2, near]).sum())
+    number = _factor_meant(number) if frame == "scaled" else _size_meant(number)
+    return None if number == (frame == "scaled") else Convention(layout, frame, number)
+
+
+def _extent(box: Array) -> Array:
+    """Centre and size, by column."""
+    return np.vstack([box[:, 0] + box[:, 2] / 2, box[:, 1] + box[:, 3] / 2, box[:, 2:].T])
+
+
+def _size_meant(number: float) -> float:
+    """A usual size if one is near, else a whole number, which may be 0: none."""
+    usual = min(_USUAL, key=lambda size: abs(size - number))
+    return float(usual if abs(usual / number - 1) < 0.015 else round(number))
+
+
+def _factor_meant(number: float) -> float:
+    """A round factor if one is near, the nearer the less round it is."""
+    for step, apart in ((0.25, 0.015), (0.1, 0.015), (0.05, 0.0075)):
+        near = round(number / step) * step
+        if abs(near / number - 1) < apart:
+            return round(near, 2)
+    return float(f"{number:.3g}")
+
+
+def _oddness(convention: Convention) -> int:
+    """Round factors before usual sizes before any other number: several may fit alike."""
+    if convention.frame == "scaled":
+        return 0 if abs(convention.number * 20 % 1) < 1e-9 else 2
+    return 1 if convention.number in _USUAL else 3
