@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from openset.benchmarks.definition import Benchmark, Source
+from openset.benchmarks.definition import Benchmark, Source, dictionaries
 from openset.benchmarks.pool import image_names
 from openset.benchmarks.taxonomy import Taxonomy, of_open_images
 from openset.files import digest
@@ -47,6 +47,7 @@ def locate(benchmark: Benchmark, folder: Path | None) -> dict[str, Path]:
         lost += [
             f"{name}: {file}" for file in _option_files(source) if not (folder / file).is_file()
         ]
+    lost += [file for file in dictionaries(benchmark) if not (folder / file).is_file()]
     if lost:
         raise refuse(
             "OS902",
@@ -62,6 +63,7 @@ def needed(benchmark: Benchmark) -> dict[str, Source]:
     names = used(benchmark) or tuple(benchmark.sources)
     chosen = [benchmark.sources[name] for name in names]
     files = {file for source in chosen for file in _option_files(source)}
+    files |= set(dictionaries(benchmark))
     return {
         name: source
         for name, source in benchmark.sources.items()
