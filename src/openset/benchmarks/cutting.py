@@ -20,6 +20,7 @@ from openset.benchmarks.pool import group_mask
 from openset.findings import refuse
 from openset.tables import Annotations, Images, Vocabulary
 from openset.tables.columns import take
+from openset.tables.union import concatenated
 
 _COLUMNS = ("image", "label", "box", "area", "crowd", "difficult", "id")
 
@@ -51,23 +52,7 @@ def joined(tables: Mapping[str, Annotations]) -> Annotations:
     if len(parts) == 1:
         return parts[0]
     _refuse_shared_ids(tables)
-    starts = np.cumsum([0, *(len(part.images) for part in parts)])
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in _COLUMNS
-        if name not in ("image", "id")
-    }
-    image = [part.image + start for part, start in zip(parts, starts, strict=False)]
-    shared = set.intersection(*(set(part.attributes) for part in parts))
-    return replace(
-        parts[0],
-        images=_joined_images([part.images for part in parts]),
-        image=np.concatenate(image).astype(np.int32),
-        id=None,
-        attributes=_joined_attributes([part.attributes for part in parts], shared),
-        info={},
-        **columns,
-    )
+    return replace(concatenated(parts), info={})
 
 
 def _with_source(table: Annotations, name: str) -> Annotations:
@@ -87,25 +72,6 @@ def _refuse_shared_ids(tables: Mapping[str, Annotations]) -> None:
                 "OS911", f"{len(both)} image ids collide", count=len(both), example=example
             )
         owner |= dict.fromkeys(ids, name)
-
-
-def _joined_images(parts: Sequence[Images]) -> Images:
-    ids = [part.id for part in parts]
-    if len({array.dtype.kind for array in ids}) > 1:
-        ids = [array.astype(np.str_) for array in ids]
-    names = [part.file_name for part in parts if part.file_name is not None]
-    shared = set.intersection(*(set(part.attributes) for part in parts))
-    return Images(
-        id=np.concatenate(ids),
-        file_name=np.concatenate(names) if len(names) == len(parts) else None,
-        width=np.concatenate([part.width for part in parts if part.width is not None]),
-        height=np.concatenate([part.height for part in parts if part.height is not None]),
-        attributes=_joined_attributes([part.attributes for part in parts], shared),
-    )
-
-
-def _joined_attributes(parts: Sequence[Mapping[str, Any]], shared: set[str]) -> dict[str, Any]:
-    return {name: np.concatenate([part[name] for part in parts]) for name in sorted(shared)}
 
 
 def cut(

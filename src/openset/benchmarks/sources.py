@@ -23,6 +23,7 @@ from openset.benchmarks.taxonomy import Taxonomy, of_open_images
 from openset.files import digest
 from openset.findings import refuse
 from openset.tables import Annotations, Vocabulary
+from openset.tables.union import given_ids
 
 _FILES = ("hierarchy", "descriptions", "sizes")  # options that name files
 
@@ -189,7 +190,7 @@ def unify(
         }
     labels = tuple(order.values())
     stated = _stated_ids(tables, spelling, frozenset(tested))
-    given = _given_ids(stated.values(), order)
+    given = given_ids(stated.values(), order)
     above: dict[str, str] = {}
     for table in tables.values():
         pairs = zip(table.labels, table.supercategory, strict=True)
@@ -232,25 +233,3 @@ def _stated_ids(
                 stated[name].setdefault(spelling.key(label), id_)
     first = sorted(stated, key=lambda name: (name not in tested, -len(stated[name])))
     return {name: stated[name] for name in first}
-
-
-def _given_ids(stated: Iterable[Mapping[str, int]], keys: Iterable[str]) -> dict[str, int]:
-    """One id per class: the first that is stated and free, else one beyond all that are.
-
-    >>> _given_ids([{"cat": 17, "dog": 18}, {"cat": 1, "cow": 2, "emu": 18}], ["cow", "emu", "cat"])
-    {'cat': 17, 'dog': 18, 'cow': 2, 'emu': 19}
-    """
-    given: dict[str, int] = {}
-    taken: set[int] = set()
-    sources = [*stated]
-    for ids in sources:
-        for key, id_ in ids.items():
-            if key not in given and id_ not in taken:
-                given[key] = id_
-                taken.add(id_)
-    fresh = max((id_ for ids in sources for id_ in ids.values()), default=0)
-    for key in keys:
-        if key not in given:
-            fresh += 1
-            given[key] = fresh
-    return given

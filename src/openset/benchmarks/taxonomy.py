@@ -175,7 +175,7 @@ def shipped_synsets() -> Mapping[str, str]:
 
 def synsets_of(labels: Iterable[str], spelling: Vocabulary, own: Mapping[str, str]) -> Pins:
     """The synsets of some labels: one's own, else those that are shipped, by name or synonym."""
-    table = {spelling.key(name): pin for name, pin in (shipped_synsets() | own).items()}
+    table = {spelling.key(name): pin for name, pin in {**shipped_synsets(), **own}.items()}
     keys = {label: spelling.key(label) for label in labels}
     return {label: table[key] for label, key in keys.items() if key in table}
 

@@ -33,8 +33,8 @@ def with_tiers(table: Annotations, tiers: Mapping[str, NDArray[np.bool_]]) -> An
         tiers: Which of them belong to a tier, the nearest first; the first counts.
     """
     column = np.full(len(table.images), NONE, f"U{max(map(len, tiers))}")
-    for name, images in reversed(tiers.items()):
-        column[images] = name
+    for name in reversed(list(tiers)):
+        column[tiers[name]] = name
     empty = [name for name in tiers if not (column == name).any()]
     if empty:
         raise refuse("OS906", f"tier {empty[0]!r} has no image", count=len(empty), example=empty[0])
