@@ -89,3 +89,24 @@ def test_three_files_are_refused(folder, openset):
     done = openset("evaluate", "--id", "id.json", "ood.json", "a+b+c")
     assert done.code == 2
     assert "ID_FILE+OOD_FILE" in done.err
+
+
+def test_strata_have_numbers_with_intervals(folder, openset):
+    asked = ("evaluate", "--id", "id.json", "ood.json", "both.json", "--by", "tier", "-q")
+    done = openset(*asked, "-o", "run")
+    assert "by tier" in done.out
+    head = next(line for line in done.out.splitlines() if line.startswith("by tier"))
+    assert head.split()[2:] == ["near", "far"]
+    document = json.loads(openset(*asked, "--json").out)["strata"]
+    near = document["models"]["both"]["near"]
+    assert len(near["nose"]["interval"]) == 2
+    assert "ap_known" not in near  # the ID set is that of every stratum
+    assert openset("report", "run").code == 0
+    assert 'class="board by-stratum"' in (folder / "run" / "report.html").read_text()
+
+
+def test_a_column_that_is_not_there_is_refused(folder, openset):
+    asked = ("evaluate", "--id", "id.json", "ood.json", "both.json", "--no-intervals")
+    done = openset(*asked, "--by", "teir")
+    assert done.code == 2
+    assert "Did you mean 'tier'" in " ".join(done.err.split())

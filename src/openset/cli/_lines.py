@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from openset.evaluation.provenance import Provenance
 from openset.evaluation.run import Run
+from openset.evaluation.strata import Strata
 from openset.tables.sets import ood_images
 from openset.wording import COLUMN, short, spaced
 
@@ -63,6 +64,17 @@ def sets_lines(run: Run) -> list[str]:
         f"two sets: {spaced(len(ood) - of_ood)} ID and {spaced(of_ood)} OOD images; numbers about "
         "known classes are of ID, about unknown objects of OOD, AUROC, FPR95 and all others of both"
     ]
+
+
+def strata_lines(strata: Strata | None, width: int) -> list[str]:
+    """The numbers of every model, stratum by stratum."""
+    if strata is None:
+        return []
+    lines = []
+    for name in strata.results:
+        title = [short(name, COLUMN)] if len(strata.results) > 1 else []
+        lines += ["", *title, strata.table(name, decimals=1).text(width)]
+    return lines
 
 
 def dropped_lines(run: Run) -> list[str]:

@@ -16,6 +16,7 @@ from openset.wording import spaced
 
 if TYPE_CHECKING:
     from openset.evaluation.run import Run
+    from openset.evaluation.strata import Strata
     from openset.tables.sets import Pair
 
 app = verb("evaluate", panel="Measure")
@@ -42,6 +43,7 @@ def evaluate(
     drop_invalid: Flag = False,
     image_list: Path | None = None,
     group_by: str | None = None,
+    by: str | None = None,
     boxes: str = "xywh",
     image_ids: str = "id",
     category_ids: str | None = None,
@@ -81,6 +83,8 @@ def evaluate(
         group_by: Images that resamples draw together, as frames of one video: a column of the image
             records (video_id), a regular expression with one (group) that is searched in file
             names, or how file names begin, * for anything but / ("*/", "video_*_").
+        by: Also show the numbers of groups of images, each with its interval: a column of the image
+            records, such as tier of openset build.
         boxes: How boxes of detections are written: xywh, xyxy, cxcywh, yxyx ..., with -norm,
             -norm-1000, -letterbox-640 ... where they are not in pixels of the image.
         image_ids: What detections call images by: id, name, number (of the file name), index ...
@@ -97,6 +101,7 @@ def evaluate(
     from openset.cli._inputs import known_labels, listed, protocol_with
     from openset.evaluation.run import evaluate_all
     from openset.evaluation.settings import Settings
+    from openset.evaluation.strata import strata_of
     from openset.metrics import checked
     from openset.tables.sets import Pair
 
@@ -125,10 +130,12 @@ def evaluate(
     with output.progress(1 + 2 * sum(map(len, files.values()))) as step:
         truth = gt if id_set is None else Pair(id_set, gt)
         run = evaluate_all(truth, files, settings=settings, command=command_line(), step=step)
-        run = replace(run, paired=paired)
+        run = replace(run, paired=paired, by=by or "")
+        strata = None if by is None else strata_of(run, by)
         kept = None if out is None else run.save(out)
     _tell(run, gt, output, perf_counter() - started)
-    return Answer("" if output.json else _text(run, asked, kept), lambda: document(run, kept))
+    text = "" if output.json else _text(run, asked, kept, strata)
+    return Answer(text, lambda: document(run, kept, strata))
 
 
 def _models(dt: list[Path], out: Path | None) -> dict[str, list[Path | Pair[Path]]]:
@@ -155,7 +162,7 @@ def _tell(run: Run, gt: Path, output: Output, seconds: float) -> None:
             output.report(finding, name)
 
 
-def _text(run: Run, asked: list[str], out: Path | None) -> str:
+def _text(run: Run, asked: list[str], out: Path | None, strata: Strata | None) -> str:
     import textwrap
 
     from openset.cli._lines import (
@@ -164,6 +171,7 @@ def _text(run: Run, asked: list[str], out: Path | None) -> str:
         ledger_lines,
         protocol_line,
         sets_lines,
+        strata_lines,
     )
     from openset.diagnosis.verdict import in_short
     from openset.evaluation.leaks import said_first
@@ -175,7 +183,8 @@ def _text(run: Run, asked: list[str], out: Path | None) -> str:
     head = [textwrap.fill(line, columns) for line in first]
     words = [textwrap.fill(sentence, columns) for sentence in in_short(run)]
     table = run.board(headline=not asked).text(columns, decimals=1)
-    return "\n".join([*head, "", table, *ledger_lines(run, columns), "", *words, next_command(out)])
+    below = [*strata_lines(strata, columns), *ledger_lines(run, columns)]
+    return "\n".join([*head, "", table, *below, "", *words, next_command(out)])
 
 
 def next_command(out: Path | None) -> str:
@@ -185,7 +194,7 @@ def next_command(out: Path | None) -> str:
     return f"next: openset report {shlex.quote(str(out))} --images DIR --open"
 
 
-def document(run: Run, out: Path | None) -> dict[str, Any]:
+def document(run: Run, out: Path | None, strata: Strata | None = None) -> dict[str, Any]:
     """The run for programs: the numbers of every model, and what was found."""
     import json
     from dataclasses import asdict
@@ -200,6 +209,7 @@ def document(run: Run, out: Path | None) -> dict[str, Any]:
         "differences": _differences(run),
         "object_evidence": {name: asdict(one) for name, one in evidence_of(run)},
         "truth_findings": [asdict(finding) for finding in run.truth_findings],
+        **({} if strata is None else {"strata": {"by": strata.by, "models": strata.document()}}),
         "out": None if out is None else str(out),
     }
 

@@ -62,6 +62,7 @@ class Run:
         trainings: Names of the detectors that are trainings of one method, by its name; those that
             stand alone are not named.
         paired: Whether trainings of different methods belong together, place by place.
+        by: The image column of strata to show (`openset.evaluation.strata`), if any.
     """
 
     truth: Annotations
@@ -76,6 +77,7 @@ class Run:
     findings: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
     trainings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     paired: bool = False
+    by: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -54,6 +54,7 @@ def at_set(metric: Metric, which: Which) -> Metric:
         title=f"{metric.title}, {which.upper()}",
         compute=on_set(metric.compute, which),
         headline=True,
+        of="both",  # its function looks at one of them
     )
 
 
