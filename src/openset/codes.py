@@ -345,6 +345,28 @@ _ENTRIES = (
          "only if they are read in another way, while those of the others fit as they are.",
          "a class that came from another detector or another export",
          "write the boxes of all classes in one convention; force=True evaluates as it is"),
+    Code("OS440", "image ids of two sets collide", "One file of detections speaks of the images of "
+         "two sets, and some ids are of an image in each.",
+         "both data sets number their images from 1, or nearly so",
+         "give the detections on either set as a file of its own: NAME=ID_FILE+OOD_FILE"),
+    Code("OS441", "roles of two sets differ", "A label is known in the ID set and unknown in the "
+         "OOD set, or the other way round.", "the sets are of different benchmarks",
+         "give two sets of one benchmark, or state the roles with known='voc20'"),
+    Code("OS442", "category ids of two sets differ", "One number means one class in the ID set and "
+         "another in the OOD set: what a detection says cannot be told.",
+         "the two files number their categories each in its own way",
+         "write names in the detections, or say what the numbers mean: category_ids='FILE'; sets "
+         "that openset build makes share their ids"),
+    Code("OS443", "images of both sets", "An image is in the ID set and in the OOD set.",
+         "a split was given twice, or images with known objects were not taken out",
+         "take them out of one set; openset build ... { not_in = 'id' }"),
+    Code("OS444", "known objects in the OOD set", "Detections of them count as out of "
+         "distribution, although they are right; FMIYC found such images in the published sets.",
+         "the set was made by image labels, or classes are known under another name",
+         "take these images out: { without = 'known' }; openset audit --second lists more"),
+    Code("OS445", "no best score", "The t* of a detector is not defined.",
+         "no known class has a true positive, or the ground truth has no known object",
+         "give known objects (--id ID.json), or a number: minimum_score=0.3"),
     Code("OS446", "known objects in wild images", "The protocol calls an image wild as soon as it "
          "holds an unknown object, and the precision without wild images is that of other images: "
          "Wilderness Impact may even be negative.",

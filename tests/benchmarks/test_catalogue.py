@@ -278,10 +278,41 @@ def test_vos_and_fmiyc_on_voc(voc_and_coco):
     out = build("fmiyc-voc", voc_and_coco, voc_and_coco / "fmiyc").folder
     assert held(out, "near") == {"000000000102": ["zebra"]}
     assert held(out, "far") == {"000000000103": ["kite"]}
+    tiers = openset.read(out / "ood.json").images
+    assert dict(zip(tiers.id.tolist(), tiers.attributes["tier"].tolist(), strict=True)) == {
+        102: "near",
+        103: "far",
+    }
     (voc_and_coco / "fmiyc_coco_near.txt").write_text("000000000102\n000000000001\n")
     (voc_and_coco / "fmiyc_coco_far.txt").write_text("000000000103\n")
     out = build("fmiyc-voc:lists", voc_and_coco, voc_and_coco / "lists").folder
     assert list(held(out, "near")) == twelve(102, 1)
+
+
+@pytest.mark.parametrize("name", ["vos-voc", "fmiyc-voc"])
+def test_what_is_built_for_ood_is_evaluated(voc_and_coco, name):
+    """The files name the known classes, of which they show none: detectors speak of them."""
+    out = build(name, voc_and_coco, voc_and_coco / "out").folder
+    for path in out.glob("*.json"):
+        if path.name == "bundle.json" or openset.read(path).info["kind"] != "ood":
+            continue
+        truth = openset.read(path)
+        ids = dict(zip(truth.labels, truth.category_id.tolist(), strict=True))
+        assert set(VOC) <= set(truth.labels)
+        assert not {truth.labels[i] for i in truth.label} & set(VOC)
+        box = truth.box[0].tolist()
+        found = [
+            {
+                "image_id": int(truth.images.id[0]),
+                "category_id": ids["dog"],
+                "bbox": box,
+                "score": 1,
+            }
+        ]
+        (voc_and_coco / "dt.json").write_text(json.dumps(found))
+        result = openset.evaluate(path, voc_and_coco / "dt.json", intervals=False)
+        assert result.value("a_ose").value == 1
+        assert not {"OS306", "OS310"} & {f.code for f in result.findings}
 
 
 def write_bdd(folder):
@@ -353,7 +384,8 @@ def test_vos_and_fmiyc_on_open_images(voc_and_coco):
     assert held(built.folder, "far") == {"cc": ["Tree"], "ee": []}  # a woman is removed, a cow not
     assert built.manifest["splits"]["near"]["dropped"] == {"known": 1}  # a dog
     found = audit(of_folder(built.folder), ["semantic_overlap"])["semantic_overlap"]
-    assert {check.where for check in found.checks if check.verdict == "FAIL"} == {"near", "far"}
+    wrong = {check.where for check in found.checks if check.verdict == "FAIL"}
+    assert wrong == {"near", "far", "ood"}
     built = build("fmiyc-voc:openimages-lists", voc_and_coco, voc_and_coco / "lists")
     assert list(held(built.folder, "far")) == ["ff"]
     assert "1 images in place of 908" in str([f.message for f in built.findings])

@@ -10,10 +10,11 @@ import pytest
 from openset import read
 from openset.benchmarks.pool import Pool, Universe, image_names
 from openset.benchmarks.rules import check_rule, class_set, rules, select
-from openset.benchmarks.taxonomy import Taxonomy
+from openset.benchmarks.taxonomy import Taxonomy, of_wordnet, shipped_synsets, synsets_of
 from openset.findings import InputError, UsageError
 from openset.tables import Vocabulary
-from scenes.benchmarks import TEN, ten, write_coco
+from openset.tables.vocabulary import vocabularies
+from scenes.benchmarks import LICENCE, TEN, ten, write_coco
 
 
 @pytest.fixture
@@ -189,27 +190,60 @@ def test_tiers_by_similarity(tmp_path):
     assert values == [round(6 / 8, 4), round(4 / 7, 4), round(2 / 7, 4), round(2 / 6, 4)]
 
 
-WORDNET = """  1 a licence line
-00000001 03 n 01 entity 0 000 | the root
+# Licence lines of the real file begin with a number, as synsets do.
+WORDNET = (
+    LICENCE
+    + """00000001 03 n 01 entity 0 000 | the root
 00000002 03 n 02 animal 0 beast 0 001 @ 00000001 n 0000 | alive
 00000003 03 n 01 mouse 0 001 @ 00000002 n 0000 | rodent
 00000004 03 n 01 mouse 1 001 @ 00000001 n 0000 | device
 00000005 03 n 01 rat 0 002 @ 00000002 n 0000 #m 00000001 n 0000 | rodent, too
 """
+)
 
 
 def test_tiers_by_pinned_synsets(tmp_path):
     (tmp_path / "data.noun").write_text(WORDNET)
     here = universe(tmp_path, labels=("mouse", "rat"))
     tier = {"to": ["rat"], "of": ["mouse"], "least": 0.6, "wordnet": "data.noun"}
-    rodent = {"synsets": {"rat": "00000005", "mouse": "00000003"}}
+    rodent = {"synsets": {"rat": "00000005 rat", "mouse": "00000003"}}
     device = {"synsets": {"rat": "00000005", "mouse": "00000004"}}
     assert class_set(here, {"tier": tier | rodent}) == ("mouse",)
     assert class_set(here, {"tier": tier | device}) == ()
-    with pytest.raises(InputError, match=r"OS904(.|\n)*mouse"):
-        class_set(here, {"tier": tier | {"synsets": {"rat": "00000005"}}})
+    assert class_set(
+        replace(here, known=("rat",)), {"tier": rodent | {"wordnet": "data.noun"}}
+    ) == ("mouse",)
+    with pytest.raises(UsageError, match="to ="):
+        class_set(here, {"tier": rodent | {"wordnet": "data.noun"}})
+    with pytest.raises(InputError, match=r"OS904(.|\n)*rat"):
+        class_set(here, {"tier": tier | {"synsets": {"mouse": "00000003"}}})
     with pytest.raises(InputError, match=r"OS904(.|\n)*99"):
-        class_set(here, {"tier": tier | {"synsets": {"rat": "00000099"}}})
+        class_set(here, {"tier": tier | {"synsets": {**rodent["synsets"], "rat": "00000099"}}})
+
+
+def test_a_dictionary_of_another_version_is_refused(tmp_path):
+    (tmp_path / "data.noun").write_text(WORDNET)
+    with pytest.raises(InputError, match=r"OS903(.|\n)*cat(.|\n)*3\.0"):
+        of_wordnet(tmp_path / "data.noun", synsets_of(["cat"], Vocabulary(tasks=()), {}))
+    with pytest.raises(InputError, match="OS903"):  # the offset is there, but is another word
+        of_wordnet(tmp_path / "data.noun", {"rat": "00000003 rat"})
+
+
+@pytest.mark.parametrize(
+    "text", ["", LICENCE, WORDNET.replace("n 01 rat", "n xx rat"), "[1, 2]", WORDNET[:-60]]
+)
+def test_a_broken_dictionary_is_refused(tmp_path, text):
+    (tmp_path / "data.noun").write_text(text)
+    with pytest.raises(InputError, match="OS102"):
+        of_wordnet(tmp_path / "data.noun", {"rat": "00000005"})
+
+
+def test_synsets_of_coco_are_shipped():
+    names = vocabularies()["coco80"].known
+    assert tuple(shipped_synsets()) == names
+    pins = synsets_of(["tvmonitor", "dodo"], Vocabulary(tasks=()), {"dodo": "01812337"})
+    assert pins == {"tvmonitor": "04405907 television", "dodo": "01812337"}
+    assert len(set(shipped_synsets().values())) == 80
 
 
 def test_random_classes_repeat_and_are_disjoint(tmp_path):

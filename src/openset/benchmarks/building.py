@@ -19,10 +19,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openset.benchmarks import sources as files
-from openset.benchmarks.cutting import cut, joined
-from openset.benchmarks.definition import TESTS, Benchmark, Split, load
+from openset.benchmarks.cutting import Shown, cut, joined
+from openset.benchmarks.definition import (
+    TESTS,
+    Benchmark,
+    Split,
+    dictionaries,
+    load,
+)
 from openset.benchmarks.manifest import (
     MANIFEST,
     SCHEMA,
@@ -37,14 +44,16 @@ from openset.benchmarks.manifest import (
 from openset.benchmarks.pictures import folder_of, measured, unsized, without_sizes
 from openset.benchmarks.pool import Pool, Universe, expanded, image_names
 from openset.benchmarks.roles import Roles, resolve, spelling
-from openset.benchmarks.rules import select
+from openset.benchmarks.rules import class_set, select
 from openset.benchmarks.rules.listed import find_list, with_times
+from openset.benchmarks.tiers import named_in, showing, with_tiers
 from openset.benchmarks.writing import write_truth
 from openset.files import unwritable
 from openset.findings import Finding, InputError, refuse
 from openset.tables import Annotations, Vocabulary
 
 Say = Callable[[str], None]
+Done = dict[str, frozenset[str]]  # names of the images of the splits made so far
 
 
 @dataclass(frozen=True)
@@ -111,12 +120,12 @@ def build(
 
 
 def _list_digests(definition: Benchmark, folder: Path) -> dict[str, str]:
-    """Checksums of the image lists that rules name."""
+    """Checksums of the image lists and dictionaries that rules name."""
     found = {}
     for split in definition.unrolled().values():
         for name in split.lists:
             found[name] = files.fingerprint(find_list(name, list_folders(definition, folder)))
-    return found
+    return found | {name: files.fingerprint(folder / name) for name in dictionaries(definition)}
 
 
 def _refuse_variants(definition: Benchmark) -> None:
@@ -159,6 +168,31 @@ def _workshop(out: Path, identity: dict[str, Any]) -> Path:
 
 
 @dataclass(frozen=True)
+class _Held:
+    """What all splits of a build are made from.
+
+    Attributes:
+        unified: The tables of the sources.
+        universe: What class rules choose from.
+        roles: Who is known from which task on.
+    """
+
+    unified: files.Unified
+    universe: Universe
+    roles: Roles
+
+    def tiers(
+        self, split: Split, table: Annotations, vocabulary: Vocabulary, done: Done
+    ) -> dict[str, NDArray[np.bool_]]:
+        """Which images of a split belong to which of its tiers."""
+        if isinstance(split.tiers, list):
+            return {name: named_in(table, done, name) for name in split.tiers}
+        universe = replace(self.universe, known=vocabulary.known)
+        chosen = {name: class_set(universe, how) for name, how in split.tiers.items()}
+        return {name: showing(table, labels, vocabulary) for name, labels in chosen.items()}
+
+
+@dataclass(frozen=True)
 class _Job:
     """One build."""
 
@@ -170,20 +204,20 @@ class _Job:
     say: Say
 
     def run(self) -> dict[str, Any]:
-        unified, roles = self._sources()
+        held = self._sources()
         splits: dict[str, Any] = {}
-        done: dict[str, frozenset[str]] = {}
+        done: Done = {}
         for name, split in self.definition.unrolled().items():
             self.say(name)
-            splits[name] = self._split(name, split, unified, roles, done)
-        self._write_vocabularies(roles)
-        manifest = self._manifest(unified, roles, splits)
+            splits[name] = self._split(name, split, held, done)
+        self._write_vocabularies(held.roles)
+        manifest = self._manifest(held, splits)
         for leftover in [*self.work.glob("*.done"), self.work / "identity.json"]:
             leftover.unlink()
         write_json(self.work / MANIFEST, manifest)
         return manifest
 
-    def _sources(self) -> tuple[files.Unified, Roles]:
+    def _sources(self) -> _Held:
         """All tables over one list of labels, and the roles of these."""
         definition = self.definition
         names, wanted = spelling(definition), _wanted(definition)
@@ -207,16 +241,9 @@ class _Job:
             tables=unified.tables,
             folder=self.folder,
         )
-        return unified, resolve(definition, universe)
+        return _Held(unified, universe, resolve(definition, universe))
 
-    def _split(
-        self,
-        name: str,
-        split: Split,
-        unified: files.Unified,
-        roles: Roles,
-        done: dict[str, frozenset[str]],
-    ) -> dict[str, Any]:
+    def _split(self, name: str, split: Split, held: _Held, done: Done) -> dict[str, Any]:
         """Make a split, or take what an interrupted call has made; returns its entry."""
         from openset.formats import read_annotations
 
@@ -225,14 +252,16 @@ class _Job:
             done[name] = frozenset(image_names(read_annotations(file)).tolist())
             return dict(json.loads(mark.read_text("utf-8")))
         assert isinstance(split.task, int)
-        vocabulary = roles.at(split.task)
-        table = joined({key: unified.tables[key] for key in split.sources})
+        vocabulary = held.roles.at(split.task)
+        table = joined({key: held.unified.tables[key] for key in split.sources})
         pool = self._pool(name, table, vocabulary, done)
         images = select(pool, split.select)
         if not len(images):
             raise refuse("OS906", f"split {name!r} of {self.definition.name} has no image")
-        made, dropped = cut(table, images, vocabulary, split.keep)
+        made, dropped = cut(table, images, vocabulary, Shown.of(split))
         made = with_times(made, split.lists, list_folders(self.definition, self.folder))
+        if split.tiers:
+            made = with_tiers(made, held.tiers(split, made, vocabulary, done))
         write_truth(replace(made, info=self._info(name, split, made, vocabulary)), file)
         done[name] = frozenset(image_names(made).tolist())
         about = entry(split, made, dict(dropped)) | {
@@ -247,7 +276,7 @@ class _Job:
         name: str,
         table: Annotations,
         vocabulary: Vocabulary,
-        done: dict[str, frozenset[str]],
+        done: Done,
     ) -> Pool:
         return Pool(
             table=table,
@@ -284,12 +313,10 @@ class _Job:
             text = vocabulary_toml(roles.at(task, f"{self.definition.name} task {task}"))
             (folder / f"task-{task}.toml").write_text(text, "utf-8")
 
-    def _manifest(
-        self, unified: files.Unified, roles: Roles, splits: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _manifest(self, held: _Held, splits: dict[str, Any]) -> dict[str, Any]:
         from openset.version import __version__
 
-        definition = self.definition
+        definition, unified = self.definition, held.unified
         sources = {
             key: {
                 "path": path.relative_to(self.folder).as_posix(),
@@ -310,7 +337,7 @@ class _Job:
             "identity": self.identity,
             "seed": definition.seed,
             "pretraining": definition.pretraining,
-            "classes": roles.document(),
+            "classes": held.roles.document(),
             "sources": sources,
             "splits": splits,
             "changed_ids": {

@@ -1,26 +1,49 @@
 """Cutting: a split out of its sources: these images, in this order, with the boxes it may show.
 
-Categories of the result are the labels that the split may show, with their roles at its task; boxes
-of other labels are dropped, and counted by role, because what is dropped from training images
-teaches a detector that it is background.
+Categories of the result are the labels that the split may show, and for a test the known ones, with
+their roles at its task; boxes of other labels are dropped, and counted by role, because what is
+dropped from training images teaches a detector that it is background.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.benchmarks.definition import TESTS, Split
 from openset.benchmarks.pool import group_mask
 from openset.findings import refuse
 from openset.tables import Annotations, Images, Vocabulary
 from openset.tables.columns import take
+from openset.tables.union import concatenated
 
 _COLUMNS = ("image", "label", "box", "area", "crowd", "difficult", "id")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Groups of labels.
+
+    Attributes:
+        boxes: Those whose boxes are kept.
+        labels: Those that are categories of the file.
+    """
+
+    boxes: Sequence[str]
+    labels: Sequence[str]
+
+    @classmethod
+    def of(cls, split: Split) -> Shown:
+        """What a split shows.
+
+        A test names the known classes even where it shows none: detectors speak of them.
+        """
+        return cls(split.keep, (*split.keep, "known") if split.kind in TESTS else split.keep)
 
 
 def joined(tables: Mapping[str, Annotations]) -> Annotations:
@@ -29,23 +52,7 @@ def joined(tables: Mapping[str, Annotations]) -> Annotations:
     if len(parts) == 1:
         return parts[0]
     _refuse_shared_ids(tables)
-    starts = np.cumsum([0, *(len(part.images) for part in parts)])
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in _COLUMNS
-        if name not in ("image", "id")
-    }
-    image = [part.image + start for part, start in zip(parts, starts, strict=False)]
-    shared = set.intersection(*(set(part.attributes) for part in parts))
-    return replace(
-        parts[0],
-        images=_joined_images([part.images for part in parts]),
-        image=np.concatenate(image).astype(np.int32),
-        id=None,
-        attributes=_joined_attributes([part.attributes for part in parts], shared),
-        info={},
-        **columns,
-    )
+    return replace(concatenated(parts), info={})
 
 
 def _with_source(table: Annotations, name: str) -> Annotations:
@@ -67,43 +74,24 @@ def _refuse_shared_ids(tables: Mapping[str, Annotations]) -> None:
         owner |= dict.fromkeys(ids, name)
 
 
-def _joined_images(parts: Sequence[Images]) -> Images:
-    ids = [part.id for part in parts]
-    if len({array.dtype.kind for array in ids}) > 1:
-        ids = [array.astype(np.str_) for array in ids]
-    names = [part.file_name for part in parts if part.file_name is not None]
-    shared = set.intersection(*(set(part.attributes) for part in parts))
-    return Images(
-        id=np.concatenate(ids),
-        file_name=np.concatenate(names) if len(names) == len(parts) else None,
-        width=np.concatenate([part.width for part in parts if part.width is not None]),
-        height=np.concatenate([part.height for part in parts if part.height is not None]),
-        attributes=_joined_attributes([part.attributes for part in parts], shared),
-    )
-
-
-def _joined_attributes(parts: Sequence[Mapping[str, Any]], shared: set[str]) -> dict[str, Any]:
-    return {name: np.concatenate([part[name] for part in parts]) for name in sorted(shared)}
-
-
 def cut(
-    table: Annotations, images: NDArray[np.intp], vocabulary: Vocabulary, keep: Sequence[str]
+    table: Annotations, images: NDArray[np.intp], vocabulary: Vocabulary, shown: Shown
 ) -> tuple[Annotations, Counter[str]]:
-    """The images, with the boxes of the groups that are kept; and counts of dropped boxes by role.
+    """The images, with the boxes of the groups that are shown; and counts of dropped ones by role.
 
     Objects are ordered by image, so that they can be written image by image.
     """
-    shown = group_mask(vocabulary, table.labels, keep)
+    kept, listed = (group_mask(vocabulary, table.labels, x) for x in (shown.boxes, shown.labels))
     roles = [str(vocabulary.role(label)) for label in table.labels]
     place = np.full(len(table.images), -1, np.int32)
     place[images] = np.arange(len(images), dtype=np.int32)
     here = np.flatnonzero(place[table.image] >= 0)
-    rows = _in_order(here[shown[table.label[here]]], place[table.image])
-    lost = np.bincount(table.label[here], minlength=len(roles)) * ~shown
+    rows = _in_order(here[kept[table.label[here]]], place[table.image])
+    lost = np.bincount(table.label[here], minlength=len(roles)) * ~kept
     dropped: Counter[str] = Counter()
     for role, count in zip(roles, lost.tolist(), strict=True):
         dropped[role] += count
-    return _assembled(table, images, rows, place, shown, roles), +dropped
+    return _assembled(table, images, rows, place, listed, roles), +dropped
 
 
 def _in_order(rows: NDArray[np.intp], place: NDArray[np.int32]) -> NDArray[np.intp] | slice:
@@ -118,11 +106,11 @@ def _assembled(
     images: NDArray[np.intp],
     rows: NDArray[np.intp] | slice,
     place: NDArray[np.int32],
-    shown: NDArray[np.bool_],
+    listed: NDArray[np.bool_],
     roles: Sequence[str],
 ) -> Annotations:
-    labels = np.flatnonzero(shown).tolist()
-    relabel = np.zeros(len(shown), np.int32)
+    labels = np.flatnonzero(listed).tolist()
+    relabel = np.zeros(len(listed), np.int32)
     relabel[labels] = np.arange(len(labels), dtype=np.int32)
     columns = {name: getattr(table, name)[rows] for name in _COLUMNS}
     columns |= {"image": place[columns["image"]], "label": relabel[columns["label"]]}

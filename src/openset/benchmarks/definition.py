@@ -111,6 +111,8 @@ class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         task: Its task, or tasks: then it is made once for each, as ``name-t1``, ``name-t2`` ...
         select: Rules that choose images, in order, each a table with one key.
         boxes: Which boxes are kept, of `Group`; by default what its kind may show.
+        tiers: What the image column ``tier`` says: of earlier splits, which of them has an image;
+            or of classes by tier, the nearest first, of which an image shows one.
         expect: Published counts (images, boxes, known, unknown); a list has one for each task.
         note: What else to know.
     """
@@ -120,6 +122,7 @@ class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     task: int | list[int] = 0
     select: list[dict[str, Any]] = []
     boxes: list[Group] = []
+    tiers: list[str] | dict[str, ClassSet] = {}
     expect: dict[Literal["images", "boxes", "known", "unknown"], int | list[int]] = {}
     note: str = ""
 
@@ -145,6 +148,11 @@ class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
                 elif rule == "wilderness":
                     named.append(value["beside"])
         return named
+
+    @property
+    def class_tiers(self) -> dict[str, ClassSet]:
+        """Its tiers, where these are sets of classes."""
+        return self.tiers if isinstance(self.tiers, dict) else {}
 
     @property
     def keep(self) -> tuple[str, ...]:
@@ -342,6 +350,8 @@ def _check(benchmark: Benchmark, path: Path) -> None:
     except UsageError as error:
         raise refuse("OS901", f"{path}: {error}") from error
     _check_patterns(benchmark, path)
+    for name in dictionaries(benchmark):
+        safe_path(name)
     for source in benchmark.sources.values():
         for name in (*source.path, *source.images, *source.options.values()):
             safe_path(name)
@@ -361,8 +371,21 @@ def _check_rules(benchmark: Benchmark) -> None:
             lookup(benchmark.sources, source, f"source of split {name!r}:")
         for rule in split.select:
             check_rule(rule)
+        for chosen in split.class_tiers.values():
+            if isinstance(chosen, dict):
+                check_rule(chosen, "class rule")
         if not isinstance(split.task, int) or not 1 <= split.task <= benchmark.tasks:
             raise UsageError(f"split {name!r} is of task {split.task} of {benchmark.tasks}")
+
+
+def dictionaries(benchmark: Benchmark) -> tuple[str, ...]:
+    """The files of WordNet that class rules name."""
+    classes = benchmark.classes
+    sets = [*classes.steps(), classes.unknown, classes.ignored]
+    sets += [chosen for split in benchmark.splits.values() for chosen in split.class_tiers.values()]
+    tiers = [chosen.get("tier") for chosen in sets if isinstance(chosen, dict)]
+    named = [tier.get("wordnet", "") for tier in tiers if isinstance(tier, dict)]
+    return tuple(dict.fromkeys(name for name in named if name))
 
 
 def _check_patterns(benchmark: Benchmark, path: Path) -> None:

@@ -62,6 +62,7 @@ class Universe:
         taxonomy: What is above what, by name.
         tables: The sources, for rules that count.
         folder: Where files named by rules lie.
+        known: The known classes, once they are chosen.
     """
 
     labels: tuple[str, ...]
@@ -72,6 +73,7 @@ class Universe:
     taxonomy: Taxonomy = field(default_factory=Taxonomy)
     tables: Mapping[str, Annotations] = field(default_factory=dict)
     folder: Path = Path()
+    known: tuple[str, ...] = ()
 
     def named(self, names: Iterable[str]) -> tuple[str, ...]:
         """The labels of a list of names; a name that no source has is refused.

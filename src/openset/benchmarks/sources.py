@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from openset.benchmarks.definition import Benchmark, Source
+from openset.benchmarks.definition import Benchmark, Source, dictionaries
 from openset.benchmarks.pool import image_names
 from openset.benchmarks.taxonomy import Taxonomy, of_open_images
 from openset.files import digest
 from openset.findings import refuse
 from openset.tables import Annotations, Vocabulary
+from openset.tables.union import given_ids
 
 _END = 1 << 12  # bytes at the ends of a file that tell whether it is whole
 _FILES = ("hierarchy", "descriptions", "sizes")  # options that name files
@@ -48,6 +49,7 @@ def locate(benchmark: Benchmark, folder: Path | None) -> dict[str, Path]:
         lost += [
             f"{name}: {file}" for file in _option_files(source) if not (folder / file).is_file()
         ]
+    lost += [file for file in dictionaries(benchmark) if not (folder / file).is_file()]
     if lost:
         raise refuse(
             "OS902",
@@ -63,6 +65,7 @@ def needed(benchmark: Benchmark) -> dict[str, Source]:
     names = used(benchmark) or tuple(benchmark.sources)
     chosen = [benchmark.sources[name] for name in names]
     files = {file for source in chosen for file in _option_files(source)}
+    files |= set(dictionaries(benchmark))
     return {
         name: source
         for name, source in benchmark.sources.items()
@@ -228,7 +231,7 @@ def unify(
         }
     labels = tuple(order.values())
     stated = _stated_ids(tables, spelling, frozenset(tested))
-    given = _given_ids(stated.values(), order)
+    given = given_ids(stated.values(), order)
     above: dict[str, str] = {}
     for table in tables.values():
         pairs = zip(table.labels, table.supercategory, strict=True)
@@ -271,25 +274,3 @@ def _stated_ids(
                 stated[name].setdefault(spelling.key(label), id_)
     first = sorted(stated, key=lambda name: (name not in tested, -len(stated[name])))
     return {name: stated[name] for name in first}
-
-
-def _given_ids(stated: Iterable[Mapping[str, int]], keys: Iterable[str]) -> dict[str, int]:
-    """One id per class: the first that is stated and free, else one beyond all that are.
-
-    >>> _given_ids([{"cat": 17, "dog": 18}, {"cat": 1, "cow": 2, "emu": 18}], ["cow", "emu", "cat"])
-    {'cat': 17, 'dog': 18, 'cow': 2, 'emu': 19}
-    """
-    given: dict[str, int] = {}
-    taken: set[int] = set()
-    sources = [*stated]
-    for ids in sources:
-        for key, id_ in ids.items():
-            if key not in given and id_ not in taken:
-                given[key] = id_
-                taken.add(id_)
-    fresh = max((id_ for ids in sources for id_ in ids.values()), default=0)
-    for key in keys:
-        if key not in given:
-            fresh += 1
-            given[key] = fresh
-    return given

@@ -1,20 +1,27 @@
 """Taxonomy: which class is a kind of which, and how far two classes are apart.
 
 Parents come from the hierarchy of Open Images, or from the noun file of WordNet 3.0 with every
-class pinned to one synset: the first sense of "mouse" is an animal, and of "orange" a colour, so
-nothing is looked up by word. Wu-Palmer similarity is 2 d / (a + b), with d the depth of the deepest
-common ancestor and a, b the depths of the two classes by way of it (Wu and Palmer, ACL 1994); the
-root has depth 1.
+class pinned to one synset: the first sense of "mouse" is an animal, and of "kite" a bank check, so
+nothing is looked up by word; the synsets of COCO's classes are shipped (``synsets.toml``).
+Wu-Palmer similarity is 2 d / (a + b), with d the depth of the deepest common ancestor and a, b the
+depths of the two classes by way of it (Wu and Palmer, ACL 1994); the root has depth 1.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from openset.findings import refuse
+from openset.findings import InputError, refuse
+from openset.tables import Vocabulary
+
+Pins = dict[str, str]
+Similarity = Callable[[str, str], float]
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,31 @@ class Taxonomy:
         depth = self.depth(nearest)
         return 2 * depth / (here[nearest] + there[nearest] + 2 * depth)
 
+    def path_similarity(self, one: str, other: str) -> float:
+        """1 / (1 + steps of the shortest way by a common ancestor), 0 where nothing is common."""
+        here, there = self.ancestors(one), self.ancestors(other)
+        ways = [here[c] + there[c] for c in here.keys() & there.keys()]
+        return 1 / (1 + min(ways)) if ways else 0.0
+
+
+def placed(taxonomy: Taxonomy, names: Sequence[str]) -> Sequence[str]:
+    """The names, if each has a place in the taxonomy."""
+    lost = [name for name in names if name not in taxonomy]
+    if lost:
+        raise refuse(
+            "OS904",
+            f"{len(lost)} classes have no place in the taxonomy",
+            count=len(lost),
+            example=lost[0],
+            fix="pin them to a synset each: synsets = {cat = '02121620'}",
+        )
+    return names
+
+
+def largest(similarity: Similarity, of: Iterable[str], to: Sequence[str]) -> dict[str, float]:
+    """How similar each of some names is to the most similar of others."""
+    return {name: max(similarity(name, other) for other in to) for name in of}
+
 
 def of_open_images(hierarchy: str | Path, descriptions: str | Path | None = None) -> Taxonomy:
     """The hierarchy of Open Images, by name where descriptions are given."""
@@ -118,36 +150,93 @@ def of_wordnet(nouns: str | Path, synsets: Mapping[str, str]) -> Taxonomy:
 
     Args:
         nouns: The file ``data.noun`` of WordNet 3.0.
-        synsets: Offset of the synset by class, eight digits, such as ``{"cat": "02121620"}``.
+        synsets: Synset by class: its offset of eight digits, and maybe a word of it, which tells
+            a file of another version: ``{"cat": "02121620 cat"}``.
     """
-    above = _hypernyms(Path(nouns))
-    lost = [f"{name} = {offset!r}" for name, offset in synsets.items() if offset not in above]
+    above, words = _nouns(Path(nouns))
+    pinned = {name: tuple(text.split()) for name, text in synsets.items()}
+    lost = {name: pin for name, pin in pinned.items() if not _is_there(pin, words)}
     if lost:
-        raise refuse(
-            "OS904",
-            f"{len(lost)} synsets are not in {nouns}",
-            count=len(lost),
-            example=lost[0],
-            fix="pin synsets of WordNet 3.0 by their offset of eight digits",
-        )
+        raise _lost(Path(nouns), lost, words)
+    offsets = {name: pin[0] for name, pin in pinned.items()}
     # A class takes the place of its synset; a second class of one synset stands right below it.
-    names = {offset: name for name, offset in reversed(list(synsets.items()))}
-    parents = {names.get(k, k): tuple(names.get(v, v) for v in up) for k, up in above.items()}
-    extra = {k: (names[v],) for k, v in synsets.items() if names[v] != k}
+    names = {offset: name for name, offset in reversed(list(offsets.items()))}
+    used = _above(names, above)  # the rest of WordNet is of no use
+    parents = {names.get(k, k): tuple(names.get(v, v) for v in above[k]) for k in used}
+    extra = {k: (names[v],) for k, v in offsets.items() if names[v] != k}
     return Taxonomy(parents | extra)
 
 
-def _hypernyms(path: Path) -> dict[str, tuple[str, ...]]:
-    """Hypernyms by offset: pointers ``@`` and ``@i`` of the noun file."""
+@cache
+def shipped_synsets() -> Mapping[str, str]:
+    """Offset and word of the synset of each of the 80 classes of COCO, in WordNet 3.0."""
+    return tomllib.loads((Path(__file__).parent / "synsets.toml").read_text("utf-8"))
+
+
+def synsets_of(labels: Iterable[str], spelling: Vocabulary, own: Mapping[str, str]) -> Pins:
+    """The synsets of some labels: one's own, else those that are shipped, by name or synonym."""
+    table = {spelling.key(name): pin for name, pin in {**shipped_synsets(), **own}.items()}
+    keys = {label: spelling.key(label) for label in labels}
+    return {label: table[key] for label, key in keys.items() if key in table}
+
+
+def _above(offsets: Iterable[str], parents: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Offsets and everything above them."""
+    found: dict[str, None] = {}
+    waiting = [*offsets]
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found[node] = None
+            waiting += parents.get(node, ())
+    return [node for node in found if node in parents]
+
+
+def _is_there(pin: tuple[str, ...], words: Mapping[str, frozenset[str]]) -> bool:
+    return bool(pin) and pin[0] in words and words[pin[0]].issuperset(pin[1:])
+
+
+def _lost(nouns: Path, lost: Mapping[str, tuple[str, ...]], words: Mapping[str, Any]) -> InputError:
+    """Why synsets are not found: a word at another place is a file of another version."""
+    name, pin = next(iter(lost.items()))
+    said = f"{len(lost)} synsets are not in {nouns}"
+    example, count = f"{name} = {' '.join(pin)!r}", len(lost)
+    if any(pin[1:] for pin in lost.values()):
+        fix = "take data.noun of WordNet 3.0: offsets of 3.1 and of Open English WordNet differ"
+        return refuse("OS903", said, count=count, example=example, fix=fix)
+    fix = "pin synsets of WordNet 3.0 by their offset of eight digits"
+    return refuse("OS904", said, count=count, example=example, fix=fix)
+
+
+def _nouns(path: Path) -> tuple[dict[str, tuple[str, ...]], dict[str, frozenset[str]]]:
+    """Hypernyms (pointers ``@`` and ``@i``) and words of every synset, by its offset."""
     from openset.files import load_text
 
-    found: dict[str, tuple[str, ...]] = {}
-    for line in load_text(path).splitlines():
-        parts = line.partition("|")[0].split()
-        if len(parts) < 6 or not parts[0].isdigit():
+    above: dict[str, tuple[str, ...]] = {}
+    words: dict[str, frozenset[str]] = {}
+    for number, line in enumerate(load_text(path).splitlines(), 1):
+        if line.startswith("  "):  # the licence, whose lines begin with a number, too
             continue
-        start = 4 + 2 * int(parts[3], 16)
-        pointers = parts[start + 1 :]
-        pairs = zip(pointers[::4], pointers[1::4], strict=False)
-        found[parts[0]] = tuple(offset for symbol, offset in pairs if symbol in ("@", "@i"))
-    return found
+        try:
+            offset, parents, named = _synset(line)
+        except (ValueError, IndexError) as error:
+            example = f"line {number}: {line[:60]!r}"
+            raise refuse("OS102", f"{path} is no data.noun of WordNet", example=example) from error
+        above[offset], words[offset] = parents, named
+    if not above:
+        raise refuse("OS102", f"{path} holds no synset", example=f"{path.stat().st_size} bytes")
+    return above, words
+
+
+def _synset(line: str) -> tuple[str, tuple[str, ...], frozenset[str]]:
+    """Offset, hypernyms and words: ``offset file type count (word id)... count pointers... |``."""
+    parts = line.partition("|")[0].split()
+    offset, start = parts[0], 4 + 2 * int(parts[3], 16)
+    if not (len(offset) == 8 and offset.isdigit() and parts[2] == "n"):
+        raise ValueError(offset)
+    pointers = parts[start + 1 :]
+    if len(pointers) < 4 * int(parts[start]):
+        raise ValueError("cut off")
+    pairs = zip(pointers[::4], pointers[1::4], strict=False)
+    parents = tuple(other for symbol, other in pairs if symbol in ("@", "@i"))
+    return offset, parents, frozenset(word.lower() for word in parts[4:start:2])

@@ -6,13 +6,16 @@ Names for detectors from their file names, lists from commas, options from ``nam
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openset.findings import UsageError, refuse
+from openset.tables.sets import Pair
 
 if TYPE_CHECKING:
     from openset.evaluation.result import Evaluation
+    from openset.matching import Protocol
 
 _SUFFIXES = {".json", ".jsonl", ".gz", ".csv", ".txt", ".parquet", ".bbox", ".result", ".npz"}
 
@@ -44,8 +47,11 @@ def methods(given: Sequence[Path]) -> dict[str, list[Path]]:
     >>> found = methods([Path("a=s0.json,s1.json"), Path("b.json")])
     >>> {name: [path.name for path in paths] for name, paths in found.items()}
     {'a': ['s0.json', 's1.json'], 'b': ['b.json']}
+    >>> list(methods([Path("yolo-voc.json+yolo-coco.json")]))
+    ['yolo']
     """
-    plain = {path: name for name, path in model_names([p for p in given if not _named(p)]).items()}
+    alone = [path for path in given if not _named(path)]
+    plain = dict(zip(alone, model_names([_called(path) for path in alone]), strict=True))
     found: dict[str, list[Path]] = {}
     for path in given:
         name, files = (plain[path], [path]) if path in plain else _parted(path)
@@ -53,6 +59,30 @@ def methods(given: Sequence[Path]) -> dict[str, list[Path]]:
             raise UsageError(f"two models are called {name!r}; choose another name")
         found.setdefault(name, []).extend(files)
     return found
+
+
+def halves(path: Path) -> Path | Pair[Path]:
+    """A file, or ``a+b``: a detector's output on an ID and on an OOD set.
+
+    >>> halves(Path("voc.json+coco.json")).ood.name
+    'coco.json'
+    """
+    if "+" not in str(path) or path.exists():  # a file may have a plus in its name
+        return path
+    parts = str(path).split("+")
+    if len(parts) != 2 or not all(parts):
+        raise UsageError(f"the output of one detector is FILE or ID_FILE+OOD_FILE, not {path}")
+    return Pair(*map(Path, parts))
+
+
+def _called(path: Path) -> Path:
+    """What a detector's name is taken from: of two files, what their names begin with."""
+    both = halves(path)
+    if isinstance(both, Path):
+        return both
+    pairs = zip(_short(both.id, 1), _short(both.ood, 1), strict=False)
+    start = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return both.id.parent / start.rstrip("-_. ")
 
 
 def _parted(path: Path) -> tuple[str, list[Path]]:
@@ -138,6 +168,41 @@ def files_of(out: Path, names: list[str]) -> dict[str, Path]:
         raise UsageError(f"{len(names)} results need a folder to write to, not the file {out}")
     out.mkdir(parents=True, exist_ok=True)
     return {name: out / f"{name}.parquet" for name in names}
+
+
+def protocol_with(name: str, pairs: Sequence[str] | None) -> Protocol | str:
+    """A protocol by name, with the fields that ``field=value`` changes.
+
+    >>> protocol_with("owod", ["recall=0.3", "iou=0.5,0.75"]).deviations()
+    {'iou': ((0.5,), (0.5, 0.75)), 'recall': (0.8, 0.3)}
+    """
+    from dataclasses import asdict
+
+    from openset.matching import Protocol
+    from openset.options import chosen_options
+
+    if not pairs:
+        return name
+    preset = Protocol.of(name)
+    fields = {key: value for key, value in asdict(preset).items() if key != "name"}
+    given = {k: _field(v, fields.get(k)) for k, v in option_pairs(pairs, "--set").items()}
+    chosen = chosen_options(f"protocol {name!r}", given, fields, Protocol.__init__)
+    return preset.but(**chosen)
+
+
+def _field(value: Any, now: Any) -> Any:
+    """What was typed for a field: a list is written with commas, and no value as none."""
+    if value == "none":
+        return None
+    if not isinstance(now, tuple):
+        return value
+    items = value.split(",") if isinstance(value, str) else value
+    listed = items if isinstance(items, list) else [items]
+    pairs = (
+        option_pairs([f"item={item}"]) if isinstance(item, str) else {"item": item}
+        for item in listed
+    )
+    return tuple(pair["item"] for pair in pairs)
 
 
 def known_labels(values: Sequence[str] | None) -> str | list[str] | None:

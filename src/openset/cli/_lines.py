@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from openset.evaluation.provenance import Provenance
 from openset.evaluation.run import Run
+from openset.evaluation.strata import Strata
+from openset.tables.sets import ood_images
 from openset.wording import COLUMN, short, spaced
 
 
@@ -50,6 +52,29 @@ def counts_line(counts: Mapping[str, int]) -> str:
         f"{spaced(counts['images'])} images · {spaced(counts['known_objects'])} known and "
         f"{spaced(counts['unknown_objects'])} unknown objects"
     )
+
+
+def sets_lines(run: Run) -> list[str]:
+    """Which numbers are of which set, where there are two."""
+    ood = ood_images(run.truth.images)
+    if ood is None:
+        return []
+    of_ood = int(ood.sum())
+    return [
+        f"two sets: {spaced(len(ood) - of_ood)} ID and {spaced(of_ood)} OOD images; numbers about "
+        "known classes are of ID, about unknown objects of OOD, AUROC, FPR95 and all others of both"
+    ]
+
+
+def strata_lines(strata: Strata | None, width: int) -> list[str]:
+    """The numbers of every model, stratum by stratum."""
+    if strata is None:
+        return []
+    lines = []
+    for name in strata.results:
+        title = [short(name, COLUMN)] if len(strata.results) > 1 else []
+        lines += ["", *title, strata.table(name, decimals=1).text(width)]
+    return lines
 
 
 def dropped_lines(run: Run) -> list[str]:

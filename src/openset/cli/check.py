@@ -47,6 +47,7 @@ def check(
     """
     from openset.cli._inputs import known_labels, model_names
     from openset.evaluation.grouping import as_grouped
+    from openset.evaluation.pairs import one_set
     from openset.evaluation.reading import Reading
     from openset.evaluation.settings import Settings
     from openset.evaluation.steps import Ground
@@ -62,7 +63,7 @@ def check(
     files = model_names(dt or [])
     with output.progress(1 + len(files)) as step:
         step("reading")
-        truth, tables = Reading(gt, files).tables()
+        truth, tables, settings = one_set(*Reading(gt, files).tables(), settings)
         truth = truth if group_by is None else as_grouped(truth, group_by)
         ground = Ground.of(truth, settings.vocabulary(truth), settings)
         found = {gt.name: ground.findings}

@@ -16,6 +16,8 @@ from openset.wording import spaced
 
 if TYPE_CHECKING:
     from openset.evaluation.run import Run
+    from openset.evaluation.strata import Strata
+    from openset.tables.sets import Pair
 
 app = verb("evaluate", panel="Measure")
 
@@ -26,8 +28,10 @@ def evaluate(
     dt: list[Path],
     /,
     *,
+    id_set: Annotated[Path | None, Parameter(name="--id")] = None,
     known: list[str] | None = None,
     protocol: str = "default",
+    change: Annotated[list[str] | None, Parameter(name="--set")] = None,
     metrics: list[str] | None = None,
     recall: list[str] | None = None,
     ratio: list[str] | None = None,
@@ -35,10 +39,11 @@ def evaluate(
     out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
     unknown_label: str | None = None,
     unknownness: str | None = None,
-    minimum_score: float | None = None,
+    minimum_score: float | Literal["best"] | None = None,
     drop_invalid: Flag = False,
     image_list: Path | None = None,
     group_by: str | None = None,
+    by: str | None = None,
     boxes: str = "xywh",
     image_ids: str = "id",
     category_ids: str | None = None,
@@ -54,10 +59,15 @@ def evaluate(
     Args:
         gt: Ground truth, in any format that `openset list formats` names.
         dt: Detections, a file or folder per model; the others are compared with the first.
-            NAME=FILE,FILE... is one method, trained several times.
+            NAME=FILE,FILE... is one method, trained several times. With --id, ID_FILE+OOD_FILE is
+            one model's output on either set, where one file does not hold both.
+        id_set: Ground truth of the in-distribution set, where GT is of out-of-distribution images
+            (VOS, FMIYC): AUROC and FPR95 are of both, unknown objects of GT, known ones of this.
         known: Labels the detector was taught: voc20, coco80, owod-t1 ..., a file, or a,b,c.
             Without it the ground truth must say so.
         protocol: Rules of matching and counting; see `openset list protocols`.
+        change: A field of the protocol to change, as name=value: recall=0.3, iou=0.5,0.75 ...; see
+            `openset explain protocol`.
         metrics: Only these, a,b,c; "all" shows every one. See `openset list metrics`.
         recall: Recalls at which to report Wilderness Impact and its kin, too: 0.1,0.3,0.5.
         ratio: Wilderness ratios at which to report Wilderness Impact, too: 0.5,1.
@@ -65,13 +75,16 @@ def evaluate(
         out: Folder to keep the run in, for `openset report`.
         unknown_label: Label, or category id, with which the detections say "unknown".
         unknownness: Where it comes from: a scorer (it reads logits), or a column of the file.
-        minimum_score: Leave out detections with a lower score, before anything else.
+        minimum_score: Leave out detections with a lower score, before anything else; "best" is each
+            model's t*, which maximises F1 on known objects (of the in-distribution set).
         drop_invalid: Leave out, and count, broken boxes: not finite, of negative size, with single
             scores outside 0..1. Without it they are errors.
         image_list: The benchmark's list of images, for protocols that count repeated lines.
         group_by: Images that resamples draw together, as frames of one video: a column of the image
             records (video_id), a regular expression with one (group) that is searched in file
             names, or how file names begin, * for anything but / ("*/", "video_*_").
+        by: Also show the numbers of groups of images, each with its interval: a column of the image
+            records, such as tier of openset build.
         boxes: How boxes of detections are written: xywh, xyxy, cxcywh, yxyx ..., with -norm,
             -norm-1000, -letterbox-640 ... where they are not in pixels of the image.
         image_ids: What detections call images by: id, name, number (of the file name), index ...
@@ -85,15 +98,17 @@ def evaluate(
         output: How to speak.
     """
     from openset.cli._config import command_line
-    from openset.cli._inputs import known_labels, listed
+    from openset.cli._inputs import known_labels, listed, protocol_with
     from openset.evaluation.run import evaluate_all
     from openset.evaluation.settings import Settings
+    from openset.evaluation.strata import strata_of
     from openset.metrics import checked
+    from openset.tables.sets import Pair
 
     started, asked, files = perf_counter(), listed(metrics), _models(dt, out)
     settings = Settings(
         known=known_labels(known),
-        protocol=protocol,
+        protocol=protocol_with(protocol, change),
         metrics=None if not asked or asked == ["all"] else asked,
         recall=checked("recall", listed(recall)),
         ratio=checked("ratio", listed(ratio)),
@@ -113,21 +128,24 @@ def evaluate(
         groups=group_by,
     )
     with output.progress(1 + 2 * sum(map(len, files.values()))) as step:
-        run = evaluate_all(gt, files, settings=settings, command=command_line(), step=step)
-        run = replace(run, paired=paired)
+        truth = gt if id_set is None else Pair(id_set, gt)
+        run = evaluate_all(truth, files, settings=settings, command=command_line(), step=step)
+        run = replace(run, paired=paired, by=by or "")
+        strata = None if by is None else strata_of(run, by)
         kept = None if out is None else run.save(out)
     _tell(run, gt, output, perf_counter() - started)
-    return Answer("" if output.json else _text(run, asked, kept), lambda: document(run, kept))
+    text = "" if output.json else _text(run, asked, kept, strata)
+    return Answer(text, lambda: document(run, kept, strata))
 
 
-def _models(dt: list[Path], out: Path | None) -> dict[str, list[Path]]:
+def _models(dt: list[Path], out: Path | None) -> dict[str, list[Path | Pair[Path]]]:
     """The detections by the names of their models; refuses early what could not be written."""
-    from openset.cli._inputs import methods
+    from openset.cli._inputs import halves, methods
     from openset.evaluation.run import check_folder
 
     if out is not None:
         check_folder(out)
-    return methods(dt)
+    return {name: list(map(halves, paths)) for name, paths in methods(dt).items()}
 
 
 def _tell(run: Run, gt: Path, output: Output, seconds: float) -> None:
@@ -144,21 +162,29 @@ def _tell(run: Run, gt: Path, output: Output, seconds: float) -> None:
             output.report(finding, name)
 
 
-def _text(run: Run, asked: list[str], out: Path | None) -> str:
+def _text(run: Run, asked: list[str], out: Path | None, strata: Strata | None) -> str:
     import textwrap
 
-    from openset.cli._lines import counts_line, dropped_lines, ledger_lines, protocol_line
+    from openset.cli._lines import (
+        counts_line,
+        dropped_lines,
+        ledger_lines,
+        protocol_line,
+        sets_lines,
+        strata_lines,
+    )
     from openset.diagnosis.verdict import in_short
     from openset.evaluation.leaks import said_first
 
     columns = width()
     counts = next(iter(run.evaluations.values())).provenance.counts
     leaks = said_first(run.evaluations)
-    first = [*leaks, protocol_line(run), counts_line(counts), *dropped_lines(run)]
+    first = [*leaks, protocol_line(run), counts_line(counts), *sets_lines(run), *dropped_lines(run)]
     head = [textwrap.fill(line, columns) for line in first]
     words = [textwrap.fill(sentence, columns) for sentence in in_short(run)]
     table = run.board(headline=not asked).text(columns, decimals=1)
-    return "\n".join([*head, "", table, *ledger_lines(run, columns), "", *words, next_command(out)])
+    below = [*strata_lines(strata, columns), *ledger_lines(run, columns)]
+    return "\n".join([*head, "", table, *below, "", *words, next_command(out)])
 
 
 def next_command(out: Path | None) -> str:
@@ -168,7 +194,7 @@ def next_command(out: Path | None) -> str:
     return f"next: openset report {shlex.quote(str(out))} --images DIR --open"
 
 
-def document(run: Run, out: Path | None) -> dict[str, Any]:
+def document(run: Run, out: Path | None, strata: Strata | None = None) -> dict[str, Any]:
     """The run for programs: the numbers of every model, and what was found."""
     import json
     from dataclasses import asdict
@@ -183,6 +209,7 @@ def document(run: Run, out: Path | None) -> dict[str, Any]:
         "differences": _differences(run),
         "object_evidence": {name: asdict(one) for name, one in evidence_of(run)},
         "truth_findings": [asdict(finding) for finding in run.truth_findings],
+        **({} if strata is None else {"strata": {"by": strata.by, "models": strata.document()}}),
         "out": None if out is None else str(out),
     }
 

@@ -15,7 +15,7 @@ alone. Slices with few objects have wide intervals; nothing here says which diff
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ from openset.diagnosis._spec import Diagnosis, Row, question
 from openset.diagnosis.deployed import Deployed
 from openset.findings import UsageError
 from openset.matching import Matches, Protocol, match
-from openset.matching.matches import SIZE_RANGES, Objects
+from openset.matching.matches import SIZE_RANGES
+from openset.matching.restricting import restrict_images
 from openset.metrics import Metric, Value, table
 from openset.plugins import lookup
 from openset.tables import Annotations, Detections, Vocabulary
@@ -35,8 +36,6 @@ Strata = dict[str, dict[str, Value]]
 SHOWN = ("ap_known", "ap_unknown", "unknown_recall", "a_ose")
 Labels = NDArray[Any]
 EVERY = ""  # the group of objects that count in every stratum
-NO_OBJECT = np.int32(-1)  # at the end of a table, so that index -1 finds it
-OBJECT_COLUMNS = ("object_same", "object_known", "object_unknown", "object")
 
 
 @dataclass(frozen=True)
@@ -157,44 +156,6 @@ def object_groups(
 def image_groups(truth: Annotations, by: str) -> Labels:
     """A stratum per image: the values of an image attribute."""
     return np.asarray(lookup(truth.images.attributes, by, "image attribute"))
-
-
-def restrict_images(matches: Matches, images: NDArray[np.bool_]) -> Matches:
-    """The matches of some images: their detections in the same order, their objects, no others.
-
-    Args:
-        matches: Matched detections.
-        images: Which images stay.
-    """
-    if images.shape != (matches.n_images,) or images.dtype != np.bool_:
-        raise UsageError(f"expected a mask of {matches.n_images} images, but got {images.shape}")
-    kept, keep = matches.on(images), images[matches.objects.image]
-    new_image, new_object = _renumbered(images), np.append(_renumbered(keep), NO_OBJECT)
-    named = {name: new_object[getattr(kept.columns, name)] for name in OBJECT_COLUMNS}
-    return replace(
-        kept,
-        image_ids=matches.image_ids[images],
-        wild=matches.wild[images],
-        objects=_on_images(matches.objects, images),
-        excusing=_on_images(matches.excusing, images),
-        image=new_image[kept.image],
-        columns=kept.columns._replace(**named),
-        weights=None if matches.weights is None else matches.weights[images],
-        groups=None if matches.groups is None else matches.groups[images],
-        _outcomes={},
-    )
-
-
-def _on_images(objects: Objects, images: NDArray[np.bool_]) -> Objects:
-    """The objects of some images, which are counted anew."""
-    keep = images[objects.image]
-    columns = {item.name: getattr(objects, item.name)[keep] for item in fields(objects)}
-    return Objects(**{**columns, "image": _renumbered(images)[columns["image"]]})
-
-
-def _renumbered(keep: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """New index of everything kept."""
-    return np.asarray(np.cumsum(keep) - 1, np.int32)
 
 
 def _of_labels(truth: Annotations, strata: Sequence[str]) -> Labels:

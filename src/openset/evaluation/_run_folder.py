@@ -54,6 +54,7 @@ def _write(run: Run, folder: Path) -> None:
         "truth_findings": [asdict(finding) for finding in run.truth_findings],
         "trainings": run.trainings,
         "paired": run.paired,
+        "by": run.by,
     }
     stems = _FOLDER.write(folder, run.evaluations, about)
     write(run.truth, folder / TRUTH)
@@ -88,7 +89,7 @@ def load(folder: Path) -> Run:
         }
         command, seed = str(index["command"]), int(index["seed"])
         trainings = {name: tuple(map(str, runs)) for name, runs in index["trainings"].items()}
-        paired = bool(index["paired"])
+        paired, by = bool(index["paired"]), str(index["by"])
         of_truth = tuple(map(Finding.of, index["truth_findings"]))
     except InputError:
         raise
@@ -102,7 +103,7 @@ def load(folder: Path) -> Run:
     run = Run(
         truth, tables, evaluations, vocabulary, protocol, seed, leaked, command, of_truth, findings
     )
-    return settle_trainings(replace(run, trainings=trainings, paired=paired), force=True)
+    return settle_trainings(replace(run, trainings=trainings, paired=paired, by=by), force=True)
 
 
 def _tuples(value: Any) -> Any:

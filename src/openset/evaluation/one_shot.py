@@ -22,7 +22,8 @@ def evaluate(
     """Evaluate detections against ground truth.
 
     Args:
-        gt: Ground truth: a file or folder in any known format, a table, or torchvision targets.
+        gt: Ground truth: a file or folder in any known format, a table, or torchvision targets; or
+            a `Pair` of such, of an in-distribution and an out-of-distribution set.
         dt: Detections, likewise.
         settings: Options made before, which those given by name change.
         **options: What `Settings` holds, by name.

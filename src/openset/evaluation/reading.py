@@ -17,6 +17,7 @@ from openset.findings import InputError, raise_all
 from openset.formats import read_annotations, read_detections
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
+from openset.tables.sets import Pair
 
 T = TypeVar("T")
 Input = Any  # a path, a table, or lists of torchvision dictionaries
@@ -27,7 +28,7 @@ class Reading:
     """Inputs on their way into tables.
 
     Args:
-        truth: Ground truth: a file or folder, a table, or torchvision targets.
+        truth: Ground truth: a file or folder, a table, torchvision targets, or a `Pair` of such.
         detections: Detections by the name of their detector, likewise.
     """
 
@@ -39,11 +40,15 @@ class Reading:
             name: Later(self._read, read_detections, one) for name, one in detections.items()
         }
 
-    def _read(self, read: Callable[[Input], T], source: Input) -> T:
+    def _read(self, read: Callable[[Input], T], source: Input) -> T | Pair[T]:
         with self._places:
+            if isinstance(source, Pair):
+                return Pair(read(source.id), read(source.ood))
             return read(source)
 
-    def tables(self) -> tuple[Annotations, dict[str, Detections]]:
+    def tables(
+        self,
+    ) -> tuple[Annotations | Pair[Annotations], dict[str, Detections | Pair[Detections]]]:
         """Wait for all tables; they are handed over, the reading does not keep them.
 
         Raises:
@@ -65,4 +70,6 @@ class Reading:
 
 def _source_name(source: Input) -> str:
     """How an input is called: its file name, or what it is."""
+    if isinstance(source, Pair):
+        return f"{_source_name(source.id)} + {_source_name(source.ood)}"
     return Path(source).name if isinstance(source, (str, Path)) else type(source).__name__

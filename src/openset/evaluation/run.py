@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from openset.evaluation.grouping import as_grouped
 from openset.evaluation.listing import as_listed
+from openset.evaluation.pairs import one_set
 from openset.evaluation.reading import Input, Reading
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings, takes_settings
@@ -61,6 +62,7 @@ class Run:
         trainings: Names of the detectors that are trainings of one method, by its name; those that
             stand alone are not named.
         paired: Whether trainings of different methods belong together, place by place.
+        by: The image column of strata to show (`openset.evaluation.strata`), if any.
     """
 
     truth: Annotations
@@ -75,6 +77,7 @@ class Run:
     findings: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
     trainings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     paired: bool = False
+    by: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -157,7 +160,7 @@ def evaluate_all(
     """Evaluate several detectors on one ground truth.
 
     Args:
-        truth: Ground truth, as in `openset.evaluate`.
+        truth: Ground truth, as in `openset.evaluate`; or a `Pair` of an ID and an OOD set.
         detections: Detections by the name of their detector; the first is the reference. A list of
             them is of several trainings of one method, which are called ``name.1`` and so on.
         command: The command line, to be kept with the run.
@@ -221,7 +224,7 @@ def examine_all(
         InputError: When an input cannot be used; says what is wrong with all of them.
     """
     settings.resolve()
-    truth, tables = reading.tables()
+    truth, tables, settings = one_set(*reading.tables(), settings)
     if settings.image_list is not None:
         truth = as_listed(truth, settings.image_list)
     if settings.groups is not None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args
 
 from openset.findings import UsageError, refuse
 from openset.options import check_options
@@ -63,7 +63,8 @@ class Settings:
         unknown_label: Label, or category id, with which the detections say "unknown".
         unknownness: Where unknownness comes from: a scorer that needs no fit (it reads logits), or
             a column of the file; by default it is as the file has it.
-        minimum_score: Detections with a lower score are left out before anything else.
+        minimum_score: Detections with a lower score are left out before anything else; ``best`` is
+            the t* of each detector, which maximises F1 on known classes (`best_threshold`).
         drop_invalid: Leave broken records out (not finite, of negative size, single scores outside
             0..1), which are errors otherwise; what is dropped is counted and named. More than half
             are not dropped.
@@ -94,7 +95,7 @@ class Settings:
     leaked: Leaked = "unknown"
     unknown_label: str | int | None = None
     unknownness: str | None = None
-    minimum_score: float | None = None
+    minimum_score: float | Literal["best"] | None = None
     drop_invalid: bool = False
     image_list: str | Path | None = None
     groups: str | Mapping[Any, Any] | None = None
@@ -107,7 +108,7 @@ class Settings:
         check_options("an evaluation", vars(self), Settings.__init__)
         if self.seed < 0:
             raise UsageError(f"a seed is 0 or more, not {self.seed}")
-        if self.minimum_score is not None and not math.isfinite(self.minimum_score):
+        if isinstance(self.minimum_score, float) and not math.isfinite(self.minimum_score):
             raise UsageError(f"minimum_score={self.minimum_score} is no number")
         Convention.of(self.boxes)
         lookup(READINGS, self.image_ids, "reading of image ids")

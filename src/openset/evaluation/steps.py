@@ -18,9 +18,9 @@ from openset.evaluation.provenance import Provenance, describe, ledger_line
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings
 from openset.evaluation.suspicion import suspicions
-from openset.findings import Finding, InputError, Level
-from openset.matching import Matches, match
-from openset.metrics import Metric, Value
+from openset.findings import Finding, InputError, Level, refuse
+from openset.matching import Matches, Protocol, match
+from openset.metrics import Metric, Value, of_pair, table
 from openset.resampling.images import replicates
 from openset.resampling.intervals import at_the_edge, bias, interval, undefined
 from openset.resampling.trainings import Spread
@@ -106,6 +106,8 @@ class Examined:
 
 def examine(ground: Ground, detections: Detections, settings: Settings) -> Examined:
     """Adjust, join, check and match the detections of one detector."""
+    if settings.minimum_score == "best":
+        settings = replace(settings, minimum_score=_best_score(ground, detections, settings))
     truth, vocabulary = ground.truth, ground.vocabulary
     detections, findings = adjusted(detections, truth, vocabulary, settings)
     written = Written(detections, settings.boxes, settings.image_ids)
@@ -127,6 +129,19 @@ def examine(ground: Ground, detections: Detections, settings: Settings) -> Exami
             said = {finding.code for finding in findings}
             findings += [finding for finding in error.findings if finding.code not in said]
     return Examined(detections, findings, matches, ledger_line(detections, findings))
+
+
+def _best_score(ground: Ground, detections: Detections, settings: Settings) -> float | None:
+    """The t* of a detector, from all its detections; None where errors stand in the way of it."""
+    rules = settings.rules if settings.rules.rule == "coco" else Protocol.of("default")
+    every = replace(settings, minimum_score=None, protocol=rules)
+    matches = examine(ground, detections, every).matches
+    if matches is None:
+        return None
+    found = table()["best_threshold"].compute(matches)
+    if found.value is None:
+        raise refuse("OS445", f"there is no best score to start from: {found.reason}")
+    return float(found.value)
 
 
 def contact(matches: Matches) -> list[Finding]:
@@ -193,7 +208,8 @@ def _forced(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 def evaluation_of(matched: Matched, settings: Settings) -> Evaluation:
     """Measure what was matched, with intervals if they are wanted."""
-    matches, metrics = matched.matches, settings.measured
+    matches = matched.matches
+    metrics = settings.measured if matches.ood is None else of_pair(settings.measured)
     # A single image or group leaves nothing to draw: no interval is better than one of no width.
     seed, resamples = settings.seed, settings.resamples if matches.n_units > 1 else 0
     return measure(

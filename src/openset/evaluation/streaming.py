@@ -69,6 +69,8 @@ class Evaluator:
         truth, detections = read_annotations(gt), read_detections(dt)
         if self._settings.image_list is not None:
             raise UsageError("an image list needs all images at once; batches state `listed` each")
+        if self._settings.minimum_score == "best":
+            raise UsageError("the best score needs all images at once: give a number")
         if self._settings.groups is not None:
             truth = as_grouped(truth, self._settings.groups)
         if self._vocabulary is None:

@@ -17,6 +17,7 @@ from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.columns import ranks
 from openset.tables.groups import groups_of
 from openset.tables.join import Joined, Leaked, join
+from openset.tables.sets import ood_images
 
 LISTED = "listed"  # the image column that says how often a benchmark's list names an image
 AWAY = np.array([-1e6, -1e6, 1.0, 1.0])  # where no detection is: copies of objects are never found
@@ -87,7 +88,8 @@ class _Inputs:
         if not np.isfinite(score).all():
             raise refuse("OS202", "detections with NaN or infinite scores cannot be ordered")
         n_classes = len(vocabulary.known) + 1
-        wild = _wild(objects, len(truth.images), n_classes - 1, rules)
+        ood = ood_images(truth.images)
+        wild = _wild(objects, len(truth.images), n_classes - 1, rules) if ood is None else ood
         tie = tie_keys(rules, truth.images.id, wild)
         tie = None if tie is None else tie[image]
         order, class_start = kernels.class_order(klass, score, tie, n_classes)
@@ -110,6 +112,7 @@ class _Inputs:
             class_start=class_start,
             columns=columns,
             unknownness=None if unknownness is None else unknownness[row],
+            ood=ood,
             groups=groups_of(truth.images),
         )
 

@@ -106,6 +106,7 @@ class Matches:
         class_start: Where each class begins; K known classes, then unknown, then the end.
         columns: Overlaps and greedy candidates, from the matching kernel.
         unknownness: Larger = more unknown, or None.
+        ood: Per image: of the out-of-distribution set; None where there are not two sets.
         groups: Name of each image's group, whose images are drawn together; None without groups.
         weights: Per image and resample, how often the image was drawn; None for the data itself.
         object_weights: The same for objects, where they count otherwise than detections.
@@ -126,11 +127,13 @@ class Matches:
     class_start: NDArray[np.int64]
     columns: MatchColumns
     unknownness: NDArray[np.float64] | None = None
+    ood: Mask | None = None
     groups: NDArray[Any] | None = None
     weights: NDArray[np.uint8] | None = None
     object_weights: NDArray[np.uint8] | None = None
     excused: int = 0
     _outcomes: dict[float, Outcome] = field(default_factory=dict, repr=False, compare=False)
+    _parts: dict[str, Matches] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.image)
@@ -428,6 +431,7 @@ class Matches:
             columns=_take_columns(self.columns, keep, before),
             unknownness=None if self.unknownness is None else self.unknownness[keep],
             _outcomes={},
+            _parts={},
             **taken,
         )
 
@@ -459,7 +463,7 @@ class Matches:
             object_weights: How often its objects count, if not as often as its detections.
         """
         # Outcomes do not depend on weights and are shared; counts do and are not.
-        return replace(self, weights=weights, object_weights=object_weights)
+        return replace(self, weights=weights, object_weights=object_weights, _parts={})
 
 
 def _take_columns(columns: MatchColumns, keep: Mask, before: NDArray[np.intp]) -> MatchColumns:

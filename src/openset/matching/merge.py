@@ -59,9 +59,11 @@ def merge(parts: Sequence[Matches]) -> Matches:
         class_start=class_start,
         columns=_columns(parts, order, starts),
         unknownness=_unknownness(parts, order),
-        groups=_groups(parts),
+        ood=_joined(parts, "ood"),
+        groups=_joined(parts, "groups"),
         excused=sum(part.excused for part in parts),
         _outcomes={},
+        _parts={},
     )
 
 
@@ -76,6 +78,8 @@ def _check(parts: Sequence[Matches]) -> None:
             raise UsageError("shards were matched with different vocabularies")
         if (part.groups is None) != (first.groups is None):
             raise UsageError("some shards have groups and others do not")
+        if (part.ood is None) != (first.ood is None):
+            raise UsageError("some shards are of two sets and others are not")
 
 
 def _offsets(sizes: Sequence[int]) -> list[int]:
@@ -153,8 +157,9 @@ def _columns(
     )
 
 
-def _groups(parts: Sequence[Matches]) -> NDArray[Any] | None:
-    columns = [part.groups for part in parts if part.groups is not None]
+def _joined(parts: Sequence[Matches], name: str) -> NDArray[Any] | None:
+    """A column of images that all shards have, or none."""
+    columns = [getattr(part, name) for part in parts if getattr(part, name) is not None]
     return np.concatenate(columns) if columns else None
 
 

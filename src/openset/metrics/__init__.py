@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from openset.metrics._by_class import ByClass, on_all
-from openset.metrics._levels import at_each, checked, levels_of, named
+from openset.metrics._levels import at_each, checked, levels_of, named, of_pair
 from openset.metrics._spec import Left, Metric, Value, metric
 from openset.plugins import records
 
@@ -23,6 +23,7 @@ __all__ = [
     "levels_of",
     "metric",
     "named",
+    "of_pair",
     "on_all",
     "table",
 ]

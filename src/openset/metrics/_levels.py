@@ -2,7 +2,8 @@
 
 ``wilderness_impact@0.5`` is Wilderness Impact at recall 0.5; ``wilderness_impact@0.5@ratio=1`` with
 one wild image per closed-set image. A number without a word is the first level that the metric
-takes. It is a metric like any other, with an interval, and tells two rows of a table apart.
+takes. ``ap_unknown@ood`` is of the OOD set alone (`openset.tables.sets`). It is a metric like any
+other, with an interval, and tells two rows of a table apart.
 
 Not every option of a metric: those that papers tabulate. The others are asked for with
 `Evaluation.value`.
@@ -11,15 +12,16 @@ Not every option of a metric: those that papers tabulate. The others are asked f
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial, update_wrapper
 from inspect import signature
-from itertools import product
+from itertools import chain, product
 from typing import Any, cast
 
 from openset.findings import Finding, InputError, Level, refuse
-from openset.metrics._spec import Compute, Metric
+from openset.metrics._spec import Compute, Metric, on_set
 from openset.plugins import lookup
+from openset.tables.sets import SETS, Which
 
 # The most that a level can be; each is above 0.
 MOST = {"recall": 1.0, "ratio": math.inf, "tpr": 1.0}
@@ -40,7 +42,28 @@ def named(table: Mapping[str, Metric], name: str) -> Metric:
     """A metric by name, maybe at a level."""
     base, *parts = name.split("@") if isinstance(name, str) else [name]
     metric = lookup(table, base, "metric")
-    return at_levels(metric, dict(_level(metric, part) for part in parts)) if parts else metric
+    which = next((which for which in SETS if parts[-1:] == [which]), None)
+    levels = parts if which is None else parts[:-1]
+    if levels:
+        metric = at_levels(metric, dict(_level(metric, part) for part in levels))
+    return metric if which is None else at_set(metric, which)
+
+
+def at_set(metric: Metric, which: Which) -> Metric:
+    """A metric of one of two sets, whichever it is a number of by itself."""
+    return metric._replace(
+        name=f"{metric.name}@{which}",
+        title=f"{metric.title}, {which.upper()}",
+        compute=on_set(metric.compute, which),
+        headline=True,
+        of="both",  # its function looks at one of them
+    )
+
+
+def of_pair(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
+    """The metrics of two sets: of some there is one number of each."""
+    each = [[at_set(one, w) for w in SETS] if one.of == "each" else [one] for one in metrics]
+    return tuple(chain.from_iterable(each))
 
 
 def _level(metric: Metric, text: str) -> tuple[str, float]:

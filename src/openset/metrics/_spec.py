@@ -11,14 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from openset.matching import Matches
+from openset.matching.restricting import part
 from openset.metrics._by_class import ByClass
 from openset.plugins import tag
+from openset.tables.sets import SETS, Which
 from openset.wording import spaced
+
+Of = Which | Literal["both", "each"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +152,8 @@ class Metric(NamedTuple):
         resampled: Whether it has an interval.
         scale: On which scale resamples spread alike on both sides: ``log`` for counts and their
             ratios, which are skewed.
+        of: Of two sets (`openset.tables.sets`) those it is a number of: ``both`` together, the
+            ``id`` or the ``ood`` set alone, or one number of ``each``.
     """
 
     name: str
@@ -159,6 +166,7 @@ class Metric(NamedTuple):
     headline: bool
     resampled: bool
     scale: Literal["plain", "log"]
+    of: Of = "both"
 
     @property
     def doc(self) -> str:
@@ -174,6 +182,17 @@ class Metric(NamedTuple):
 F = TypeVar("F", bound=Callable[..., Value])
 
 
+def on_set(function: Compute, which: Which) -> Compute:
+    """A function of matches that looks at one of two sets alone, where there are two."""
+
+    @wraps(function)
+    def compute(matches: Matches, /, **params: Any) -> Value:
+        value = function(part(matches, which), **params)
+        return value if matches.ood is None else value.with_params(set=which)
+
+    return compute
+
+
 def metric(
     name: str,
     *,
@@ -185,6 +204,7 @@ def metric(
     headline: bool = False,
     resampled: bool = True,
     scale: Literal["plain", "log"] = "plain",
+    of: Of = "both",
 ) -> Callable[[F], F]:
     """Make a function of matches a metric, under a name."""
 
@@ -192,7 +212,7 @@ def metric(
         shown = title or name.replace("_", " ")
         record = Metric(
             name=name,
-            compute=function,
+            compute=on_set(function, of) if of in SETS else function,
             title=shown,
             better=better,
             range=range,
@@ -201,6 +221,7 @@ def metric(
             headline=headline,
             resampled=resampled,
             scale=scale,
+            of=of,
         )
         return tag("metric", record)(function)
 

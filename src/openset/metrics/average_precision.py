@@ -36,7 +36,7 @@ COCO = "Lin et al., Microsoft COCO, ECCV 2014"
 OWOD = "Joseph et al., Towards Open World Object Detection, CVPR 2021"
 
 
-@metric("ap_known", title="AP known", paper=COCO, headline=True)
+@metric("ap_known", title="AP known", paper=COCO, headline=True, of="id")
 def ap_known(matches: Matches, **options: Any) -> Value:
     """Mean average precision over the known classes.
 
@@ -57,6 +57,7 @@ def ap_known(matches: Matches, **options: Any) -> Value:
     title="AP unknown",
     paper="Han et al., Expanding Low-Density Latent Regions, CVPR 2022",
     headline=True,
+    of="ood",
 )
 def ap_unknown(matches: Matches, **options: Any) -> Value:
     """Average precision of the class "unknown" (AP_U).
@@ -73,21 +74,21 @@ def ap_unknown(matches: Matches, **options: Any) -> Value:
     return where_unknown(matches, value.value, matches.positives[-1])
 
 
-@metric("ap_previous", title="AP previous", paper=OWOD)
+@metric("ap_previous", title="AP previous", paper=OWOD, of="id")
 def ap_previous(matches: Matches, **options: Any) -> Value:
     """Mean average precision over the classes of earlier tasks. Options as in `ap_known`."""
     previous = range(len(matches.vocabulary.previous))
     return _mean_ap(matches, previous, "classes of earlier tasks", **options)
 
 
-@metric("ap_current", title="AP current", paper=OWOD)
+@metric("ap_current", title="AP current", paper=OWOD, of="id")
 def ap_current(matches: Matches, **options: Any) -> Value:
     """Mean average precision over the classes of the current task. Options as in `ap_known`."""
     current = range(len(matches.vocabulary.previous), matches.n_known)
     return _mean_ap(matches, current, "classes of the current task", **options)
 
 
-@metric("ar_known", title="AR known", paper=COCO)
+@metric("ar_known", title="AR known", paper=COCO, of="id")
 def ar_known(matches: Matches, *, limit: int = 100, size: str = "all") -> Value:
     """Average recall over known classes and IoU thresholds, with at most `limit` detections.
 
@@ -97,7 +98,7 @@ def ar_known(matches: Matches, *, limit: int = 100, size: str = "all") -> Value:
     return _mean_recall(matches, range(matches.n_known), "known classes", limit, size)
 
 
-@metric("ar_unknown", title="AR unknown", paper=COCO)
+@metric("ar_unknown", title="AR unknown", paper=COCO, of="ood")
 def ar_unknown(matches: Matches, *, limit: int = 100, size: str = "all") -> Value:
     """Average recall of the class "unknown" over IoU thresholds. Options as in `ar_known`."""
     return _mean_recall(matches, [matches.n_known], "unknown classes", limit, size)
@@ -134,7 +135,7 @@ def _resampled_recall(
     return _over(hits, matches.positives_of_size(size) * len(matches.protocol.iou))
 
 
-@metric("precision_known", title="precision known", paper="Han et al., CVPR 2022")
+@metric("precision_known", title="precision known", paper="Han et al., CVPR 2022", of="id")
 def precision_known(matches: Matches) -> Value:
     """Mean over known classes of the precision of all their detections (P@K of opendet2)."""
     outcome = matches.outcome()
@@ -151,7 +152,7 @@ def precision_known(matches: Matches) -> Value:
     return also(value, said, known_detections=matches.known_end)
 
 
-@metric("recall_known", title="recall known", paper="Han et al., CVPR 2022")
+@metric("recall_known", title="recall known", paper="Han et al., CVPR 2022", of="id")
 def recall_known(matches: Matches) -> Value:
     """Mean over known classes of the recall of all their detections (R@K of opendet2)."""
     hits = matches.hits_by_class

@@ -31,7 +31,7 @@ def false_unknowns_per_image(matches: Matches) -> Value:
     return resting(value, neither(matches, matches.labelled_unknown), images=images)
 
 
-@metric("images_without_predictions", better=None, paper="FMIYC")
+@metric("images_without_predictions", better=None, paper="FMIYC", of="each")
 def images_without_predictions(
     matches: Matches, *, minimum_score: float | None = None, wild: bool | None = None
 ) -> Value:
@@ -58,6 +58,7 @@ def images_without_predictions(
     unit="score",
     paper="Du et al., ICLR 2022, after Harakeh and Waslander, ICLR 2021",
     resampled=False,
+    of="id",
 )
 def best_threshold(matches: Matches, *, classes: str = "sound") -> Value:
     """Score threshold t* that maximises F1, averaged over known classes.

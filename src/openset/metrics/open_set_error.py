@@ -27,6 +27,7 @@ FMIYC = "FindMeIfYouCan: Bringing Open Set Metrics to near, far and farther OOD 
     scale="log",
     paper=MILLER,
     headline=True,
+    of="ood",
 )
 def a_ose(matches: Matches) -> Value:
     """Absolute Open-Set Error: known-labelled detections that overlap an unknown object.
@@ -63,6 +64,7 @@ def a_ose(matches: Matches) -> Value:
     unit="count",
     scale="log",
     paper="Zhao et al., Revisiting Open World Object Detection, TCSVT 2023",
+    of="ood",
 )
 def a_ose_objects(matches: Matches) -> Value:
     """Unknown objects that at least one known-labelled detection fires on.
@@ -82,7 +84,7 @@ def a_ose_objects(matches: Matches) -> Value:
     return resting(value, *said, unknown_objects=total)
 
 
-@metric("nose", title="nOSE", better="lower", range=(0, None), paper=FMIYC, headline=True)
+@metric("nose", title="nOSE", better="lower", range=(0, None), paper=FMIYC, headline=True, of="ood")
 def nose(matches: Matches) -> Value:
     """Normalised open-set error: the share of unknown objects called by a known name.
 
@@ -108,6 +110,7 @@ def nose(matches: Matches) -> Value:
     unit="count",
     scale="log",
     paper="Hosoya et al., Rectifying Open-set Object Detection, Fig. 3",
+    of="ood",
 )
 def a_ose_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     """Open-set errors by confidence: `parts` counts them in bins (t, t + .05], t = 0, .05, ....

@@ -28,7 +28,13 @@ NO_LABEL = "no detection is labelled unknown"
 ZHAO = "Zhao et al., Revisiting Open World Object Detection, TCSVT 2023"
 
 
-@metric("unknown_recall", title="unknown recall", paper="Joseph et al., CVPR 2021", headline=True)
+@metric(
+    "unknown_recall",
+    title="unknown recall",
+    paper="Joseph et al., CVPR 2021",
+    headline=True,
+    of="ood",
+)
 def unknown_recall(matches: Matches, *, limit: int | None = None) -> Value:
     """Share of unknown objects that a detection labelled unknown finds (U-Recall, R_U).
 
@@ -48,7 +54,7 @@ def unknown_recall(matches: Matches, *, limit: int | None = None) -> Value:
     return share_of_unknown(matches, found, total, *said, params=shown)
 
 
-@metric("unknown_recall_at_k", title="unknown recall at K", paper=GUPTA)
+@metric("unknown_recall_at_k", title="unknown recall at K", paper=GUPTA, of="ood")
 def unknown_recall_at_k(matches: Matches, *, limit: int = 100) -> Value:
     """Share of unknown objects found as unknown by the best K detections of an image (U-Recall@K).
 
@@ -63,7 +69,7 @@ def unknown_recall_at_k(matches: Matches, *, limit: int = 100) -> Value:
     return replace(value, parts=parts)
 
 
-@metric("unknown_f1", title="unknown F1", paper=LIANG)
+@metric("unknown_f1", title="unknown F1", paper=LIANG, of="ood")
 def unknown_f1(matches: Matches) -> Value:
     """F1 of the label unknown (U-F1): 2 TP_u / (unknown objects + detections labelled unknown).
 
@@ -84,7 +90,7 @@ def unknown_f1(matches: Matches) -> Value:
     return resting(value, *said, objects_and_detections=objects + labelled, **counts)
 
 
-@metric("unknown_recall_any_label", title="unknown recall, any label", paper=KIM)
+@metric("unknown_recall_any_label", title="unknown recall, any label", paper=KIM, of="ood")
 def unknown_recall_any_label(
     matches: Matches, *, limit: int = 100, iou: float | str | None = None
 ) -> Value:
@@ -130,7 +136,11 @@ def _covered(matches: Matches, limit: int, iou: float | str | None) -> tuple[Any
 
 
 @metric(
-    "unknown_precision", title="unknown precision", paper="Han et al., CVPR 2022", headline=True
+    "unknown_precision",
+    title="unknown precision",
+    paper="Han et al., CVPR 2022",
+    headline=True,
+    of="ood",
 )
 def unknown_precision(matches: Matches) -> Value:
     """Share of detections labelled unknown that lie on an unknown object (P_U).
@@ -149,7 +159,7 @@ def unknown_precision(matches: Matches) -> Value:
     return resting(value, said, unknown_detections=total)
 
 
-@metric("udr", title="UDR", paper=ZHAO, headline=True)
+@metric("udr", title="UDR", paper=ZHAO, headline=True, of="ood")
 def udr(matches: Matches) -> Value:
     """Unknown Detection Recall: share of unknown objects found under any label.
 
@@ -161,7 +171,7 @@ def udr(matches: Matches) -> Value:
     return share_of_unknown(matches, _found(matches) + _misnamed(matches), total, *said)
 
 
-@metric("udp", title="UDP", paper=ZHAO, headline=True)
+@metric("udp", title="UDP", paper=ZHAO, headline=True, of="ood")
 def udp(matches: Matches) -> Value:
     """Unknown Detection Precision: of the unknown objects found, the share called unknown.
 
@@ -179,6 +189,7 @@ def udp(matches: Matches) -> Value:
     "unknown_precision_at_recall",
     title="unknown precision at recall",
     paper="Joseph et al., CVPR 2021",
+    of="ood",
 )
 def unknown_precision_at_recall(matches: Matches, *, recall: float | None = None) -> Value:
     """Precision of the unknown label at the point of nearest recall.

@@ -21,6 +21,7 @@ from openset.diagnosis.verdict import verdict
 from openset.evaluation.leaks import taught
 from openset.evaluation.run import Run
 from openset.evaluation.scoreboard import Scoreboard
+from openset.evaluation.strata import strata_of
 from openset.evaluation.trainings import Given
 from openset.files import replacing
 from openset.findings import Finding
@@ -168,6 +169,7 @@ def _context(
         "errors": errors(models),
         "gallery_note": _gallery_note(len(gallery["items"]), pixels),
         "strata": [grouping.title for grouping in slices],
+        "by": strata_of(run, run.by) if run.by else None,
         "pairs": pairs(models, board, image_names(run)),
         "findings": found,
         "missing": [_missing_labels(model) for model in models],

@@ -25,6 +25,7 @@ from openset.tables._check_join import detected_images, no_match, truth_records
 from openset.tables._check_labels import detected_labels, truth_labels
 from openset.tables._check_readings import read_otherwise
 from openset.tables._check_scores import scores
+from openset.tables._check_sets import truth_sets
 from openset.tables._check_twice import detected_twice, truth_twice
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
@@ -94,6 +95,7 @@ def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
     yield from truth_records(truth)
     yield from truth_groups(truth)
     yield from truth_twice(truth)
+    yield from truth_sets(truth, vocabulary)
 
 
 def _of_detections(case: Case) -> list[Finding]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from openset.benchmarks.pool import Universe
 from openset.benchmarks.rules import class_rule, class_set
+from openset.benchmarks.taxonomy import largest, of_wordnet, placed, synsets_of
 from openset.findings import UsageError, refuse
 
 
@@ -84,16 +85,16 @@ class Tier(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which labels are how similar to what.
 
     Attributes:
-        to: The classes that similarity is measured to.
-        of: Labels to choose from.
+        to: The classes that similarity is measured to; for tiers of a split, the known ones.
+        of: Labels to choose from; all others by default.
         least: The smallest similarity to the most similar of `to`.
         below: The similarity that is too much.
         wordnet: The file ``data.noun`` of WordNet 3.0, in place of the sources' hierarchy.
-        synsets: Its offset for every class.
+        synsets: Its offset for classes that are not of COCO, or mean something else.
     """
 
-    to: list[str]
-    of: list[str] | dict[str, object]
+    to: list[str] = []
+    of: list[str] | dict[str, object] = []
     least: float = 0.0
     below: float = 1.01
     wordnet: str = ""
@@ -103,21 +104,13 @@ class Tier(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @class_rule("tier", Tier)
 def tier(universe: Universe, how: Tier) -> tuple[str, ...]:
     """Labels by Wu-Palmer similarity to the most similar of some classes: near, far, farther."""
-    from openset.benchmarks.taxonomy import of_wordnet
-
-    pinned = bool(how.wordnet)
-    taxonomy = (
-        of_wordnet(universe.folder / how.wordnet, how.synsets) if pinned else (universe.taxonomy)
-    )
-    targets, labels = universe.named(how.to), class_set(universe, how.of)
-    lost = [name for name in (*targets, *labels) if name not in taxonomy]
-    if lost:
-        raise refuse(
-            "OS904",
-            f"{len(lost)} classes have no place in the taxonomy",
-            count=len(lost),
-            example=lost[0],
-            fix="pin them to a synset each: synsets = {cat = '02121620'}",
-        )
-    best = {k: max(taxonomy.similarity(k, target) for target in targets) for k in labels}
+    targets = universe.named(how.to) if how.to else universe.known
+    if not targets:
+        raise UsageError("tier: say what similarity is measured to: to = ['@voc20']")
+    labels = class_set(universe, how.of or {"except": list(targets)})
+    taxonomy = universe.taxonomy
+    if how.wordnet:
+        pins = synsets_of((*targets, *labels), universe.spelling, how.synsets)
+        taxonomy = of_wordnet(universe.folder / how.wordnet, pins)
+    best = largest(taxonomy.similarity, placed(taxonomy, labels), placed(taxonomy, targets))
     return tuple(label for label, value in best.items() if how.least <= value < how.below)

@@ -1,0 +1,74 @@
+"""Union: several ground truths over one list of labels as one table, and one id per label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from openset.tables.annotations import Annotations, Images
+
+_COLUMNS = ("label", "box", "area", "crowd", "difficult")
+
+
+def concatenated(parts: Sequence[Annotations]) -> Annotations:
+    """The images and objects of tables that share their labels and no image id.
+
+    Further columns are those that all have.
+    """
+    starts = np.cumsum([0, *(len(part.images) for part in parts)])
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS
+    }
+    image = [part.image + start for part, start in zip(parts, starts, strict=False)]
+    return replace(
+        parts[0],
+        images=_images([part.images for part in parts]),
+        image=np.concatenate(image).astype(np.int32),
+        id=None,
+        attributes=_attributes([part.attributes for part in parts]),
+        **columns,
+    )
+
+
+def _images(parts: Sequence[Images]) -> Images:
+    ids = [part.id for part in parts]
+    if len({array.dtype.kind for array in ids}) > 1:
+        ids = [array.astype(np.str_) for array in ids]
+    names = [part.file_name for part in parts if part.file_name is not None]
+    return Images(
+        id=np.concatenate(ids),
+        file_name=np.concatenate(names) if len(names) == len(parts) else None,
+        width=np.concatenate([part.width for part in parts if part.width is not None]),
+        height=np.concatenate([part.height for part in parts if part.height is not None]),
+        attributes=_attributes([part.attributes for part in parts]),
+    )
+
+
+def _attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    shared = set.intersection(*(set(part) for part in parts))
+    return {name: np.concatenate([part[name] for part in parts]) for name in sorted(shared)}
+
+
+def given_ids(stated: Iterable[Mapping[str, int]], keys: Iterable[str]) -> dict[str, int]:
+    """One id per class: the first that is stated and free, else one beyond all that are.
+
+    >>> given_ids([{"cat": 17, "dog": 18}, {"cat": 1, "cow": 2, "emu": 18}], ["cow", "emu", "cat"])
+    {'cat': 17, 'dog': 18, 'cow': 2, 'emu': 19}
+    """
+    given: dict[str, int] = {}
+    taken: set[int] = set()
+    sources = [*stated]
+    for ids in sources:
+        for key, id_ in ids.items():
+            if key not in given and id_ not in taken:
+                given[key] = id_
+                taken.add(id_)
+    fresh = max((id_ for ids in sources for id_ in ids.values()), default=0)
+    for key in keys:
+        if key not in given:
+            fresh += 1
+            given[key] = fresh
+    return given

@@ -1,0 +1,131 @@
+"""Two sets: each number of the set it is of, the same as of that set alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import openset
+from openset.evaluation.run import Run, evaluate_all
+from openset.findings import InputError, UsageError
+from openset.metrics import table
+from openset.tables.sets import Pair
+from scenes.sets import sets
+
+PLAIN = {"intervals": False}
+
+
+def both(here, **options):
+    return openset.evaluate(here.truth(), here.found(), **PLAIN | options)
+
+
+@pytest.mark.parametrize("colliding", [False, True])
+@pytest.mark.parametrize("protocol", ["default", "fmiyc"])
+def test_a_number_of_one_set_is_that_of_the_set_alone(colliding, protocol):
+    here = sets(colliding=colliding)
+    pair = both(here, protocol=protocol)
+    alone = {
+        "id": openset.evaluate(here.id.truth, here.id.found, protocol=protocol, **PLAIN),
+        "ood": openset.evaluate(here.ood.truth, here.ood.found, protocol=protocol, **PLAIN),
+    }
+    told = [metric for metric in table().values() if metric.of in alone]
+    assert {metric.of for metric in told} == set(alone)
+    for metric in told:
+        assert pair.value(metric.name) == alone[metric.of].value(metric.name).with_params(
+            set=metric.of
+        ), metric.name
+    assert pair.value("unknown_precision") != alone["id"].value("unknown_precision")
+
+
+def test_auroc_compares_the_detections_of_both_sets():
+    here = sets(colliding=True)
+    known, unknown = ([d["unknownness"] for d in s.found] for s in (here.id, here.ood))
+    wins = np.subtract.outer(unknown, known)
+    value = ((wins > 0) + (wins == 0) / 2).mean()
+    assert both(here).value("auroc").value == pytest.approx(value)
+
+
+def test_an_id_image_without_object_is_not_wild():
+    here = sets()
+    empty = {i for i in here.id.images} - {a["image_id"] for a in here.id.truth["annotations"]}
+    assert empty & {d["image_id"] for d in here.id.found}
+    result = both(here)
+    assert result.provenance.counts["wild_images"] == len(here.ood.images)
+    assert result.value("auroc").parts["wild"] == len(here.ood.found)
+
+
+def test_silent_images_of_each_set():
+    here = sets()
+    result = both(here, minimum_score=0.5)
+    for name, one in (("id", here.id), ("ood", here.ood)):
+        loud = {d["image_id"] for d in one.found if d["score"] >= 0.5}
+        value = result.value(f"images_without_predictions@{name}")
+        assert value.value == pytest.approx(1 - len(loud) / len(one.images))
+    assert "images_without_predictions" not in result.values
+
+
+def test_a_metric_of_the_other_set_can_be_asked_for():
+    here = sets()
+    result = both(here, metrics=["unknown_precision@id", "detections_per_image@ood"])
+    alone = openset.evaluate(here.id.truth, here.id.found, **PLAIN)
+    assert result.value("unknown_precision@id").value == alone.value("unknown_precision").value
+    assert result.value("detections_per_image@ood").value == len(here.ood.found) / len(
+        here.ood.images
+    )
+
+
+def test_one_file_may_hold_both_sets():
+    here = sets()
+    one = openset.evaluate(here.truth(), here.id.found + here.ood.found, **PLAIN)
+    assert one.flat() == both(here).flat()
+    with pytest.raises(InputError, match=r"OS440(.|\n)*ID_FILE\+OOD_FILE"):
+        clash = sets(colliding=True)
+        openset.evaluate(clash.truth(), clash.id.found + clash.ood.found, **PLAIN)
+
+
+def test_intervals_of_a_set_are_from_its_own_images():
+    here = sets(images=60)
+    result = both(here, intervals=True, metrics=["ap_known", "nose", "auroc"])
+    for name in ("ap_known", "nose", "auroc"):
+        low, high = result.value(name).interval
+        assert low < result.value(name).value < high
+
+
+def test_a_run_of_two_sets_is_kept_whole(tmp_path):
+    here = sets()
+    run = evaluate_all(here.truth(), {"one": here.found()}, intervals=False)
+    again = Run.load(run.save(tmp_path / "run"))
+    old, new = run.evaluations["one"], again.evaluations["one"]
+    assert new.flat() == old.flat()
+    assert new.matches.ood.tolist() == old.matches.ood.tolist()
+    assert new.value("ap_unknown", iou=0.5) == old.value("ap_unknown", iou=0.5)
+    assert "images without predictions, OOD" in again.board().text()
+
+
+def test_two_files_need_two_ground_truths():
+    here = sets()
+    with pytest.raises(UsageError, match="--id"):
+        openset.evaluate(here.ood.truth, here.found(), **PLAIN)
+
+
+def test_the_best_score_is_of_the_id_set():
+    here = sets(images=40)
+    found = [d | {"score": d["score"] / 2} for d in here.id.found]
+    pair = Pair(found, here.ood.found)
+    alone = openset.evaluate(here.id.truth, found, **PLAIN).value("best_threshold").value
+    result = openset.evaluate(here.truth(), pair, minimum_score="best", **PLAIN)
+    left = sum(d["score"] >= alone for d in (*found, *here.ood.found))
+    assert 0 < left < len(found) + len(here.ood.found)
+    assert result.provenance.counts["detections"] == left
+    fixed = openset.evaluate(here.truth(), pair, minimum_score=alone, **PLAIN)
+    assert fixed.flat() == result.flat()
+    voc = openset.evaluate(here.truth(), pair, minimum_score="best", protocol="fmiyc", **PLAIN)
+    assert voc.provenance.counts["detections"] == left
+
+
+def test_there_may_be_no_best_score():
+    here = sets()
+    with pytest.raises(InputError, match="OS445"):
+        openset.evaluate(here.ood.truth, here.ood.found, minimum_score="best", **PLAIN)
+    with pytest.raises(UsageError, match="at once"):
+        openset.Evaluator(minimum_score="best").update(here.id.truth, here.id.found)
