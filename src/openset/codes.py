@@ -497,6 +497,10 @@ _ENTRIES = (
          "AP_known on the held-out images than was allowed.",
          "gammas that are all large, few classes, or few held-out images",
          "try smaller gammas, down to 1, or allow more with a smaller --known-share"),
+    Code("OS653", "not class splits of one benchmark", "A mean over splits of the classes is of "
+         "results of one protocol and the same resamples, each of another split.",
+         "a split was given twice, or evaluated with other options",
+         "evaluate every split with the same options, and name each result once, in one order"),
     Code("OS655", "known name for the unknown", "An open-vocabulary detector would call what it "
          "knows unknown: a text that should mean unknown is a known class.",
          "a list of names that holds the known ones, too", "take the known names out of others="),

@@ -142,3 +142,30 @@ def test_fetch_downloads_what_it_may(openset, tmp_path, monkeypatch):
     assert (code, asked) == (1, [("https://x/a", None)])
     assert "there   f/a.json" in out
     assert "missing b.json" in out
+
+
+def test_all_variants_at_once(openset, tmp_path):
+    images = {name: held(name) for name in ("c1", "d1", "cd1", "z1")}
+    write_coco(tmp_path / "all.json", images)
+    (tmp_path / "pets.toml").write_text("""
+summary = "each pet is known in turn"
+[sources.all]
+path = ["all.json"]
+[classes]
+rest = "unknown"
+[splits]
+test = { kind = "test", source = "all", select = [{ annotated = true }] }
+[variants.cats]
+classes = { known = ["cat"] }
+[variants.dogs]
+classes = { known = ["dog"] }
+""")
+    done = openset("build", "pets.toml:all", "--source", ".", "-o", "out")
+    assert done.code == 0, done.err
+    assert "wrote out/cats: pets:cats is built" in done.out
+    assert (tmp_path / "out" / "dogs" / "test.json").is_file()
+    told = openset("build", "pets.toml:all", "--source", ".", "-o", "out", "--json").json
+    assert list(told["variants"]) == ["cats", "dogs"]
+    clean(tmp_path)
+    wrong = openset("build", "clean.toml:all", "--source", ".", "-o", "none")
+    assert wrong.code == 2 and "has no variants" in wrong.err

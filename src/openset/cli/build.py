@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from openset.benchmarks.building import Built
 
 app = verb("build", panel="Data")
+ALL = "all"
 
 
 @app.default
@@ -35,7 +37,8 @@ def build(
 
     Args:
         benchmark: A name such as owod or osod3-animal:split1, or a TOML file of your own; or
-            digits, a world with images of its own.
+            digits, a world with images of its own. NAME:all builds every variant, each in a
+            folder of its own below --out.
         source: The folder with the official files, if it is made from any.
         out: The folder to make.
         splits: Only these, a,b,c, and those that they are drawn beside; then only their sources are
@@ -50,6 +53,26 @@ def build(
         return made(benchmark, out, option_pairs(option), output)
     if option:
         raise UsageError(f"--option belongs to a world, and {benchmark} is made from files")
+    name, _, variant = benchmark.partition(":")
+    if variant == ALL:
+        every = _all(name, source, out, output)
+        text = "\n\n".join(map(_text, every.values()))
+        return Answer(text, partial(_documents, every), int(any(map(_differs, every.values()))))
+    built = _built(benchmark, source, out, output)
+    return Answer(_text(built), lambda: _document(built), int(_differs(built)))
+
+
+def _all(name: str, source: Path | None, out: Path, output: Output) -> dict[str, Built]:
+    """Every variant of a benchmark, each in a folder of its name."""
+    from openset.benchmarks import definition
+
+    variants = definition.load(name).variants
+    if not variants:
+        raise UsageError(f"{name} has no variants: openset build {name}")
+    return {v: _built(f"{name}:{v}", source, out / v, output) for v in variants}
+
+
+def _built(benchmark: str, source: Path | None, out: Path, output: Output) -> Built:
     from openset.benchmarks import building, definition
     from openset.benchmarks.sources import used
 
@@ -60,8 +83,11 @@ def build(
         built = building.build(defined, source, out, say=step)
     for finding in built.findings:
         output.report(finding)
-    differs = any(finding.code == "OS907" for finding in built.findings)
-    return Answer(_text(built), lambda: _document(built), int(differs))
+    return built
+
+
+def _differs(built: Built) -> bool:
+    return any(finding.code == "OS907" for finding in built.findings)
 
 
 def _text(built: Built) -> str:
@@ -90,6 +116,10 @@ def _published(about: dict[str, Any]) -> str:
         return "–"
     wrong = [key for key, count in about["expect"].items() if about[key] != count]
     return f"differs in {', '.join(wrong)}" if wrong else "agrees"
+
+
+def _documents(made: dict[str, Built]) -> dict[str, Any]:
+    return {"variants": {name: _document(built) for name, built in made.items()}}
 
 
 def _document(built: Built) -> dict[str, Any]:

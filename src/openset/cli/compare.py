@@ -6,6 +6,7 @@ they are chosen before anything is seen.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,6 +35,7 @@ def compare(
     metrics: list[str] | None = None,
     fail_on_regression: list[str] | None = None,
     paired: Flag = False,
+    splits: Flag = False,
     force: Flag = False,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
@@ -48,6 +50,9 @@ def compare(
             more than chance: p < 0.05, corrected for the number of these metrics (Holm). Without
             resamples: if it is worse at all. Results of different seeds are compared unpaired.
         paired: The trainings of both belong together, place by place: same seeds.
+        splits: The results of both are of several splits of one benchmark's classes, the same in
+            each place, as NAME=FILE,FILE...: means over them are compared, and each is shown with
+            its deviation.
         force: Compare in spite of different ground truth, vocabulary, protocol or groups.
         output: How to speak.
     """
@@ -56,10 +61,10 @@ def compare(
     from openset.evaluation.leaks import said_first
     from openset.evaluation.scoreboard import Scoreboard
 
-    sides = _sides(first, second, force, output)
+    sides = _sides(first, second, (force, splits), output)
     one, other = sides
     leaks = said_first({name: method.results[0] for name, method in sides.items()})
-    found = compare_results(*sides.values(), force=force, paired=paired)
+    found = compare_results(*sides.values(), force=force, paired=paired, splits=splits)
     gates = listed(fail_on_regression)
     for name in gates:
         _refuse_undirected(name, found)
@@ -70,12 +75,32 @@ def compare(
     worse = [line.name for line in guarded.lines if regressed(line.cells[1])]
     shown = board.only(_chosen(found, listed(metrics), gates))
     said = [wrapped(leak, "") for leak in leaks]
-    text = "\n".join([*said, _fitted(shown.differences()), *_gates(guarded, worse)])
+    means = _over_splits(sides, shown) if splits else []
+    text = "\n".join([*said, _fitted(shown.differences()), *means, *_gates(guarded, worse)])
     document = partial(_document, found, board, gates, worse)
     return Answer(text, lambda: {"leaks": leaks, **document()}, 1 if worse else 0)
 
 
-def _sides(first: Path, second: Path, force: bool, output: Output) -> dict[str, Trainings]:
+def _over_splits(sides: Mapping[str, Trainings], shown: Scoreboard) -> list[str]:
+    """Mean, deviation and every value of both methods over class splits, as papers print them."""
+    from openset.evaluation.trainings import population
+
+    count = len(next(iter(sides.values())))
+    said = [f"over {count} class splits, each a training of its own: mean ± sample deviation"]
+    for line in shown.lines:
+        for name, method in sides.items():
+            runs = method.runs(line.name)
+            found = population(runs)
+            if found is not None:
+                mean, apart = (line.number(value, 1) for value in found)
+                each = ", ".join(line.number(value, 1) for value in runs)
+                said.append(f"  {line.title}, {name}: {mean} ± {apart} ({each})")
+    return said
+
+
+def _sides(
+    first: Path, second: Path, how: tuple[bool, bool], output: Output
+) -> dict[str, Trainings]:
     """The two methods by their names; says what is to be known about their trainings."""
     from openset.cli._inputs import methods, read_result
     from openset.evaluation.trainings import findings_of, methods_of
@@ -84,7 +109,8 @@ def _sides(first: Path, second: Path, force: bool, output: Output) -> dict[str, 
     if len(asked) != 2:
         raise UsageError(f"both methods are called {next(iter(asked))!r}: give two to compare")
     results = {name: [read_result(path) for path in paths] for name, paths in asked.items()}
-    sides = methods_of(results, force=force)
+    force, splits = how
+    sides = methods_of(results, force=force, splits=splits)
     for name, findings in findings_of(sides).items():
         for finding in findings:
             output.report(finding, name)

@@ -28,6 +28,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.evaluation.provenance import Provenance
 from openset.evaluation.trainings import Given, Trainings, unlike
 from openset.findings import UsageError
 from openset.metrics import ByClass, Metric, on_all, table
@@ -115,7 +116,12 @@ class Comparison:
 
 
 def compare(
-    first: Given, second: Given, *, force: bool = False, paired: bool = False
+    first: Given,
+    second: Given,
+    *,
+    force: bool = False,
+    paired: bool = False,
+    splits: bool = False,
 ) -> Comparison:
     """Compare two methods on one benchmark, metric by metric.
 
@@ -124,12 +130,16 @@ def compare(
         second: What is compared with it, likewise.
         force: Compare in spite of different ground truth, vocabulary, protocol or groups.
         paired: Whether the trainings of both belong together, each to that in its place.
+        splits: Whether they are of several splits of one benchmark's classes, the same in each
+            place: vocabularies differ between places, and all are paired.
     """
-    a, b = Trainings.of(first, force=force), Trainings.of(second, force=force)
-    if not force:
-        _refuse_unlike(a, b)
+    a, b = (Trainings.of(one, force=force, splits=splits) for one in (first, second))
+    paired = paired or splits
     if paired and len(a) != len(b):
         raise UsageError(f"{len(a)} and {len(b)} trainings cannot be paired")
+    if not force:
+        for x, y in zip(a.results, b.results, strict=True) if splits else ((a, b),):
+            _refuse_unlike(x.provenance, y.provenance)
     names = [name for name in a.values if name in b.values]
     differences = {name: _difference(a, b, name, paired) for name in names}
     return Comparison(differences, (a, b), a.metrics)
@@ -143,8 +153,8 @@ def against_first(
     return [None, *(compare(first, other, force=force, paired=paired) for other in others)]
 
 
-def _refuse_unlike(first: Trainings, second: Trainings) -> None:
-    found = unlike(first.provenance, second.provenance)
+def _refuse_unlike(first: Provenance, second: Provenance) -> None:
+    found = unlike(first, second)
     if found is not None:
         what, x, y = found
         raise UsageError(f"the results have different {what} ({x} and {y}); force=True compares")
@@ -255,12 +265,34 @@ def _better(metric: Metric | None, first: float, second: float) -> bool | None:
 
 def _sides(first: Trainings, second: Trainings, name: str, same_images: bool) -> _Sides | None:
     """Both values and their resamples, on the classes of all; None if there is none."""
+    if first.splits:
+        return _by_place(first, second, name, same_images)
     held = [[one.values[name].by_class for one in method.results] for method in (first, second)]
     split = [[one for one in side if one is not None] for side in held]
     every = [one for side in split for one in side]
     if len(every) == len(first) + len(second) and len({frozenset(x.names) for x in every}) > 1:
         return _on_common(split[0], split[1], same_images)
     return _Sides(_Side.of(first, name), _Side.of(second, name))
+
+
+def _by_place(first: Trainings, second: Trainings, name: str, same_images: bool) -> _Sides | None:
+    """Both means over class splits, each split on the classes that both have there."""
+    pairs = zip(first.results, second.results, strict=True)
+    each = [_sides(Trainings((x,)), Trainings((y,)), name, same_images) for x, y in pairs]
+    parts = [one for one in each if one is not None]
+    if len(parts) < len(each):
+        return None
+    basis = next((part.basis for part in parts if part.basis), "")
+    remark = next((part.remark for part in parts if part.remark != NO_RESAMPLES), NO_RESAMPLES)
+    one, other = _mean([part.first for part in parts]), _mean([part.second for part in parts])
+    return _Sides(one, other, basis, remark)
+
+
+def _mean(sides: Sequence[_Side]) -> _Side:
+    runs = tuple(run for side in sides for run in side.runs)
+    drawn = [side.drawn for side in sides if side.drawn is not None]
+    mean = np.mean(drawn, axis=0) if len(drawn) == len(sides) else None
+    return _Side(float(np.mean(runs)), runs, mean)
 
 
 def _on_common(

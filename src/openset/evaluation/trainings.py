@@ -8,6 +8,9 @@ What a single training would have been by another seed is not known, and is not 
 Trainings are of one method only if they differ in nothing but chance: the same test images,
 vocabulary, protocol and resamples. The same detections twice are not two trainings, and would make
 the spread too small. Not a comparison of methods: see `openset.evaluation.comparison`.
+
+Benchmarks that split one set of classes several times (OSOD-III) report means over the splits. Each
+is a training of its own, with another vocabulary: with ``splits`` that is what must differ.
 """
 
 from __future__ import annotations
@@ -53,12 +56,14 @@ class Trainings:
 
     Attributes:
         results: One per training.
+        splits: Whether each is of another split of one benchmark's classes.
     """
 
     results: tuple[Evaluation, ...]
+    splits: bool = False
 
     @classmethod
-    def of(cls, given: Given, *, force: bool = False) -> Trainings:
+    def of(cls, given: Given, *, force: bool = False, splits: bool = False) -> Trainings:
         """The trainings of a method, from one result or several.
 
         Raises:
@@ -66,7 +71,7 @@ class Trainings:
         """
         if isinstance(given, Trainings):
             return given
-        made = cls((given,) if isinstance(given, Evaluation) else tuple(given))
+        made = cls((given,) if isinstance(given, Evaluation) else tuple(given), splits)
         if not made.results:
             raise UsageError("a method has at least one training")
         wrong = errors(list(made.findings()))
@@ -77,7 +82,7 @@ class Trainings:
     def findings(self) -> Iterator[Finding]:
         """What speaks against taking the results for trainings of one method."""
         if len(self.results) > 1:
-            yield from _unlike(self.results)
+            yield from (_unlike_splits if self.splits else _unlike)(self.results)
             yield from _repeated(self.results)
 
     def __len__(self) -> int:
@@ -107,7 +112,9 @@ class Trainings:
     def replicates(self) -> Mapping[str, NDArray[np.float64]]:
         """Metric name → its mean over trainings in every resample; none if they are not paired."""
         first, *others = self.results
-        if any(_draws(one) != _draws(first) for one in others):
+        # Draws belong to image ids, so that those of splits of one test set are paired, too.
+        part = slice(1 if self.splits else 0, None)
+        if any(_draws(one)[part] != _draws(first)[part] for one in others):
             return {}
         return {
             name: np.mean([one.replicates[name] for one in self.results], axis=0)
@@ -227,13 +234,15 @@ def grouped(
     }
 
 
-def methods_of(results: Mapping[str, Given], *, force: bool = False) -> dict[str, Trainings]:
+def methods_of(
+    results: Mapping[str, Given], *, force: bool = False, splits: bool = False
+) -> dict[str, Trainings]:
     """Every method by its name; what is wrong with any is said with that name.
 
     Raises:
         InputError: When some are not trainings of one method, unless forced.
     """
-    found = {name: Trainings.of(one, force=True) for name, one in results.items()}
+    found = {name: Trainings.of(one, force=True, splits=splits) for name, one in results.items()}
     wrong = [
         replace(finding, message=f"{name}: {finding.message}")
         for name, one in found.items()
@@ -255,6 +264,19 @@ def findings_of(methods: Mapping[str, Trainings]) -> dict[str, tuple[Finding, ..
         for name, one in methods.items()
     }
     return {name: findings for name, findings in found.items() if findings}
+
+
+def population(runs: Iterable[float | None]) -> tuple[float, float] | None:
+    """Mean and sample deviation of the values of several trainings or splits, if all have one.
+
+    >>> population([0.3, 0.4, 0.5])
+    (0.4, 0.1)
+    """
+    held = list(runs)
+    values = [value for value in held if value is not None]
+    if len(values) < max(2, len(held)):
+        return None
+    return round(float(np.mean(values)), 12), round(float(np.std(values, ddof=1)), 12)
 
 
 def unlike(first: Provenance, second: Provenance) -> tuple[str, Any, Any] | None:
@@ -290,6 +312,28 @@ def _unlike(results: Sequence[Evaluation]) -> Iterator[Finding]:
                 example=f"training 1 has {mine}, training {at} has {theirs}",
             )
             return
+
+
+def _unlike_splits(results: Sequence[Evaluation]) -> Iterator[Finding]:
+    """What keeps results from being those of several splits of one benchmark's classes."""
+    first = results[0].provenance
+    seen: dict[str, int] = {}
+    for at, one in enumerate(results, start=1):
+        origin = one.provenance
+        pairs = {
+            "protocols": ((first.protocol, first.deviations), (origin.protocol, origin.deviations)),
+            "resamples of images": (_draws(results[0])[1:], _draws(one)[1:]),
+        }
+        what = next((what for what, (mine, theirs) in pairs.items() if mine != theirs), None)
+        before = seen.setdefault(origin.vocabulary_hash, at)
+        if what is not None:
+            message, example = f"splits have different {what}", f"those of splits 1 and {at}"
+        elif before != at:
+            message, example = "two results are of one split", f"splits {before} and {at}"
+        else:
+            continue
+        yield Finding("OS653", Level.ERROR, message, example=example)
+        return
 
 
 def _repeated(results: Sequence[Evaluation]) -> Iterator[Finding]:
