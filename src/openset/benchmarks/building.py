@@ -28,6 +28,7 @@ from openset.benchmarks.manifest import (
     SCHEMA,
     differences,
     entry,
+    left_out,
     read_manifest,
     renumbered,
     universe_of,
@@ -37,7 +38,7 @@ from openset.benchmarks.manifest import (
 from openset.benchmarks.pool import Pool, Universe, expanded, image_names
 from openset.benchmarks.roles import Roles, resolve, spelling
 from openset.benchmarks.rules import select
-from openset.benchmarks.rules.listed import find_list, with_times
+from openset.benchmarks.rules.listed import absent, find_list, with_times
 from openset.benchmarks.writing import write_truth
 from openset.files import unwritable
 from openset.findings import Finding, InputError, refuse
@@ -137,7 +138,7 @@ def _again(definition: Benchmark, out: Path, identity: dict[str, Any]) -> Built:
 
 
 def _findings(manifest: dict[str, Any]) -> tuple[Finding, ...]:
-    return (*differences(manifest), *renumbered(manifest))
+    return (*differences(manifest), *renumbered(manifest), *left_out(manifest))
 
 
 def _workshop(out: Path, identity: dict[str, Any]) -> Path:
@@ -234,6 +235,8 @@ class _Job:
             "file": file.name,
             "sha256": files.fingerprint(file),
         }
+        if split.partial:
+            about["absent"] = absent(table, split.lists, list_folders(self.definition, self.folder))
         write_json(mark, about)
         return about
 

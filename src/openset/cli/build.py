@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Output
+from openset.cli._console import Answer, Flag, Output
 from openset.findings import UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def build(
     source: Path | None = None,
     out: Annotated[Path, Parameter(name=("--out", "-o"))],
     splits: list[str] | None = None,
+    partial: Flag = False,
     option: list[str] | None = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
@@ -40,6 +41,8 @@ def build(
         out: The folder to make.
         splits: Only these, a,b,c, and those that they are drawn beside; then only their sources are
             needed.
+        partial: Build from a part of the data: images that lists name and no source has are left
+            out, and counted.
         option: A parameter of the world, as name=value, such as images=50000 or seed=1.
         output: How to speak.
     """
@@ -56,6 +59,8 @@ def build(
     defined = definition.load(benchmark)
     if splits:
         defined = definition.only(defined, listed(splits))
+    if partial:
+        defined = definition.partial(defined)
     with output.progress(1 + len(used(defined)) + len(defined.unrolled())) as step:
         built = building.build(defined, source, out, say=step)
     for finding in built.findings:
