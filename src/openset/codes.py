@@ -410,6 +410,9 @@ _ENTRIES = (
     Code("OS522", "file of a task beyond the last", "An annotation file states a task for which no "
          "classes are known.", "the test file of that task is missing, or another list of classes",
          "give the test files of all tasks, or a vocabulary of tasks: --known owod-t4"),
+    Code("OS523", "listed images left out", "The data lack images that a list names, and partial "
+         "data were asked for: the split is smaller than the published one.",
+         "a part of the data set", "compare numbers with those on the same images alone"),
     Code("OS530", "images without sizes", "Boxes are shares of images of 1 x 1: enough to count "
          "and to audit, but detections in pixels would lie outside of every image.",
          "the annotation files state no sizes, and the pictures are not beside them",
@@ -591,7 +594,8 @@ _ENTRIES = (
          "another version of the data set, or a list for another one",
          "check that list and sources are of the same release"),
     Code("OS911", "image ids collide", "Images of two sources have one id.",
-         "both number their images from 1", "ids = 'stem' names images by their file names"),
+         "both number their images from 1", "ids = 'stem' names images by their file names, "
+         "ids = 'both' by source and id"),
     Code("OS912", "not a benchmark", "The folder is not one that openset build wrote.",
          "another folder, or a build that was stopped", "openset build NAME --source DIR -o DIR"),
     Code("OS951", "page differs from its run files", "A number, verdict or figure of a page is not "

@@ -279,6 +279,11 @@ def test_sources_that_spell_and_number_differently(tmp_path):
     (tmp_path / "b.toml").write_text(TWO.replace('ids = "stem"', ""))
     with pytest.raises(InputError, match="OS911"):
         build(tmp_path / "b.toml", tmp_path, tmp_path / "other")
+    (tmp_path / "b.toml").write_text(TWO.replace('"stem"', '"both"'))
+    build(tmp_path / "b.toml", tmp_path, tmp_path / "other")
+    images = openset.read(tmp_path / "other" / "test.json").images
+    assert images.id.tolist() == ["voc/1", "coco/1"]
+    assert images.file_name.tolist() == ["v1.jpg", "k1.jpg"]
 
 
 VOC = ("aeroplane", "dog", "person")

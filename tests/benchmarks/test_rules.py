@@ -10,6 +10,7 @@ import pytest
 from openset import read
 from openset.benchmarks.pool import Pool, Universe, image_names
 from openset.benchmarks.rules import check_rule, class_set, rules, select
+from openset.benchmarks.rules.listed import absent
 from openset.benchmarks.taxonomy import Taxonomy, of_wordnet, shipped_synsets, synsets_of
 from openset.findings import InputError, UsageError
 from openset.tables import Vocabulary
@@ -323,3 +324,21 @@ def test_images_by_embeddings(pool, tmp_path):
     (tmp_path / "e.npz").write_bytes(b"PK no archive")
     with pytest.raises(InputError, match="OS903"):
         chosen(pool, {"similar": far})
+
+
+def test_named_images_are_left_out(pool):
+    """VOC's trainval shows three photographs twice: 000338 = 007284 and two more."""
+    assert chosen(pool, {"with": "known"}, {"but": ["cd1", "cz1"]}) == ["c1", "d1", "cda1"]
+    assert chosen(pool, {"first": 3}, {"but": str(pool.table.images.id[1])}) == ["c1", "cd1"]
+    with pytest.raises(InputError, match=r"OS910(.|\n)*nobody"):
+        chosen(pool, {"but": ["c1", "nobody"]})
+
+
+def test_lists_of_which_the_data_have_a_part(pool, tmp_path):
+    (tmp_path / "some.txt").write_text("z1\n000338\nc1\n007284\n")
+    with pytest.raises(InputError, match=r"OS910(.|\n)*000338"):
+        chosen(pool, {"listed": "some.txt"})
+    assert chosen(pool, {"listed": {"files": "some.txt", "partial": True}}) == ["z1", "c1"]
+    assert absent(pool.table, ["some.txt"], (tmp_path,)) == ["000338", "007284"]
+    with pytest.raises(UsageError, match="listed"):
+        chosen(pool, {"listed": {"file": "some.txt"}})

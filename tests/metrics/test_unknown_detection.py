@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from openset.findings import UsageError
+from openset.matching import match
 from openset.metrics import table
+from scenes.diagnosis import PAPER, tables
 from scenes.metrics import hand, random_scene
 
 
@@ -22,6 +24,22 @@ def test_found_under_any_name_and_called_unknown():
     udr, udp = scene.value("udr").value, scene.value("udp").value
     assert (udr, udp) == (pytest.approx(2 / 3), 1 / 2)
     assert udr * udp == pytest.approx(scene.value("unknown_recall").value)
+
+
+def test_misnamed_as_the_paper_words_it():
+    """A right dog that lies on a zebra finds the zebra by overlap, and does not misname it."""
+    there = [(1, "dog", 0, 0, 10, 10), (1, "zebra", 0, 0, 10, 9), (2, "boat", 0, 0, 10, 10)]
+    said = [(1, "dog", 0, 0, 10, 10, 0.9), (2, "car", 0, 0, 10, 10, 0.8)]
+    matches = match(*tables(there, said), PAPER)
+    udr, udp = table()["udr"].compute, table()["udp"].compute
+    assert udr(matches).value == 1 and udr(matches, misnamed="wrong").value == 1 / 2
+    assert udr(matches).parts == {"overlapping": 1, "wrong": 1 / 2}
+    assert udp(matches).value == udp(matches, misnamed="wrong").value == 0
+    called = [*said, (2, "unknown", 0, 0, 10, 10, 0.3)]
+    matches = match(*tables(there, called), PAPER)
+    assert udp(matches).parts == {"overlapping": 1 / 2, "wrong": 1}
+    with pytest.raises(UsageError, match="unknown value of misnamed"):
+        udr(matches, misnamed="right")
 
 
 def test_precision_at_recall():

@@ -35,6 +35,7 @@ from openset.benchmarks.manifest import (
     SCHEMA,
     differences,
     entry,
+    left_out,
     read_manifest,
     renumbered,
     universe_of,
@@ -45,7 +46,7 @@ from openset.benchmarks.pictures import folder_of, measured, unsized, without_si
 from openset.benchmarks.pool import Pool, Universe, expanded, image_names
 from openset.benchmarks.roles import Roles, resolve, spelling
 from openset.benchmarks.rules import class_set, select
-from openset.benchmarks.rules.listed import find_list, with_times
+from openset.benchmarks.rules.listed import absent, find_list, with_times
 from openset.benchmarks.tiers import named_in, showing, with_tiers
 from openset.benchmarks.writing import write_truth
 from openset.files import unwritable
@@ -148,7 +149,12 @@ def _again(definition: Benchmark, out: Path, identity: dict[str, Any]) -> Built:
 
 
 def _findings(manifest: dict[str, Any]) -> tuple[Finding, ...]:
-    return (*differences(manifest), *renumbered(manifest), *without_sizes(manifest))
+    return (
+        *differences(manifest),
+        *renumbered(manifest),
+        *left_out(manifest),
+        *without_sizes(manifest),
+    )
 
 
 def _workshop(out: Path, identity: dict[str, Any]) -> Path:
@@ -268,6 +274,8 @@ class _Job:
             "file": file.name,
             "sha256": files.fingerprint(file),
         }
+        if split.partial:
+            about["absent"] = absent(table, split.lists, list_folders(self.definition, self.folder))
         write_json(mark, about)
         return about
 

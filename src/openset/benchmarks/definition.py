@@ -134,8 +134,15 @@ class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     @property
     def lists(self) -> list[str]:
         """The image lists that its rules name."""
-        named = [step.get("listed", []) for step in self.select]
+        found = [step.get("listed", []) for step in self.select]
+        named = [one["files"] if isinstance(one, dict) else one for one in found]
         return [name for one in named for name in ([one] if isinstance(one, str) else one)]
+
+    @property
+    def partial(self) -> bool:
+        """Whether its lists may name images that the data lack."""
+        found = [step.get("listed") for step in self.select]
+        return any(isinstance(one, dict) and one.get("partial") for one in found)
 
     @property
     def earlier(self) -> list[str]:
@@ -176,7 +183,8 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         lists: Lists of classes, for ``"@name"``.
         synonyms: Groups of names that are one class.
         seed: Decides every random choice.
-        ids: Images are called by the id in the source, or by their file name's stem.
+        ids: Images are called by the id in the source, by their file name's stem, or, where sources
+            number theirs alike, by the source and its id: ``coco/17``.
         lists_in: Folders below the source folder where image lists may lie.
         pretraining: Data sets that detectors may have been trained on before.
         issues: What is known to be wrong with it.
@@ -195,7 +203,7 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     lists: dict[str, list[str]] = {}
     synonyms: list[Some] = []
     seed: int = 0
-    ids: Literal["source", "stem"] = "source"
+    ids: Literal["source", "stem", "both"] = "source"
     lists_in: list[str] = []
     pretraining: list[str] | None = None
     issues: list[str] = []
@@ -246,6 +254,21 @@ def only(benchmark: Benchmark, names: Sequence[str]) -> Benchmark:
         wanted += [one for one in every[name].earlier if one in every and one not in wanted]
     kept = {name: every[name] for name in every if name in wanted}
     return msgspec.structs.replace(benchmark, splits=kept)
+
+
+def partial(benchmark: Benchmark) -> Benchmark:
+    """A benchmark whose lists may name images that the data lack."""
+
+    def loose(rule: dict[str, Any]) -> dict[str, Any]:
+        held = rule.get("listed")
+        files = held["files"] if isinstance(held, dict) else held
+        return rule if held is None else {"listed": {"files": files, "partial": True}}
+
+    splits = {
+        name: msgspec.structs.replace(split, select=[loose(rule) for rule in split.select])
+        for name, split in benchmark.splits.items()
+    }
+    return msgspec.structs.replace(benchmark, splits=splits)
 
 
 def _of_task(split: Split, task: int, place: int, tasks: int) -> Split:

@@ -129,6 +129,21 @@ def renumbered(manifest: dict[str, Any]) -> tuple[Finding, ...]:
     return tuple(found)
 
 
+def left_out(manifest: dict[str, Any]) -> tuple[Finding, ...]:
+    """A warning for every split whose lists name images that the data lack."""
+    return tuple(
+        Finding(
+            "OS523",
+            Level.WARNING,
+            f"split {name}: {len(held['absent'])} listed images are in no source and left out",
+            len(held["absent"]),
+            held["absent"][0],
+        )
+        for name, held in manifest["splits"].items()
+        if held.get("absent")
+    )
+
+
 def vocabulary_toml(vocabulary: Vocabulary) -> str:
     """A vocabulary as the TOML file that ``--known`` takes."""
     lines = [f"name = {json.dumps(vocabulary.name)}"]

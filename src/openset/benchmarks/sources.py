@@ -22,7 +22,7 @@ from openset.benchmarks.pool import image_names
 from openset.benchmarks.taxonomy import Taxonomy, of_open_images
 from openset.files import digest
 from openset.findings import refuse
-from openset.tables import Annotations, Vocabulary
+from openset.tables import Annotations, Images, Vocabulary
 from openset.tables.union import given_ids
 
 _END = 1 << 12  # bytes at the ends of a file that tell whether it is whole
@@ -220,7 +220,7 @@ def unify(
         tables: By name of the source.
         spelling: What spellings of a class share.
         listed: Labels that the benchmark names, whose spelling counts.
-        ids: ``source`` or ``stem``.
+        ids: ``source``, ``stem``, or ``both``: name of the source and id.
         tested: Sources of test splits, whose category ids are kept.
     """
     names = {spelling.key(label): label for label in reversed(tuple(listed))}
@@ -242,7 +242,7 @@ def unify(
         remap = np.array([index[spelling.key(label)] for label in table.labels], np.int32)
         found[name] = replace(
             table,
-            images=_named(table) if ids == "stem" else table.images,
+            images=_named(table, ids, name),
             labels=labels,
             label=remap[table.label] if len(remap) else table.label,
             category_id=np.array([given[key] for key in order], np.int64),
@@ -257,8 +257,14 @@ def unify(
     return Unified(labels, above, found, {name: ids for name, ids in changed.items() if ids})
 
 
-def _named(table: Annotations) -> Any:
-    return replace(table.images, id=image_names(table))
+def _named(table: Annotations, ids: str, source: str) -> Images:
+    """The images as a benchmark calls them."""
+    if ids == "source":
+        return table.images
+    name = image_names(table)
+    if ids == "both":
+        name = np.strings.add(f"{source}/", table.images.id.astype(np.str_))
+    return replace(table.images, id=name)
 
 
 def _stated_ids(

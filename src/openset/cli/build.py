@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Output
+from openset.cli._console import Answer, Flag, Output
 from openset.findings import UsageError
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def build(
     source: Path | None = None,
     out: Annotated[Path, Parameter(name=("--out", "-o"))],
     splits: list[str] | None = None,
+    partial: Flag = False,
     option: list[str] | None = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
@@ -43,10 +44,12 @@ def build(
         out: The folder to make.
         splits: Only these, a,b,c, and those that they are drawn beside; then only their sources are
             needed.
+        partial: Build from a part of the data: images that lists name and no source has are left
+            out, and counted.
         option: A parameter of the world, as name=value, such as images=50000 or seed=1.
         output: How to speak.
     """
-    from openset.cli._inputs import listed, option_pairs
+    from openset.cli._inputs import option_pairs
     from openset.cli._worlds import is_world, made
 
     if source is None and is_world(benchmark) and not splits:
@@ -79,6 +82,8 @@ def _built(benchmark: str, source: Path | None, out: Path, output: Output) -> Bu
     defined = definition.load(benchmark)
     if splits:
         defined = definition.only(defined, listed(splits))
+    if partial:
+        defined = definition.partial(defined)
     with output.progress(1 + len(used(defined)) + len(defined.unrolled())) as step:
         built = building.build(defined, source, out, say=step)
     for finding in built.findings:

@@ -7,6 +7,7 @@ boxes, many per object. Both are here, under two names.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openset.matching import Matches
 from openset.metrics._classes import share_of_unknown, where_unknown, without_unknown
@@ -76,7 +77,7 @@ def a_ose_objects(matches: Matches) -> Value:
     total = matches.count_objects(countable)
     if np.ndim(total) == 0 and total == 0:
         return without_unknown(matches)
-    number = matches.count_objects(countable & _hit_by_known(matches))
+    number = matches.count_objects(countable & hit_by(matches, matches.open_set_errors))
     if np.ndim(number):
         return where_unknown(matches, number, total)
     value = Value(float(number), step=1.0, params={"iou": matches.protocol.iou[0]})
@@ -97,7 +98,7 @@ def nose(matches: Matches) -> Value:
     if matches.protocol.nose == "detections":
         wrong = matches.count(matches.open_set_errors)
     else:
-        wrong = matches.count_objects(countable & _hit_by_known(matches))
+        wrong = matches.count_objects(countable & hit_by(matches, matches.open_set_errors))
     said, shown = beyond(matches, unknown=False), {"counts": matches.protocol.nose}
     return share_of_unknown(matches, wrong, total, said, params=shown)
 
@@ -173,8 +174,8 @@ def _countable_unknown(matches: Matches) -> np.ndarray:
     return (matches.objects.klass == matches.n_known) & ~matches.objects.ignored
 
 
-def _hit_by_known(matches: Matches) -> np.ndarray:
-    """Objects that are the best unknown object of some known-labelled detection."""
+def hit_by(matches: Matches, detections: NDArray[np.bool_]) -> np.ndarray:
+    """Objects that are the best unknown object of some of these detections."""
     hit = np.zeros(len(matches.objects), np.bool_)
-    hit[matches.columns.object_unknown[matches.open_set_errors]] = True
+    hit[matches.columns.object_unknown[detections]] = True
     return hit

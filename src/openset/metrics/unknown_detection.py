@@ -6,8 +6,9 @@ Unknown recall asks both at once; Zhao et al. split it into UDR (found under any
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,13 @@ from openset.metrics._classes import share_of_unknown, where_unknown, without_un
 from openset.metrics._left_out import beyond, beyond_best, ignored_objects, neither, resting
 from openset.metrics._points import Points, level_name, nearest_to, nearest_to_each
 from openset.metrics._spec import Value, metric
-from openset.metrics.open_set_error import _countable_unknown, _hit_by_known
+from openset.metrics.open_set_error import _countable_unknown, hit_by
+from openset.plugins import lookup
 
 GUPTA = "Gupta et al., OW-DETR: Open-World Detection Transformer, CVPR 2022"
 LIANG = "Liang et al., Unknown Sniffer for Object Detection, CVPR 2023"
 KIM = "Kim et al., Learning Open-World Object Proposals without Learning to Classify, RA-L 2022"
+Misnamed = Literal["overlapping", "wrong"]
 LIMITS = (10, 30, 50, 100)
 NO_LABEL = "no detection is labelled unknown"
 ZHAO = "Zhao et al., Revisiting Open World Object Detection, TCSVT 2023"
@@ -160,29 +163,62 @@ def unknown_precision(matches: Matches) -> Value:
 
 
 @metric("udr", title="UDR", paper=ZHAO, headline=True, of="ood")
-def udr(matches: Matches) -> Value:
+def udr(matches: Matches, *, misnamed: Misnamed = "overlapping") -> Value:
     """Unknown Detection Recall: share of unknown objects found under any label.
 
     (TP_u + FN*_u) / (TP_u + FN_u), where FN*_u are missed unknown objects that are the best unknown
     object of a known-labelled detection. The authors released no code; this follows OSOD-III's.
+    The paper speaks of objects that are misclassified, which a right detection of a known object
+    that merely overlaps an unknown one is not: `misnamed="wrong"` leaves those out, and `parts` has
+    both readings.
+
+    Args:
+        matches: Matched detections.
+        misnamed: Which known-labelled detections make FN*: all that are ``overlapping``, or only
+            those that are ``wrong``.
     """
     total = matches.count_objects(_countable_unknown(matches))
-    said = (beyond(matches, unknown=unknown) for unknown in (True, False))
-    return share_of_unknown(matches, _found(matches) + _misnamed(matches), total, *said)
+    said = [beyond(matches, unknown=unknown) for unknown in (True, False)]
+
+    def read(which: Misnamed) -> Value:
+        found = _found(matches) + _misnamed(matches, which)
+        return share_of_unknown(matches, found, total, *said)
+
+    return _with_readings(matches, read, misnamed)
 
 
 @metric("udp", title="UDP", paper=ZHAO, headline=True, of="ood")
-def udp(matches: Matches) -> Value:
+def udp(matches: Matches, *, misnamed: Misnamed = "overlapping") -> Value:
     """Unknown Detection Precision: of the unknown objects found, the share called unknown.
 
     TP_u / (TP_u + FN*_u). Not the precision of the unknown label: false alarms do not enter.
+
+    Args:
+        matches: Matched detections.
+        misnamed: The reading of FN*, as in UDR; `parts` has both.
     """
     found = _found(matches)
-    some = found + _misnamed(matches)
-    value = Value.ratio(found, some, why="no unknown object is found under any label")
     total = matches.count_objects(_countable_unknown(matches))
     ignored = ignored_objects(matches, unknown=True)
-    return resting(value, ignored, found_objects=some, unknown_objects=total)
+
+    def read(which: Misnamed) -> Value:
+        some = found + _misnamed(matches, which)
+        value = Value.ratio(found, some, why="no unknown object is found under any label")
+        return resting(value, ignored, found_objects=some, unknown_objects=total)
+
+    return _with_readings(matches, read, misnamed)
+
+
+def _with_readings(
+    matches: Matches, read: Callable[[Misnamed], Value], misnamed: Misnamed
+) -> Value:
+    """A number under one reading of FN*; beside the data's own, both."""
+    lookup(dict.fromkeys(get_args(Misnamed)), misnamed, "value of misnamed")
+    value = read(misnamed)
+    if matches.weights is not None or value.value is None:
+        return value
+    both = {which: read(which).value for which in get_args(Misnamed)}
+    return replace(value, params={**value.params, "misnamed": misnamed}, parts=both)
 
 
 @metric(
@@ -249,7 +285,10 @@ def _found(matches: Matches) -> np.ndarray:
     return matches.count_objects(_found_mask(matches))
 
 
-def _misnamed(matches: Matches) -> np.ndarray:
+def _misnamed(matches: Matches, which: Misnamed) -> np.ndarray:
     """Missed unknown objects that a known-labelled detection fires on (FN*_u)."""
     missed = _countable_unknown(matches) & ~_found_mask(matches)
-    return matches.count_objects(missed & _hit_by_known(matches))
+    fired = matches.open_set_errors
+    if which == "wrong":
+        fired = fired & ~matches.outcome().correct
+    return matches.count_objects(missed & hit_by(matches, fired))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,25 +29,65 @@ from openset.tables.columns import positions
 Names = str | list[str]
 
 
-@image_rule("listed", Names)
-def listed(pool: Pool, files: str | Sequence[str]) -> NDArray[np.intp]:
+class Lists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Image lists, and whether the data may lack some of their images.
+
+    Attributes:
+        files: The lists.
+        partial: Leave out what no source has; it is counted.
+    """
+
+    files: Names
+    partial: bool = False
+
+
+@image_rule("listed", Names | Lists)
+def listed(pool: Pool, files: str | Sequence[str] | Lists) -> NDArray[np.intp]:
     """Images of a text file, in its order; several files follow each other."""
-    lines = [line for name in _many(files) for line in load_list(find_list(name, pool.files))]
-    wanted = np.array(list(dict.fromkeys(lines)), np.str_)
-    rows = positions(image_names(pool.table), wanted)
-    by_id = positions(pool.table.images.id.astype(np.str_), wanted)
-    rows = np.where(rows < 0, by_id, rows)
-    lost = np.flatnonzero(rows < 0)
-    if len(lost):
-        raise refuse(
-            "OS910",
-            f"{len(lost)} of {len(wanted)} images of {_many(files)[0]} are in no source",
-            count=len(lost),
-            example=str(wanted[lost[0]]),
-        )
+    lists = files if isinstance(files, Lists) else Lists([*_many(files)])
+    wanted = _wanted(_many(lists.files), pool.files)
+    rows = _rows(pool.table, wanted)
+    if not lists.partial:
+        _refuse_lost(rows, wanted, f"images of {_many(lists.files)[0]}")
+    rows = rows[rows >= 0]
     there = np.zeros(len(pool.table.images), np.bool_)
     there[pool.images] = True
     return rows[there[rows]].astype(np.intp)
+
+
+@image_rule("but", Names)
+def but(pool: Pool, images: str | Sequence[str]) -> NDArray[np.intp]:
+    """All images but these, called by file-name stem or id: duplicates, say, that others show."""
+    wanted = np.array(_many(images), np.str_)
+    rows = _rows(pool.table, wanted)
+    _refuse_lost(rows, wanted, "images to leave out")
+    return pool.images[~np.isin(pool.images, rows)]
+
+
+def _wanted(files: Sequence[str], folders: Sequence[Path]) -> NDArray[np.str_]:
+    """The lines of lists, each once."""
+    lines = [line for name in files for line in load_list(find_list(name, folders))]
+    return np.array(list(dict.fromkeys(lines)), np.str_)
+
+
+def _rows(table: Annotations, names: NDArray[np.str_]) -> NDArray[np.int32]:
+    """Where images are, by name or else by id; -1 where they are not."""
+    rows = positions(image_names(table), names)
+    by_id = positions(table.images.id.astype(np.str_), names)
+    return np.where(rows < 0, by_id, rows)
+
+
+def _refuse_lost(rows: NDArray[np.int32], names: NDArray[np.str_], what: str) -> None:
+    lost = np.flatnonzero(rows < 0)
+    if len(lost):
+        said = f"{len(lost)} of {len(names)} {what} are in no source"
+        raise refuse("OS910", said, count=len(lost), example=str(names[lost[0]]))
+
+
+def absent(table: Annotations, files: Sequence[str], folders: Sequence[Path]) -> list[str]:
+    """Images that lists name and a table lacks."""
+    wanted = _wanted(files, folders)
+    return wanted[_rows(table, wanted) < 0].tolist()
 
 
 def with_times(table: Annotations, files: Sequence[str], folders: Sequence[Path]) -> Annotations:
