@@ -6,8 +6,9 @@ r"""Open-set recognition on a GPU: methods on the five trials, as in OpenAUC's T
 A method may have other options than its recipe: ``openauc,ranked=logit,weight=0.0005``. Every
 training is a row of JSON, kept in FILE: what is there is not trained again, and trainings that were
 cut off go on from their checkpoints in WORK, so that a table can be made in several short commands.
-A row has OpenAUC by the largest logit and by the largest probability of the same network, seconds,
-and pictures. `recognition_gpu_page.py` makes a page of rows.
+``--also cifar+50`` tests the networks of CIFAR+10 with the unknown classes of CIFAR+50 too: their
+known classes are the same. A row has OpenAUC by the largest logit and by the largest probability of
+the same network, seconds, and pictures. `recognition_gpu_page.py` makes a page of rows.
 
 Small enough for a CPU, in minutes a training:
 
@@ -41,6 +42,7 @@ sys.path[:0] = [str(Path(__file__).parents[1] / "src"), str(Path(__file__).paren
 if TYPE_CHECKING:
     from openset.recognition.data import OpenSplit
     from openset.recognition.recipe import ClassifierRecipe
+    from openset.recognition.training import Classifier
 
 DATA = ("cifar10", "cifar+10", "cifar+50", "mnist", "fashion_mnist", "svhn", "digits")
 METHODS = ("softmax", "ce_plus", "arpl", "openauc")
@@ -54,16 +56,16 @@ def main() -> None:
     there = rows_of(given["rows"])
     done = {_key(row) for row in there}
     asked = [given | {"method": m, "trial": t} for m in given["methods"] for t in given["trials"]]
-    missing = [job for job in asked if _key(job) not in done]
+    missing = [job for job in asked if not {_key(one) for one in _tests(job)} <= done]
     print(f"{len(asked) - len(missing)} of {len(asked)} trainings are there", file=sys.stderr)
     # Without what was cut off within a row.
     given["rows"].write_text("".join(json.dumps(row) + "\n" for row in there), "utf-8")
     with ProcessPoolExecutor(given["processes"], mp_context=get_context("spawn")) as pool:
         for job in as_completed([pool.submit(trained, one) for one in missing]):
-            text = json.dumps(job.result())
+            text = "".join(json.dumps(row) + "\n" for row in job.result())
             with given["rows"].open("a", encoding="utf-8") as rows:
-                rows.write(text + "\n")
-            print(text, flush=True)
+                rows.write(text)
+            print(text, end="", flush=True)
 
 
 def _arguments() -> argparse.Namespace:
@@ -71,6 +73,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("data", choices=DATA)
     parser.add_argument("--folder", default="", help="folder with the official files")
     parser.add_argument("--unknown-folder", default="", help="that of CIFAR-100, if it is another")
+    parser.add_argument("--also", choices=DATA, nargs="+", default=[], help="test with these, too")
     parser.add_argument("--rows", type=Path, required=True, help="file that keeps the results")
     parser.add_argument("--work", type=Path, help="folder for the checkpoints of trainings")
     parser.add_argument("--methods", nargs="+", default=METHODS, metavar="METHOD[,KEY=VALUE...]")
@@ -101,7 +104,12 @@ def _key(row: dict[str, Any]) -> str:
     return json.dumps([row["method"], row["trial"], *(row[name] for name in SAME)])
 
 
-def trained(job: dict[str, Any]) -> dict[str, Any]:
+def _tests(job: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows that a training makes: of its own data, and of others to test with."""
+    return [job | {"data": data} for data in (job["data"], *job["also"])]
+
+
+def trained(job: dict[str, Any]) -> list[dict[str, Any]]:
     """One method on one trial, in a process that others share the card with."""
     import torch
 
@@ -112,13 +120,25 @@ def trained(job: dict[str, Any]) -> dict[str, Any]:
     split, recipe = split_of(job), recipe_of(job)
     work = job["work"] and job["work"] / _name(job)
     trained = train(split, recipe, folder=work, device=job["device"], compiled=job["compiled"])
-    logits = [trained.logits(part.images).cpu() for part in (split.test, split.unknown_test)]
-    numbers = measured(split.test.label, *(part.double().numpy() for part in logits))
-    pictures = recipe.plan(len(split.train.label)).steps * recipe.batch
-    row = {"method": job["method"], "trial": job["trial"]} | {name: job[name] for name in SAME}
-    about = {"pictures": pictures, "seconds": round(time.perf_counter() - start, 1)}
     cuda = trained.learner.device.type == "cuda"
-    return row | numbers | about | {"device": torch.cuda.get_device_name() if cuda else "cpu"}
+    about = {
+        "pictures": recipe.plan(len(split.train.label)).steps * recipe.batch,
+        "seconds": round(time.perf_counter() - start, 1),
+        "device": torch.cuda.get_device_name() if cuda else "cpu",
+    }
+    return [_row(one, trained, split) | about for one in _tests(job)]
+
+
+def _row(job: dict[str, Any], trained: Classifier, split: OpenSplit) -> dict[str, Any]:
+    """What a network has on one test set."""
+    if job["data"] != split.name:
+        other = split_of(job)
+        if other.known != split.known:
+            raise SystemExit(f"{job['data']} has other known classes than {split.name}")
+        split = other
+    logits = [trained.logits(part.images).cpu() for part in (split.test, split.unknown_test)]
+    row = {name: job[name] for name in ("method", "trial", *SAME)}
+    return row | measured(split.test.label, *(part.double().numpy() for part in logits))
 
 
 def measured(label: Any, logits: Any, unknown_logits: Any) -> dict[str, float]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from scenes.recognition import cifar
+
 pytest.importorskip("torch", reason="the torch extra is not installed")
 EXAMPLE = Path(__file__).parents[2] / "experiments" / "recognition_gpu.py"
 BLOCKED = """
@@ -19,9 +21,9 @@ sys.meta_path.insert(0, Blocked())
 module = runpy.run_path(sys.argv[1])
 """
 JOB = {
-    "data": "digits", "folder": "", "unknown_folder": "", "work": None, "device": "cpu",
-    "precision": "float32", "compiled": False, "epochs": 1, "network": "", "size": 0, "images": 0,
-    "left_out": [],
+    "data": "digits", "also": [], "folder": "", "unknown_folder": "", "work": None, "epochs": 1,
+    "device": "cpu", "precision": "float32", "compiled": False, "network": "", "size": 0,
+    "images": 0, "left_out": [],
 }  # fmt: skip
 
 
@@ -31,7 +33,8 @@ def without_most(job):
     done = subprocess.run(
         [sys.executable, "-c", code, EXAMPLE], capture_output=True, text=True, check=True
     )
-    return json.loads(done.stdout)
+    [row] = json.loads(done.stdout)
+    return row
 
 
 def test_a_trial_needs_little_more_than_torch():
@@ -69,6 +72,32 @@ def test_rows_that_are_there_are_not_trained_again(tmp_path):
     assert [json.loads(line)["images"] for line in rows.read_text().splitlines()] == [0, 20]
 
 
+def test_one_network_is_tested_with_the_unknown_classes_of_both(tmp_path):
+    cifar(tmp_path, n=20)
+    given = [sys.executable, EXAMPLE, "cifar+10", "--also", "cifar+50", "--folder", tmp_path]
+    given += ["--rows", tmp_path / "rows", "--methods", "softmax", "--trials", "0", "--epochs", "1"]
+    given += [
+        "--device",
+        "cpu",
+        "--precision",
+        "float32",
+        "--network",
+        "classifier8",
+        "--size",
+        "8",
+    ]
+    for said in ("0 of 1", "1 of 1"):
+        done = subprocess.run(given, capture_output=True, text=True, check=True)
+        assert f"{said} trainings are there" in done.stderr
+    ten, fifty = (json.loads(line) for line in (tmp_path / "rows").read_text().splitlines())
+    assert (ten["data"], fifty["data"]) == ("cifar+10", "cifar+50")
+    assert ten["accuracy"] == fifty["accuracy"]
+    assert ten["auc"] != fifty["auc"]
+    wrong = subprocess.run([*given, "--also", "cifar10"], capture_output=True, text=True)
+    assert wrong.returncode
+    assert "cifar10 has other known classes than cifar+10" in wrong.stderr
+
+
 def row(method, trial, openauc, **more):
     about = {"data": "cifar10", "epochs": 114, "device": "a card", "size": 0, "images": 0}
     about |= {"network": "", "precision": "bfloat16", "left_out": []}
@@ -98,3 +127,14 @@ def test_the_page_pairs_methods_by_trial_and_leaves_words_alone(tmp_path):
     assert (
         "| CE+ | 1 | 60.00 | 59.00 | 90.00 | 95.00 |  |  |" in text
     )  # other data than the paper's
+
+
+def test_the_page_on_small_pictures_is_of_the_rows_that_are_kept(tmp_path):
+    root = EXAMPLE.parents[1]
+    written = (root / "docs" / "results" / "recognition-small.md").read_text("utf-8")
+    page = tmp_path / "page.md"
+    page.write_text(written, "utf-8")
+    rows = root / "experiments" / "results" / "recognition_small.jsonl"
+    script = EXAMPLE.with_name("recognition_gpu_page.py")
+    subprocess.run([sys.executable, script, rows, "--page", page], check=True)
+    assert page.read_text("utf-8") == written

@@ -12,6 +12,7 @@ from openset.findings import InputError, UsageError
 from openset.recognition.data import open_split, table
 from openset.recognition.data._split import _classes
 from openset.recognition.data.cifar import HUNDRED, TEN
+from scenes.recognition import cifar
 
 # How many trials each has, and a hash of their classes: known, then unknown ones, in order.
 SPLITS = {
@@ -51,22 +52,6 @@ def svhn(folder):
         label = (np.arange(n) % 10 + 1)[:, None]  # 1 to 10; 10 is the digit 0
         images = np.broadcast_to(label.ravel().astype(np.uint8), (32, 32, 3, n))
         savemat(folder / f"{part}_32x32.mat", {"X": images, "y": label})
-
-
-def cifar(folder):
-    def rows(n, classes, skip):
-        head = np.zeros((n, skip + 1), np.uint8)
-        head[:, skip] = np.arange(n) % classes
-        planes = np.repeat(np.array([[10, 20, 30]], np.uint8), 1024, axis=1)
-        return np.hstack([head, np.repeat(planes, n, axis=0)])
-
-    ten, hundred = folder / "cifar-10-batches-bin", folder / "cifar-100-binary"
-    ten.mkdir()
-    hundred.mkdir()
-    for i in range(1, 6):
-        (ten / f"data_batch_{i}.bin").write_bytes(rows(20, 10, 0).tobytes())
-    (ten / "test_batch.bin").write_bytes(rows(30, 10, 0).tobytes())
-    (hundred / "test.bin").write_bytes(rows(200, 100, 1).tobytes())
 
 
 def picture(path, colour, size=(64, 64)):

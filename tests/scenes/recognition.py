@@ -46,6 +46,27 @@ def dark_and_bright():
     )
 
 
+def cifar(folder, n=20):
+    """Both CIFARs as their official binary files, with `n` rows a training file, of noise but for
+    the first pixel, which is the same in all.
+    """
+    rng = np.random.default_rng(0)
+
+    def rows(n, classes, skip):
+        table = rng.integers(0, 256, (n, skip + 1 + 3072)).astype(np.uint8)
+        table[:, skip] = np.arange(n) % classes
+        table[:, skip + 1 :: 1024] = 10, 20, 30
+        return table.tobytes()
+
+    ten, hundred = folder / "cifar-10-batches-bin", folder / "cifar-100-binary"
+    ten.mkdir()
+    hundred.mkdir()
+    for i in range(1, 6):
+        (ten / f"data_batch_{i}.bin").write_bytes(rows(n, 10, 0))
+    (ten / "test_batch.bin").write_bytes(rows(30, 10, 0))
+    (hundred / "test.bin").write_bytes(rows(200, 100, 1))
+
+
 @st.composite
 def small_scores(draw, ties=True, classes=3):
     """Few samples, so that every pair and every threshold can be tried."""
