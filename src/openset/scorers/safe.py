@@ -252,7 +252,8 @@ def _epoch(
     losses = []
     for rows, truth in batches:
         mask = chance.random((len(rows), len(network.layers[3])), np.float32) >= _DROPPED
-        loss, slopes = network.slopes(rows, truth, mask / np.float32(1 - _DROPPED))
+        kept = (mask / (1 - _DROPPED)).astype(np.float32)
+        loss, slopes = network.slopes(rows, truth, kept)
         network.step(slopes, lr)
         losses.append(loss)
     return float(np.mean(losses))
