@@ -48,7 +48,7 @@ def test_methods_say_what_they_need_and_leak(openset):
     text = squeezed(openset("list", "methods").out)
     for name, record in methods.table().items():
         assert f"{name} {record.summary} needs: {', '.join(record.needs)}" in text
-        assert f"leaks: {record.leaks} paper: {record.paper}" in text
+        assert f"evidence: {record.evidence} leaks: {record.leaks} paper: {record.paper}" in text
     assert "shows: regions" in squeezed(openset("list", "detectors").out)
 
 

@@ -96,6 +96,30 @@ def test_a_folder_is_read_again_and_a_missing_one_is_refused(tmp_path):
         find("rt_detr").build(LABELS[:2], folder=str(tmp_path / "model"))
 
 
+def test_a_backbone_starts_from_torchvisions_weights(tmp_path):
+    from torchvision.models import resnet50
+
+    torch.manual_seed(0)
+    body = resnet50(weights=None).eval()
+    torch.save(body.state_dict(), tmp_path / "r50.pth")
+    model = find("deformable_detr").build(
+        LABELS, device="cpu", pretrained=str(tmp_path / "r50.pth")
+    )
+    pixels = torch.rand(1, 3, 64, 64)
+    maps = []
+    with torch.inference_mode():
+        values = body.maxpool(body.relu(body.bn1(body.conv1(pixels))))
+        for stage in (body.layer1, body.layer2, body.layer3, body.layer4):
+            values = stage(values)
+            maps.append(values)
+        found = model.network.model.backbone.model.eval()(pixels).feature_maps
+    assert all(torch.allclose(a, b, atol=1e-4) for a, b in zip(found, maps[1:], strict=True))
+    file = tmp_path / "r50.pth"
+    torch.save({"conv1.weight": torch.zeros(3)}, file)
+    with pytest.raises(InputError, match="OS605"):
+        find("deformable_detr").build(LABELS, device="cpu", pretrained=str(file))
+
+
 def test_regions_of_rt_detr_are_all_pairs_and_the_best_of_them_are_its_detections():
     model = built("rt_detr", 0.012)
     stock = model.found(images(), KEEP)

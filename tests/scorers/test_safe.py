@@ -7,12 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="the torch extra is not installed")
-
-from openset import scorers  # noqa: E402
-from openset.findings import InputError, UsageError  # noqa: E402
-from openset.scorers.safe import classifier, collapsed  # noqa: E402
-from openset.tables import Detections  # noqa: E402
+from openset import scorers
+from openset.findings import InputError, UsageError
+from openset.scorers.safe import Classifier, cross_entropy
+from openset.tables import Detections
 
 WIDTH = 16
 
@@ -35,15 +33,36 @@ def fitted(train=None, **options):
     return scorers.find("safe").fit(pairs() if train is None else train, **chosen)
 
 
+def network(width=WIDTH):
+    return Classifier.drawn(width, np.random.default_rng(0))
+
+
+def answers(made, rows, kept=1.0):
+    w1, b1, w2, b2, w3, b3 = made.layers
+    return ((((rows @ w1.T + b1) @ w2.T + b2) * kept) @ w3.T + b3)[:, 0]
+
+
 def test_the_layers_are_one_weighting():
-    torch.manual_seed(0)
-    network = classifier(WIDTH).eval()
-    weight, bias = collapsed(network)
-    rows = torch.randn(50, WIDTH)
-    assert np.allclose(network(rows)[:, 0].detach(), rows.numpy() @ weight + bias, atol=1e-5)
-    assert [tuple(p.shape) for p in network.parameters()] == [
-        (8, 16), (8,), (4, 8), (4,), (1, 4), (1,),
-    ]  # fmt: skip
+    made, rows = network(), np.random.default_rng(1).normal(size=(50, WIDTH)).astype(np.float32)
+    weight, bias = made.collapsed()
+    assert np.allclose(answers(made, rows), rows @ weight + bias, atol=1e-5)
+    assert [part.shape for part in made.layers] == [(8, 16), (8,), (4, 8), (4,), (1, 4), (1,)]
+
+
+def test_slopes_are_those_of_the_loss():
+    chance, made = np.random.default_rng(2), network(6)
+    made.layers = [part.astype(np.float64) for part in made.layers]
+    rows, truth = chance.normal(size=(9, 6)), chance.integers(0, 2, 9).astype(np.float32)
+    kept = 2.0 * chance.integers(0, 2, (9, len(made.layers[3])))
+    loss, slopes = made.slopes(rows, truth, kept)
+    assert loss == pytest.approx(cross_entropy(answers(made, rows, kept), truth))
+    for part, slope in zip(made.layers, slopes, strict=True):
+        for at in np.ndindex(part.shape):
+            held = part[at]
+            part[at] = held + 1e-5
+            more = made.slopes(rows, truth, kept)[0]
+            part[at] = held
+            assert (more - loss) / 1e-5 == pytest.approx(slope[at], abs=1e-3)
 
 
 def test_changed_pictures_are_told_and_what_moves_further_scores_more():
@@ -62,13 +81,8 @@ def test_pictures_that_did_not_change_cannot_be_told():
     assert fitted(pairs(step=0.0)).state.accuracy == pytest.approx(0.5, abs=0.1)
 
 
-def test_a_seed_decides_everything_and_torchs_own_is_left_alone():
-    torch.manual_seed(3)
-    first = fitted().state
-    after = torch.rand(1)
-    torch.manual_seed(3)
-    assert torch.equal(after, torch.rand(1))
-    again, other = fitted().state, fitted(seed=1).state
+def test_a_seed_decides_everything():
+    first, again, other = fitted().state, fitted().state, fitted(seed=1).state
     assert np.array_equal(first.weight, again.weight) and first.bias == again.bias
     assert not np.array_equal(first.weight, other.weight)
 

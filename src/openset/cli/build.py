@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +14,7 @@ from openset.findings import UsageError
 
 if TYPE_CHECKING:
     from openset.benchmarks.building import Built
+    from openset.benchmarks.definition import Benchmark
 
 app = verb("build", panel="Data")
 ALL = "all"
@@ -49,41 +50,44 @@ def build(
         option: A parameter of the world, as name=value, such as images=50000 or seed=1.
         output: How to speak.
     """
-    from openset.cli._inputs import option_pairs
+    from openset.benchmarks import definition
+    from openset.cli._inputs import listed, option_pairs
     from openset.cli._worlds import is_world, made
 
     if source is None and is_world(benchmark) and not splits:
         return made(benchmark, out, option_pairs(option), output)
     if option:
         raise UsageError(f"--option belongs to a world, and {benchmark} is made from files")
+
+    def make(named: str, target: Path) -> Built:
+        defined = definition.load(named)
+        defined = definition.only(defined, listed(splits)) if splits else defined
+        defined = definition.partial(defined) if partial else defined
+        return _built(defined, source, target, output)
+
     name, _, variant = benchmark.partition(":")
     if variant == ALL:
-        every = _all(name, source, out, output)
+        every = _all(name, out, make)
         text = "\n\n".join(map(_text, every.values()))
-        return Answer(text, partial(_documents, every), int(any(map(_differs, every.values()))))
-    built = _built(benchmark, source, out, output)
+        return Answer(text, lambda: _documents(every), int(any(map(_differs, every.values()))))
+    built = make(benchmark, out)
     return Answer(_text(built), lambda: _document(built), int(_differs(built)))
 
 
-def _all(name: str, source: Path | None, out: Path, output: Output) -> dict[str, Built]:
+def _all(name: str, out: Path, make: Callable[[str, Path], Built]) -> dict[str, Built]:
     """Every variant of a benchmark, each in a folder of its name."""
     from openset.benchmarks import definition
 
     variants = definition.load(name).variants
     if not variants:
         raise UsageError(f"{name} has no variants: openset build {name}")
-    return {v: _built(f"{name}:{v}", source, out / v, output) for v in variants}
+    return {variant: make(f"{name}:{variant}", out / variant) for variant in variants}
 
 
-def _built(benchmark: str, source: Path | None, out: Path, output: Output) -> Built:
-    from openset.benchmarks import building, definition
+def _built(defined: Benchmark, source: Path | None, out: Path, output: Output) -> Built:
+    from openset.benchmarks import building
     from openset.benchmarks.sources import used
 
-    defined = definition.load(benchmark)
-    if splits:
-        defined = definition.only(defined, listed(splits))
-    if partial:
-        defined = definition.partial(defined)
     with output.progress(1 + len(used(defined)) + len(defined.unrolled())) as step:
         built = building.build(defined, source, out, say=step)
     for finding in built.findings:

@@ -37,6 +37,7 @@ _FIELDS = (
     "shows",
     "fits_on",
     "needs",
+    "evidence",
     "leaks",
     "installed",
     "paper",

@@ -57,8 +57,10 @@ def attack(
     Raises:
         InputError: An image cannot be decoded, or no object is of a class of the detector.
     """
-    if not 0 <= step <= 1 or most < 1:
-        raise UsageError(f"a step of {step}, from 0 to 1, and at most {most} boxes cannot be")
+    if not 0 <= step <= 1:
+        raise UsageError(f"step must be from 0 to the whole range of a value, not {step:.3g} of it")
+    if most < 1:
+        raise UsageError(f"most must be at least 1, not {most}")
     targets = _targets(truth, model.labels)
     found = run(model, images, keep=("logits", "shortcut"), batch=1, split=split)
     found = found.select(_best(found, most))

@@ -7,6 +7,7 @@ interpolated by torch, so that pixels may differ from a processor's in the last 
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from openset.detectors._spec import EvidenceName
 from openset.detectors._torch import BoxTensors, Target, TorchModel, linear_head
 from openset.detectors._vocabulary import Prompts, with_unknown
 from openset.findings import UsageError
+from openset.nets.weights import load_into, read_state
 from openset.tables import Head, LogitLayout
 
 _IMAGENET = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
@@ -278,6 +280,35 @@ def _padded(images: list[Tensor], side: int) -> dict[str, Tensor]:
         pixels[at, :, : image.shape[-2], : image.shape[-1]] = normalize(image, *_IMAGENET)
         mask[at, : image.shape[-2], : image.shape[-1]] = 1
     return {"pixel_values": pixels, "pixel_mask": mask}
+
+
+def load_resnet(body: nn.Module, file: str) -> None:
+    """Give a ResNet of transformers the weights of one of torchvision, without its classifier."""
+    state = read_state(file)
+    kept = {_renamed(name): value for name, value in state.items() if not name.startswith("fc.")}
+    load_into(body, kept, file)
+
+
+def _renamed(name: str) -> str:
+    """What transformers calls a weight of torchvision's ResNet."""
+    for pattern, new in _RESNET:
+        name = pattern.sub(new, name)
+    return _NUMBERED.sub(lambda found: f"{found[1]}{int(found[2]) - 1}.", name)
+
+
+_RESNET = [
+    (re.compile(pattern), new)
+    for pattern, new in (
+        (r"^conv1\.", "embedder.embedder.convolution."),
+        (r"^bn1\.", "embedder.embedder.normalization."),
+        (r"^layer(\d)\.(\d+)\.", r"encoder.stages.\1.layers.\2."),
+        (r"\.downsample\.0\.", ".shortcut.convolution."),
+        (r"\.downsample\.1\.", ".shortcut.normalization."),
+        (r"\.conv(\d)\.", r".layer.\1.convolution."),
+        (r"\.bn(\d)\.", r".layer.\1.normalization."),
+    )
+]
+_NUMBERED = re.compile(r"(stages\.|\.layer\.)(\d)\.")  # one library counts from 1, the other from 0
 
 
 class Detr(QueryModel):

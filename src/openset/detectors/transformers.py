@@ -108,17 +108,28 @@ def deformable_detr(
     folder: str | None = None,
     side: int | None = None,
     queries: int | None = None,
+    pretrained: str | None = None,
     score: float = 0.05,
 ) -> Model:
     """Queries that look at a few points of several maps, classified by independent sigmoids.
 
     One stage, without refinement of boxes. The loss has the library's weights: 1 for classes, where
-    the paper has 2. Options are those of ``rt_detr``; ``side`` is the shortest side of a scaled
-    image, and ``queries`` their number (300, or 30 of a small one).
+    the paper has 2.
+
+    Args:
+        labels: The classes.
+        device: Where to run.
+        size: ``base`` (ResNet-50, 300 queries) or ``small`` (for images of about 128 pixels).
+        folder: A local folder with configuration and weights.
+        side: Pixels of the shortest side of a scaled image.
+        queries: Their number, if another.
+        pretrained: A local file with the weights of torchvision's ResNet-50, or of DINO's, for the
+            backbone of the base model.
+        score: Boxes with a lower score are dropped.
     """
     from transformers import DeformableDetrConfig, DeformableDetrForObjectDetection, ResNetConfig
 
-    from openset.detectors._queries import DeformableDetr
+    from openset.detectors._queries import DeformableDetr, load_resnet
 
     if folder is not None:
         network = _stored(DeformableDetrForObjectDetection, folder, len(labels))
@@ -131,6 +142,8 @@ def deformable_detr(
             backbone_config=body, num_labels=len(labels), class_cost=2, auxiliary_loss=True, **more
         )
         network = _seldom(DeformableDetrForObjectDetection(config))
+        if pretrained:
+            load_resnet(network.model.backbone.model, pretrained)
     pixels = side or (128 if size == "small" else 800)
     return DeformableDetr(network, labels, LogitLayout.SIGMOID, device, side=pixels, score=score)
 

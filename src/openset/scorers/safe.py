@@ -17,25 +17,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import UsageError, refuse
-from openset.plugins import check_installed
 from openset.scorers._evidence import Evidence
 from openset.scorers._fitted import Unknownness
 from openset.scorers._spec import TRAINING, scorer
 from openset.tables.logits import sigmoid
 
-if TYPE_CHECKING:
-    from torch import nn
-
 Array = NDArray[np.float64]
 Rows = NDArray[np.float32]
 Checkpoint = Literal["best", "published"]
 _TRUTH = np.array([1, 0], np.float32)
+_DROPPED, _MOMENTUM = 0.5, 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,6 @@ class Safe:
         """Learn to tell pictures from those that were changed; `accuracy` is on held-out ones."""
         if min(epochs, images) < 1 or not lr > 0:
             raise UsageError("epochs and images are at least 1, and lr is above 0")
-        check_installed("scorer 'safe'", ("torch",))
         return _learned(evidence, Schedule(epochs, lr, images, seed, checkpoint))
 
     def logit(self, rows: NDArray[np.floating]) -> Array:
@@ -146,9 +143,7 @@ class _Pairs:
         mean = clean[np.concatenate(taught)].mean(axis=0, dtype=np.float64)
         return cls(clean, changed, taught, held, mean)
 
-    def batches(
-        self, parts: list[NDArray[np.int64]], size: int
-    ) -> Iterator[tuple[Rows, NDArray[np.float32]]]:
+    def batches(self, parts: list[NDArray[np.int64]], size: int) -> Iterator[tuple[Rows, Rows]]:
         """Both kinds of rows of some images at a time; 1 is a picture as it is."""
         for start in range(0, len(parts), size):
             rows = np.concatenate(parts[start : start + size])
@@ -157,77 +152,108 @@ class _Pairs:
 
 
 def _learned(evidence: Evidence, schedule: Schedule) -> Safe:
-    import torch
-
     chance = np.random.default_rng(schedule.seed)
     pairs = _Pairs.of(evidence, chance)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(schedule.seed)
-        weight, bias = _trained(classifier(len(pairs.mean)), pairs, schedule, chance)
+    network = Classifier.drawn(len(pairs.mean), chance)
+    weight, bias = _trained(network, pairs, schedule, chance)
     tests = pairs.batches(pairs.held, schedule.images)
     told = [(rows @ weight + bias > 0) == (truth > 0) for rows, truth in tests]
     return Safe(pairs.mean, weight, bias, float(np.concatenate(told).mean()))
 
 
-def classifier(width: int) -> nn.Sequential:
-    """Three layers without an activation between them, dropout before the last."""
-    from torch import nn
+@dataclass(slots=True, eq=False)
+class Classifier:
+    """Three layers without an activation between them, dropout before the last, as published.
 
-    narrow, last = max(1, width // 2), max(1, width // 4)
-    network = nn.Sequential(
-        nn.Linear(width, narrow), nn.Linear(narrow, last), nn.Dropout(0.5), nn.Linear(last, 1)
-    )
-    for layer in network:
-        if isinstance(layer, nn.Linear):
-            nn.init.xavier_uniform_(layer.weight)
-            nn.init.constant_(layer.bias, 0.01)
-    return network
+    Attributes:
+        layers: Weights and biases of each, first to last.
+        speed: What each is moved by: momentum.
+    """
+
+    layers: list[Rows]
+    speed: list[Rows]
+
+    @classmethod
+    def drawn(cls, width: int, chance: np.random.Generator) -> Classifier:
+        """Before the first step: Xavier's uniform weights, and biases of 0.01."""
+        sizes, layers = (width, max(1, width // 2), max(1, width // 4), 1), []
+        for wide, narrow in pairwise(sizes):
+            most = np.sqrt(6 / (wide + narrow))
+            layers.append(chance.uniform(-most, most, (narrow, wide)).astype(np.float32))
+            layers.append(np.full(narrow, 0.01, np.float32))
+        return cls(layers, [np.zeros_like(part) for part in layers])
+
+    def collapsed(self) -> tuple[Array, float]:
+        """The one weighting and bias that the layers are, without dropout."""
+        w1, b1, w2, b2, w3, b3 = (part.astype(np.float64) for part in self.layers)
+        return (w3 @ w2 @ w1)[0], float((w3 @ (w2 @ b1 + b2) + b3)[0])
+
+    def slopes(self, rows: Rows, truth: Rows, kept: Rows) -> tuple[float, list[Rows]]:
+        """The mean cross-entropy, and its slope in every layer.
+
+        Args:
+            rows: Features.
+            truth: 1 for a picture as it is.
+            kept: What dropout multiplies the input of the last layer by.
+        """
+        w1, b1, w2, b2, w3, b3 = self.layers
+        first = rows @ w1.T + b1
+        second = (first @ w2.T + b2) * kept
+        logit = (second @ w3.T + b3)[:, 0]
+        loss = cross_entropy(logit, truth)
+        out = ((sigmoid(logit.astype(np.float64)) - truth) / len(rows)).astype(np.float32)[:, None]
+        back = (out @ w3) * kept
+        inner = back @ w2
+        found = [inner.T @ rows, inner.sum(0), back.T @ first, back.sum(0), out.T @ second]
+        return loss, [*found, out.sum(0)]
+
+    def step(self, slopes: list[Rows], lr: float) -> None:
+        """One step of gradient descent with momentum."""
+        for part, speed, slope in zip(self.layers, self.speed, slopes, strict=True):
+            speed *= _MOMENTUM
+            speed += slope
+            part -= lr * speed
 
 
-def collapsed(network: nn.Sequential) -> tuple[Array, float]:
-    """The one weighting and bias that the layers are, without dropout."""
-    weight, bias = None, None
-    layers: list[Any] = [network[0], network[1], network[3]]
-    for layer in layers:
-        w, b = (part.detach().double().numpy() for part in (layer.weight, layer.bias))
-        weight, bias = (w, b) if weight is None else (w @ weight, w @ bias + b)
-    assert weight is not None and bias is not None
-    return weight[0], float(bias[0])
+def cross_entropy(logit: NDArray[np.floating], truth: Rows) -> float:
+    """The mean over rows, in double precision."""
+    values = logit.astype(np.float64)
+    return float((np.logaddexp(0.0, values) - truth * values).mean())
 
 
 def _trained(
-    network: nn.Sequential, pairs: _Pairs, schedule: Schedule, chance: np.random.Generator
+    network: Classifier, pairs: _Pairs, schedule: Schedule, chance: np.random.Generator
 ) -> tuple[Array, float]:
     """Weighting and bias of the epoch that is kept."""
-    import torch
-
-    optimizer = torch.optim.SGD(network.parameters(), lr=schedule.lr, momentum=0.9)
     kept, least = None, np.inf
     for _ in range(schedule.epochs):
         order = [pairs.taught[i] for i in chance.permutation(len(pairs.taught))]
-        losses = []
-        for batch in pairs.batches(order, schedule.images):
-            optimizer.zero_grad()
-            loss = _loss(network.train(), *batch)
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
-        with torch.no_grad():
+        with np.errstate(over="ignore", invalid="ignore"):  # what diverges is refused below
+            taught = _epoch(network, pairs.batches(order, schedule.images), schedule.lr, chance)
+            weight, bias = network.collapsed()
             tests = pairs.batches(pairs.held, schedule.images)
-            held = float(np.mean([_loss(network.eval(), *batch).item() for batch in tests]))
-        compared = float(np.mean(losses)) if schedule.checkpoint == "published" else held
+            held = [cross_entropy(rows @ weight + bias, truth) for rows, truth in tests]
+        compared = taught if schedule.checkpoint == "published" else float(np.mean(held))
         if compared < least:
-            kept, least = collapsed(network), held
+            kept, least = (weight, bias), float(np.mean(held))
     if kept is None:
-        raise refuse(
-            "OS657", f"no epoch of {schedule.epochs} had a finite loss", example=f"lr={schedule.lr}"
-        )
+        message = f"no epoch of {schedule.epochs} had a finite loss"
+        raise refuse("OS657", message, example=f"lr={schedule.lr}")
     return kept
 
 
-def _loss(network: nn.Module, rows: Rows, truth: NDArray[np.float32]) -> Any:
-    import torch
-    from torch.nn import functional
-
-    answers = network(torch.from_numpy(rows))[:, 0]
-    return functional.binary_cross_entropy_with_logits(answers, torch.from_numpy(truth))
+def _epoch(
+    network: Classifier,
+    batches: Iterator[tuple[Rows, Rows]],
+    lr: float,
+    chance: np.random.Generator,
+) -> float:
+    """One pass over the images; the mean of its losses."""
+    losses = []
+    for rows, truth in batches:
+        mask = chance.random((len(rows), len(network.layers[3])), np.float32) >= _DROPPED
+        kept = (mask / (1 - _DROPPED)).astype(np.float32)
+        loss, slopes = network.slopes(rows, truth, kept)
+        network.step(slopes, lr)
+        losses.append(loss)
+    return float(np.mean(losses))
