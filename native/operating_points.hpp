@@ -41,6 +41,8 @@ class OperatingPoint {
   using Counts = CountsOf<kLanes>;
 
  public:
+  static constexpr int kResamples = kLanes;
+
   OperatingPoint(const OperatingPointInput& in, const OperatingPointOutput& out)
       : in_(in), out_(out), lanes_(in.weights) {}
 
