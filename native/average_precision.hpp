@@ -78,10 +78,20 @@ class RecallTable {
     }
   }
 
+  int64_t stride() const { return stride_; }
+  size_t size() const { return reached_.size(); }
+
   // Recalls that are not reached with so many true positives fewer.
   int32_t passed(int lane, int32_t tp, int32_t fewer) const {
     const uint16_t* const at = &reached_[lane * stride_ + tp];
     return at[0] - at[-fewer];
+  }
+
+  // The same of all lanes and numbers of true positives.
+  template <class Number>
+  void passed(int32_t fewer, Number* out) const {
+    for (size_t at = fewer; at < reached_.size(); ++at)
+      out[at] = static_cast<Number>(reached_[at] - reached_[at - fewer]);
   }
 
  private:

@@ -17,7 +17,8 @@
 namespace openset {
 namespace resampling {
 
-constexpr int kShared = 2;  // how often two halves draw an image between them
+constexpr int kShared = 2;    // how often two halves draw an image between them
+constexpr int kGrid = 255;    // recalls of which a byte holds a number
 
 inline bool are_halves(const WeightTable& table) {
   if (table.n_resamples % 2) return false;
@@ -87,8 +88,12 @@ class HalvesPrecision {
 
   void start_grid() {
     int32_t max_tp = 0;
-    for (const Curve& curve : curves_) max_tp = std::max(max_tp, curve.tp_of_both);
+    for (const Curve& curve : curves_)
+      for (int b = 0; b < kLanes; ++b)
+        max_tp = std::max(max_tp, std::max(curve.tp[b], curve.tp_of_both - curve.tp[b]));
     table_.fill(in_.recall_grid, in_.n_grid, positive_, max_tp);
+    passed_.resize(table_.size());
+    table_.passed(kShared, passed_.data());
   }
 
   void walk_back() {
@@ -101,7 +106,7 @@ class HalvesPrecision {
       behind = position + 1;
       const uint8_t* const weights = lanes_.row(in_.image[position]);
       const bool once = std::find(weights, weights + lanes_.width(), 1) != weights + lanes_.width();
-      const Drawn drawn(weights);
+      const Drawn drawn(weights, table_.stride());
       const uint32_t hits = in_.matched[c], other = in_.excused(c);
       for (int t = 0; t < in_.n_thresholds; ++t) {
         if (hits >> t & 1 && once) take_back_from_both(curves_[t], weights);
@@ -116,16 +121,18 @@ class HalvesPrecision {
 
   // Which half drew a detection's copies, if one of them drew them all.
   struct Drawn {
-    explicit Drawn(const uint8_t* weights) {
+    Drawn(const uint8_t* weights, int64_t stride) {
       for (int b = 0; b < kLanes; ++b) {
         second[b] = -(weights[b] == 0);
         of_first[b] = weights[b] != 0;
         of_second[b] = weights[b] == 0;
       }
+      for (int b = 0; b < kLanes; ++b) row[b] = b * stride + (second[b] & kLanes * stride);
     }
 
     Counts second;  // all bits or none
     Reals of_first, of_second;
+    int64_t row[kLanes];  // of the tables
   };
 
   // What the half counted that drew the copies. No branches here and below: the compiler would not
@@ -145,8 +152,7 @@ class HalvesPrecision {
       curve.envelope[1][b] = std::max(curve.envelope[1][b], here * drawn.of_second[b]);
     }
     for (int b = 0; b < kLanes; ++b)
-      passed[b] =
-          in_.area ? kShared : table_.passed((drawn.second[b] & kLanes) + b, tp[b], kShared);
+      passed[b] = in_.area ? kShared : passed_[drawn.row[b] + tp[b]];
     for (int b = 0; b < kLanes; ++b) {
       curve.sum[0][b] += curve.envelope[0][b] * (passed[b] & ~drawn.second[b]);
       curve.sum[1][b] += curve.envelope[1][b] * (passed[b] & drawn.second[b]);
@@ -184,7 +190,8 @@ class HalvesPrecision {
   const ResampleInput& in_;
   double* const out_;
   PackedWeights<kLanes> lanes_;
-  RecallTable<2 * kLanes> table_;
+  RecallTable<2 * kLanes> table_;  // of first halves, then of second ones
+  std::vector<uint8_t> passed_;    // the same: recalls not reached with one detection less
   std::vector<Curve> curves_;
   RealsOf<2 * kLanes> positive_;
   Counts seen_;
@@ -198,7 +205,7 @@ class HalvesPrecision {
 inline void resampled_average_precision(const ResampleInput& in, double* out) {
   using namespace resampling;
   const int32_t n_resamples = in.weights.n_resamples;
-  if (n_resamples > kFew && are_halves(in.weights))
+  if (n_resamples > kFew && in.n_grid <= kGrid && are_halves(in.weights))
     walk_blocks<HalvesPrecision<kMany>>(in.n_classes, n_resamples, in.threads, in, out);
   else
     walk_all<AveragePrecision>(in.n_classes, n_resamples, in.threads, in, out);

@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "parallel.hpp"
@@ -28,6 +29,23 @@ using CountsOf = int32_t[kLanes];
 template <int kLanes>
 using RealsOf = double[kLanes];
 
+// A byte per lane, in as many registers as the machine needs for them.
+template <int kLanes>
+class Bytes {
+ public:
+  void add(const uint8_t* weights) {
+    Vector more;
+    std::memcpy(&more, weights, sizeof more);
+    sum_ += more;
+  }
+
+  void copy_to(uint8_t* out) const { std::memcpy(out, &sum_, sizeof sum_); }
+
+ private:
+  typedef uint8_t Vector __attribute__((vector_size(kLanes)));
+  Vector sum_ = {};
+};
+
 template <int kLanes>
 void add(CountsOf<kLanes>& counts, const uint8_t* weights) {
   for (int b = 0; b < kLanes; ++b) counts[b] += weights[b];
@@ -38,7 +56,7 @@ void add(CountsOf<kLanes>& counts, const uint8_t* weights) {
 template <int kLanes>
 class PackedWeights {
  public:
-  // Of every `step`-th resample.
+  // Of every resample, or of every second one.
   explicit PackedWeights(const WeightTable& table, int32_t step = 1)
       : table_(table), step_(step) {}
 
@@ -49,16 +67,22 @@ class PackedWeights {
     const size_t size = static_cast<size_t>(table_.n_images) * kLanes;
     memory_.assign(size + kLanes, 0);
     rows_ = memory_.data() + (-reinterpret_cast<uintptr_t>(memory_.data()) & (kLanes - 1));
+    uint8_t most = 1;
     for (int64_t i = 0; i < table_.n_images; ++i) {
-      const uint8_t* const row = table_.data + i * table_.row_stride + first;
-      for (int b = 0; b < width_; ++b) rows_[i * kLanes + b] = row[b * step_];
+      const uint8_t* const from = table_.data + i * table_.row_stride + first;
+      uint8_t* const to = rows_ + i * kLanes;
+      if (step_ == 1)
+        std::memcpy(to, from, width_);
+      else
+        for (int b = 0; b < width_; ++b) to[b] = from[2 * b];
+      for (int b = 0; b < kLanes; ++b) most = std::max(most, to[b]);
     }
-    const uint8_t most = size ? *std::max_element(rows_, rows_ + size) : 0;
-    span_ = 255 / std::max<int>(most, 1);
+    span_ = 255 / most;
   }
 
   int32_t first() const { return first_; }
   int32_t width() const { return width_; }
+  int32_t span() const { return span_; }
   const uint8_t* row(int32_t image) const { return rows_ + int64_t{image} * kLanes; }
 
   // Adds to the counts the weights of images[begin, end) that are wanted: as bytes first, as long
@@ -69,14 +93,15 @@ class PackedWeights {
     int32_t found = 0;
     while (begin < end) {
       const int64_t stop = std::min<int64_t>(end, begin + span_);
-      uint8_t sum[kLanes] = {0};
+      Bytes<kLanes> sum;
       for (; begin < stop; ++begin) {
         if (!wanted(begin)) continue;
         ++found;
-        const uint8_t* const weights = row(images[begin]);
-        for (int b = 0; b < kLanes; ++b) sum[b] = static_cast<uint8_t>(sum[b] + weights[b]);
+        sum.add(row(images[begin]));
       }
-      add<kLanes>(counts, sum);
+      uint8_t weights[kLanes];
+      sum.copy_to(weights);
+      add<kLanes>(counts, weights);
     }
     return found;
   }
