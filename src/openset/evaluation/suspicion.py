@@ -25,7 +25,14 @@ from openset.ranking import area_under_roc, clearly_below_half, rank
 from openset.tables import Annotations, Detections
 from openset.tables.category_ids import POSITIONS
 from openset.tables.columns import positions
-from openset.tables.misnaming import FEWEST, MOST_LABELS, completed, misnamed, misnamed_in_part
+from openset.tables.misnaming import (
+    FEWEST,
+    MOST_LABELS,
+    RATIO,
+    completed,
+    misnamed,
+    misnamed_in_part,
+)
 from openset.tables.vocabulary import is_unknown_spelling
 
 FITS = 0.5  # an overlap from which a box is on an object
@@ -170,6 +177,11 @@ def _unknown_exchanged(matches: Matches) -> Finding | None:
     if k >= MOST_LABELS:
         return None
     rows = _best_of_each(matches, 1)
+    unknown = rows[rows >= matches.known_end]
+    seen = _Seen.of(matches, unknown, matches.klass[unknown], matches.objects.klass, k + 1)
+    on = seen.counts()[k]
+    if on[:k].max(initial=0) < max(FEWEST, RATIO * on[k]):
+        return None  # "unknown" means what it says: no need to look at the other labels
     counts = _Seen.of(matches, rows, matches.klass[rows], matches.objects.klass, k + 1).counts()
     found = misnamed(counts)
     klass = found.get(k, -1)
@@ -338,11 +350,13 @@ def _upside_down(
     """
     low, high = low_high
     values: NDArray[np.float64] = getattr(matches, name)
-    images = [len(np.unique(matches.image[rows])) for rows in low_high]
-    if min(images) < 2:
+    if not len(low) or not len(high):
         return None
     area = float(area_under_roc(rank(values[low], values[high])))
-    if not clearly_below_half(area, *images):
+    if area >= 0.5:  # nearly always: no need to count
+        return None
+    images = [len(np.unique(matches.image[rows])) for rows in low_high]
+    if min(images) < 2 or not clearly_below_half(area, *images):
         return None
     row = int(high[values[high].argmin()])
     return Finding(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, first, object_at, share, some, tally
 from openset.tables.annotations import Annotations
+from openset.tables.columns import positions
 from openset.tables.join import ABSENT, IGNORED
 from openset.tables.vocabulary import Role, Vocabulary, is_unknown_spelling
 from openset.wording import spaced
@@ -267,8 +268,7 @@ def _exchanged(case: Case) -> Iterator[Finding]:
     if case.vocabulary.classes(case.truth.labels).min(initial=k) >= k:
         return  # known= is of another data set, which the ground truth's findings say
     count = int(np.count_nonzero(case.joined.leaked))
-    names = [case.label_name(value) for value in case.per_label[0]]
-    named = [name for name in names if name and not is_unknown_spelling(name)]
+    named = [name for name in _names(case) if name and not is_unknown_spelling(name)]
     yield Finding(
         "OS327",
         Level.ERROR,
@@ -283,8 +283,7 @@ def _leaked(case: Case) -> Iterator[Finding]:
     if not case.joined.leaked.any():
         return
     k = len(case.vocabulary.known)
-    values, times = case.per_label
-    labels = [case.label_name(value) for value in values]
+    times, labels = case.per_label[1], _names(case)
     named = np.array([label != "" and not is_unknown_spelling(label) for label in labels])
     leaks = np.flatnonzero(named & (case.vocabulary.classes(labels) == k))
     order = leaks[np.argsort(-times[leaks], kind="stable")]
@@ -299,6 +298,15 @@ def _leaked(case: Case) -> Iterator[Finding]:
         count=count,
         example=case.where(first(case.joined.leaked)),
     )
+
+
+def _names(case: Case) -> list[str]:
+    """Names of the detections' labels, empty where the ground truth does not have the id."""
+    labels, at = case.detections.labels, case.per_label[0]
+    if not labels:
+        assert case.truth.category_id is not None
+        labels, at = (*case.truth.labels, ""), positions(case.truth.category_id, at)
+    return [labels[place] for place in at.tolist()]
 
 
 def _undetected(case: Case) -> Iterator[Finding]:
