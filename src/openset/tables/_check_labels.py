@@ -302,11 +302,12 @@ def _leaked(case: Case) -> Iterator[Finding]:
 
 def _names(case: Case) -> list[str]:
     """Names of the detections' labels, empty where the ground truth does not have the id."""
-    labels, at = case.detections.labels, case.per_label[0]
+    labels, at = case.detections.labels, case.per_label[0].tolist()
     if not labels:
         assert case.truth.category_id is not None
-        labels, at = (*case.truth.labels, ""), positions(case.truth.category_id, at)
-    return [labels[place] for place in at.tolist()]
+        labels = (*case.truth.labels, "")
+        at = positions(case.truth.category_id, case.per_label[0]).tolist()
+    return [labels[place] for place in at]
 
 
 def _undetected(case: Case) -> Iterator[Finding]:
