@@ -136,5 +136,7 @@ def test_figures(run, openset):
     matrix = (run / "diagnosis" / "1-confusion_matrix.svg").read_text()
     assert "zebra" in matrix and "wilderness ratio 0.2" in matrix
     assert "mixed-unknown" in (run / "diagnosis" / "1-errors.svg").read_text()
+    points = (run / "diagnosis" / "1-operating_points.svg").read_text()
+    assert points.index("closed-set images") < points.index("wilderness ratio 0.2")
     assert "best there" in (run / "diagnosis" / "1-transfer.svg").read_text()
     assert openset("report", "run", "-q").code == 0  # the run is as it was

@@ -10,6 +10,7 @@ import pytest
 from openset.diagnosis.confusion import confusion, confusion_matrix
 from openset.diagnosis.errors import errors
 from openset.matching import match
+from openset.tables import Vocabulary
 from scenes.diagnosis import (
     PAPER,
     by_hand,
@@ -106,10 +107,10 @@ def test_the_matrix_holds_every_label_by_super_class():
     above = ("animal", "animal", "vehicle", "animal", "vehicle")  # dog cat car zebra boat
     truth = replace(truth, labels=truth.labels, supercategory=above)
     found = confusion(match(truth, detections, vocabulary, PAPER))
-    rows = confusion_matrix(found, truth).rows()
+    rows = confusion_matrix(found, truth, vocabulary).rows()
     assert [row["label"] for row in rows] == ["dog", "cat", "car", "zebra", "boat"]
     mixed = replace(truth, supercategory=("b", "a", "b", "z", "b"))
-    rows = confusion_matrix(found, mixed).rows()
+    rows = confusion_matrix(found, mixed, vocabulary).rows()
     assert [row["label"] for row in rows] == ["dog", "car", "cat", "boat", "zebra"]
     assert list(rows[0])[3:] == ["as dog", "as car", "as cat", "as unknown"]
     assert rows[-1] == {
@@ -122,3 +123,20 @@ def test_the_matrix_holds_every_label_by_super_class():
         "as unknown": 1,
     }
     assert sum(sum(list(row.values())[3:]) for row in rows) == found.mapped
+
+
+def test_super_classes_are_found_under_another_spelling():
+    """The vocabulary says aeroplane, the file airplane."""
+    truth, detections, _ = by_hand()
+    vocabulary = Vocabulary.of(["dog", "aeroplane", "car"])
+    names = ("dog", "airplane", "car", "zebra", "boat")
+    above = ("animal", "vehicle", "vehicle", "animal", "vehicle")
+    truth = replace(truth, labels=names, supercategory=above)
+    detections = replace(detections, labels=("dog", "airplane", "car", "unknown"))
+    found = confusion(match(truth, detections, vocabulary, PAPER))
+    rows = confusion_matrix(found, truth, vocabulary).rows()
+    assert [(row["label"], row["super-class"]) for row in rows[:3]] == [
+        ("dog", "animal"),
+        ("aeroplane", "vehicle"),
+        ("car", "vehicle"),
+    ]

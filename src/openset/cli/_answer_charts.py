@@ -76,7 +76,7 @@ def _heat(rows: list[Row]) -> Any:
     """Labels from left to right, known ones first; what they are called from top to bottom."""
     import altair as alt
 
-    shades = alt.Scale(type="symlog", range=["white", COLOURS[0]])
+    shades = alt.Scale(type="symlog", range=["white", COLOURS[0]], interpolate="rgb")
     return (
         _of(rows)
         .mark_rect()
@@ -112,7 +112,7 @@ def _cells_of(panel: str, one: ConfusionMatrix) -> Iterable[Row]:
 
 def _point_rows(parts: Parts) -> Iterable[Row]:
     for _, one in parts:
-        for point in one.points:
+        for point in sorted(one.points, key=lambda it: (it.ratio is None, it.ratio, it.beta)):
             panel, rule = closed_or_ratio(point.ratio), f"F{point.beta:g}"
             here = {"class": point.label, "panel": panel, "rule": rule}
             yield here | {"threshold": point.threshold, "f": point.f}
@@ -136,11 +136,13 @@ def _points(rows: list[Row]) -> Any:
 
 
 def _transfer_rows(parts: Parts) -> Iterable[Row]:
-    for one in (one for _, answer in parts for one in answer.judged):
-        if one.label == ALL and one.f is not None:
-            here = {"judged": closed_or_ratio(one.judged_at), "panel": one.rule}
-            yield here | {"threshold": f"chosen at {one.chosen_at:g}", "f": one.f}
-            yield here | {"threshold": "best there", "f": one.best_f}
+    means = [one for _, answer in parts for one in answer.judged if one.label == ALL]
+    for best in (False, True):  # the best that could be had comes last, in the legend too
+        for one in means:
+            if one.f is not None:
+                here = {"judged": closed_or_ratio(one.judged_at), "panel": one.rule}
+                whose = "best there" if best else f"chosen at {one.chosen_at:g}"
+                yield here | {"threshold": whose, "f": one.best_f if best else one.f}
 
 
 def _transfers(rows: list[Row]) -> Any:
@@ -160,6 +162,7 @@ def _transfers(rows: list[Row]) -> Any:
         )
         .properties(width=WIDTH / 2)
         .facet(column=alt.Column("panel:N", title=None, sort=_distinct(rows, "panel")))
+        .resolve_scale(y="independent")
     )
 
 

@@ -30,7 +30,7 @@ from openset.diagnosis._spec import Diagnosis, Row, question
 from openset.diagnosis.deployed import Deployed
 from openset.diagnosis.view import panels
 from openset.matching import Matches
-from openset.tables import Annotations
+from openset.tables import Annotations, Vocabulary
 from openset.wording import listed
 
 
@@ -248,20 +248,29 @@ class ConfusionMatrix(Diagnosis):
         return self.confusion.notes()
 
 
-def confusion_matrix(found: Confusion, truth: Annotations) -> ConfusionMatrix:
-    """A confusion with the labels of each super-class side by side."""
-    above = dict(zip(truth.labels, truth.supercategory, strict=True))
+def confusion_matrix(
+    found: Confusion, truth: Annotations, vocabulary: Vocabulary
+) -> ConfusionMatrix:
+    """A confusion with the labels of each super-class side by side.
+
+    Args:
+        found: The confusion.
+        truth: Where the super-classes of labels are stated.
+        vocabulary: What spellings of a label share: an aeroplane is COCO's airplane.
+    """
+    stated = dict(zip(map(vocabulary.key, truth.labels), truth.supercategory, strict=True))
+    above = [stated.get(vocabulary.key(label), "") for label in found.labels]
     first = {name: place for place, name in reversed(list(enumerate(truth.supercategory)))}
     known = len(found.classes) - 1
 
     def place(at: int) -> tuple[bool, int]:
-        return at >= known, first.get(above.get(found.labels[at], ""), len(first))
+        return at >= known, first.get(above[at], len(truth.labels))
 
     return ConfusionMatrix(
         found,
         rows_of=tuple(sorted(range(len(found.labels)), key=place)),
         columns_of=(*sorted(range(known), key=place), known),
-        above=tuple(above.get(label, "") for label in found.labels),
+        above=tuple(above),
     )
 
 
@@ -270,7 +279,9 @@ def all_against_known(one: Deployed) -> Diagnosis:
     """Detections on the objects of every label, by the known class they say."""
     return panels(
         one.view,
-        lambda recall, ratio: confusion_matrix(_confusion_of(one, recall, ratio), one.truth),
+        lambda recall, ratio: confusion_matrix(
+            _confusion_of(one, recall, ratio), one.truth, one.matches.vocabulary
+        ),
     )
 
 
