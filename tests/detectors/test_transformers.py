@@ -101,10 +101,9 @@ def test_a_backbone_starts_from_torchvisions_weights(tmp_path):
 
     torch.manual_seed(0)
     body = resnet50(weights=None).eval()
-    torch.save(body.state_dict(), tmp_path / "r50.pth")
-    model = find("deformable_detr").build(
-        LABELS, device="cpu", pretrained=str(tmp_path / "r50.pth")
-    )
+    file = tmp_path / "r50.pth"
+    torch.save(body.state_dict(), file)
+    model = find("deformable_detr").build(LABELS, device="cpu", pretrained=str(file))
     pixels = torch.rand(1, 3, 64, 64)
     maps = []
     with torch.inference_mode():
