@@ -436,6 +436,10 @@ _ENTRIES = (
          "stops whoever does: the training would end without a word.",
          "a virtual machine that names AMX among its abilities and does not give it",
          "train in float32, or set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16"),
+    Code("OS617", "checkpoint of another training", "The checkpoint in the folder was written by a "
+         "training with another recipe, other labels or other data than the folder's.",
+         "checkpoint.pt was copied from another folder, or run.json was",
+         "bring the folder's own checkpoint back, or train anew in another folder"),
     Code("OS618", "class called unknown", "A method with a column of its own for what is unknown "
          "cannot be taught a class of that name.", "a ground truth whose unknown objects were to "
          "be left out", "say which labels are known, or rename the class"),
