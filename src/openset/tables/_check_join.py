@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case, any_of, first, image_name, object_at, share
+from openset.tables._check_case import (
+    Case,
+    any_of,
+    first,
+    image_name,
+    images_that,
+    object_at,
+    share,
+)
 from openset.tables.annotations import Annotations
 from openset.tables.groups import groups_of, units
 from openset.wording import spaced
@@ -37,17 +45,8 @@ def truth_records(truth: Annotations) -> Iterator[Finding]:
             example=f"image {image_name(truth, 0)}" if total else "no images",
         )
         return
-    counts = np.bincount(truth.image, minlength=total)
-    empty = counts == 0
-    if empty.any():
-        count = int(np.count_nonzero(empty))
-        yield Finding(
-            "OS405",
-            Level.NOTE,
-            f"{share(count, total, 'images')} have no object",
-            count=count,
-            example=f"image {image_name(truth, first(empty))}",
-        )
+    empty = np.bincount(truth.image, minlength=total) == 0
+    yield from images_that(truth, empty, "OS405", Level.NOTE, "have no object")
     yield from _ids(truth)
 
 
@@ -119,15 +118,8 @@ def _elsewhere(case: Case, count: int) -> Finding:
 
 def _without(case: Case) -> Iterator[Finding]:
     empty = case.per_image[:-1] == 0
-    count, total = int(np.count_nonzero(empty)), len(empty)
-    if count:
-        yield Finding(
-            "OS404",
-            Level.NOTE,
-            f"{share(count, total, 'images')} ({count / total:.1%}) have no detection",
-            count=count,
-            example=f"image {image_name(case.truth, first(empty))}",
-        )
+    what = f"({empty.mean():.1%}) have no detection"
+    yield from images_that(case.truth, empty, "OS404", Level.NOTE, what)
 
 
 def _stopped(case: Case) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from openset.tables._check_case import (
     all_of,
     any_of,
     first,
-    image_name,
+    images_that,
     object_at,
     of_some_images,
     share,
@@ -82,7 +83,7 @@ def _named_images(truth: Annotations) -> Iterator[Finding]:
     for at, stem in enumerate(stems):
         again[at] = stem in seen
         seen.add(stem)
-    yield _images(truth, again, "have the file name of another, but for the suffix")
+    yield from _images(truth, again, "have the file name of another, but for the suffix")
 
 
 def _equal_images(truth: Annotations) -> Iterator[Finding]:
@@ -101,18 +102,12 @@ def _equal_images(truth: Annotations) -> Iterator[Finding]:
     again = np.zeros(total, np.bool_)
     again[np.maximum(order[1:], order[:-1])[same]] = True
     if np.count_nonzero(again) >= max(_FEWEST, _IMAGES * total):
-        yield _images(truth, again, "have exactly the objects of another")
+        yield from _images(truth, again, "have exactly the objects of another")
 
 
-def _images(truth: Annotations, again: NDArray[np.bool_], what: str) -> Finding:
-    count = int(np.count_nonzero(again))
-    return Finding(
-        "OS425",
-        Level.WARNING,
-        f"{share(count, len(again), 'images')} {what}",
-        count=count,
-        example=f"image {image_name(truth, first(again))}, id {truth.images.id[first(again)]}",
-    )
+def _images(truth: Annotations, again: NDArray[np.bool_], what: str) -> Iterator[Finding]:
+    for one in images_that(truth, again, "OS425", Level.WARNING, what):
+        yield replace(one, example=f"{one.example}, id {truth.images.id[first(again)]}")
 
 
 def detected_twice(case: Case) -> Iterator[Finding]:
