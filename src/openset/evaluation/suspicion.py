@@ -220,16 +220,14 @@ class _Seen:
 
 
 def _together(matches: Matches, names: _Names) -> _Seen:
-    """Labels on classes, of the classes that are known or that some label says.
+    """Labels on classes, of the classes that some label says.
 
     What no label says cannot be meant: a zebra is called a horse by whoever was not taught zebras.
     """
     rows = _best_of_each(matches, len(names.all) - matches.n_known)
     said = names.of_detections(rows)
     heard = np.zeros(len(names.all) + 1, np.bool_)  # the last place is that of no name
-    heard[: matches.n_known] = True
     heard[said] = True
-    heard[-1] = False
     place = names.places(matches.labels)[matches.objects.label]
     klass = np.where(heard[place], place, -1)
     return _Seen.of(matches, rows, said, klass, len(names.all))
