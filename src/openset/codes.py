@@ -345,6 +345,22 @@ _ENTRIES = (
          "only if they are read in another way, while those of the others fit as they are.",
          "a class that came from another detector or another export",
          "write the boxes of all classes in one convention; force=True evaluates as it is"),
+    Code("OS435", "all detections on one image", "Nearly every detection names the same image, of "
+         "many with objects.", "a loop that wrote one id, or a counter that was never raised",
+         "write the id of the image of each detection; force=True evaluates as it is"),
+    Code("OS436", "detections are the ground truth", "Nearly all detections have exactly the box "
+         "of an object: this measures no detector.", "the ground truth was converted in place of a "
+         "detector's results", "give the results, or nothing, if it is a test of an upper bound"),
+    Code("OS437", "boxes not suppressed", "Many boxes lie on top of another of the same label with "
+         "a score as high: all but one of them count as wrong.",
+         "non-maximum suppression was left out, or its threshold is 1",
+         "suppress overlapping boxes of a class, or nothing, if it is intended"),
+    Code("OS438", "boxes end where objects go on", "No box reaches beyond a line that many objects "
+         "cross: a part of each image has no box.",
+         "boxes of tiles or crops without their place in the image, numbers that wrapped at 256, "
+         "or a detector that saw a part of each picture",
+         "add the place of the tile to its boxes, or write wider numbers; force=True evaluates as "
+         "it is"),
     Code("OS440", "image ids of two sets collide", "One file of detections speaks of the images of "
          "two sets, and some ids are of an image in each.",
          "both data sets number their images from 1, or nearly so",
@@ -470,6 +486,10 @@ _ENTRIES = (
          "stops whoever does: the training would end without a word.",
          "a virtual machine that names AMX among its abilities and does not give it",
          "train in float32, or set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16"),
+    Code("OS617", "checkpoint of another training", "The checkpoint in the folder was written by a "
+         "training with another recipe, other labels or other data than the folder's.",
+         "checkpoint.pt was copied from another folder, or run.json was",
+         "bring the folder's own checkpoint back, or train anew in another folder"),
     Code("OS618", "class called unknown", "A method with a column of its own for what is unknown "
          "cannot be taught a class of that name.", "a ground truth whose unknown objects were to "
          "be left out", "say which labels are known, or rename the class"),

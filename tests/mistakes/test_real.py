@@ -29,20 +29,32 @@ DETECTORS = {
     "yolov2": (VOC, "voc2007/yolov2_bbox.json", "voc20"),
     "yolov3": (VOC, "voc2007/yolov3_bbox.json", "voc20"),
 }
+# Every class is known, so that no object is unknown; and what is wrong with the files indeed: boxes
+# without a size or far outside, two boxes twice; one file has three negative boxes and stops early.
+TRUE = {name: {"OS302", "OS206", "OS207", "OS210"} for name in DETECTORS}
+TRUE["yolov3"] |= {"OS205", "OS426"}
 EACH = pytest.mark.parametrize("name", DETECTORS)
+
+
+@cache
+def both_files(gt, dt):
+    return read_annotations(file_in(DATA, gt)), read_detections(file_in(DATA, dt))
+
+
+def part_of(whole, images):
+    """Some images of a ground truth, and their objects."""
+    part, old = whole.select(np.isin(whole.image, images)), whole.images
+    some = Images(*(c[images] for c in (old.id, old.file_name, old.width, old.height)))
+    return replace(part, images=some, image=np.searchsorted(images, part.image))
 
 
 @cache
 def real(name):
     """Every fourth image of a data set, and what a detector found there."""
     gt, dt, known = DETECTORS[name]
-    whole, found = read_annotations(file_in(DATA, gt)), read_detections(file_in(DATA, dt))
-    images = np.arange(0, len(whole.images), 4)
-    part = whole.select(np.isin(whole.image, images))
-    old = whole.images
-    some = Images(*(c[images] for c in (old.id, old.file_name, old.width, old.height)))
-    part = replace(part, images=some, image=np.searchsorted(images, part.image))
-    return part, found.select(np.isin(found.image, some.id)), known
+    whole, found = both_files(gt, dt)
+    part = part_of(whole, np.arange(0, len(whole.images), 4))
+    return part, found.select(np.isin(found.image, part.images.id)), known
 
 
 def findings(truth, found, known, level=Level.ERROR, **options):
@@ -189,6 +201,48 @@ HONEST = {
     "backwards": lambda truth, found: found.select(np.arange(len(found))[::-1]),
     "whole pixels": boxes(lambda b, s: b.round()),
 }
+
+
+def in_part(spoil, share):
+    """The mistake in the last images alone."""
+
+    def change(truth, found):
+        last = np.isin(found.image, truth.images.id[round((1 - share) * len(truth.images)) :])
+        wrong = spoil(truth, found)
+        box = np.where(last[:, None], wrong.box, found.box)
+        return replace(found, box=box, image=np.where(last, wrong.image, found.image))
+
+    return change
+
+
+IN_PART = ["corners", "centres", "fractions", "letterboxed", "half", "mirrored", "places"]
+
+
+@EACH
+@pytest.mark.parametrize("mistake", IN_PART)
+def test_a_mistake_in_one_half_is_refused(name, mistake):
+    truth, found, known = real(name)
+    assert "OS433" in findings(truth, in_part(WRONG[mistake][0], 0.5)(truth, found), known)
+
+
+def some_images(name, count, seed):
+    """Images drawn at random, and what a detector found there."""
+    gt, dt, known = DETECTORS[name]
+    whole, found = both_files(gt, dt)
+    rng = np.random.default_rng(seed)
+    images = np.sort(rng.choice(len(whole.images), count, replace=False))
+    truth = part_of(whole, images)
+    return truth, found.select(np.isin(found.image, truth.images.id)), known
+
+
+@EACH
+@pytest.mark.parametrize(
+    ("count", "seed"), [(50, 0), (50, 1), (50, 2), (200, 0), (200, 1), (1000, 0)]
+)
+def test_no_alarm_about_a_few_images(name, count, seed):
+    truth, found, known = some_images(name, count, seed)
+    for level in (Level.ERROR, Level.WARNING):
+        assert findings(truth, found, known, level) <= TRUE[name]
 
 
 @EACH

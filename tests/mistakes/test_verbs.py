@@ -116,6 +116,13 @@ def yolo(**changes):
     return spoil
 
 
+def sized(what, answer, **changes):
+    """A case of YOLO files that say the sizes of their images."""
+    spoil = yolo(sizes_csv="image,width,height\na,100,80\n", **changes)
+    argv = ("convert", "y/data.yaml", "-o", "o.json", "--sizes", "y/sizes.csv")
+    return Mistake(f"convert YOLO of {what}", spoil, answer, argv)
+
+
 VOC = """<annotation><filename>a.jpg</filename><size><width>100</width><height>80</height></size>
 <object><name>cat</name><bndbox><xmin>{}</xmin><ymin>2</ymin><xmax>30</xmax><ymax>40</ymax></bndbox>
 </object></annotation>"""
@@ -292,33 +299,10 @@ VERBS = [
         "usage",
         ("convert", "gt.json", "-o", "gt.json", "--to", "coco"),
     ),
-    Mistake(
-        "convert YOLO of class 7",
-        yolo(labels__a_txt="7 0.5 0.5 0.2 0.2\n", sizes_csv="image,width,height\na,100,80\n"),
-        "refused",
-        ("convert", "y/data.yaml", "-o", "o.json", "--sizes", "y/sizes.csv"),
-    ),
-    Mistake(
-        "convert YOLO of class 10^12",
-        yolo(
-            data_yaml="names: {1000000000000: cat}\nval: images\n",
-            sizes_csv="image,width,height\na,100,80\n",
-        ),
-        "refused",
-        ("convert", "y/data.yaml", "-o", "o.json", "--sizes", "y/sizes.csv"),
-    ),
-    Mistake(
-        "convert YOLO of four numbers",
-        yolo(labels__a_txt="0 0.5 0.5 0.2\n", sizes_csv="image,width,height\na,100,80\n"),
-        "refused",
-        ("convert", "y/data.yaml", "-o", "o.json", "--sizes", "y/sizes.csv"),
-    ),
-    Mistake(
-        "convert YOLO in pixels",
-        yolo(labels__a_txt="0 50 40 20 20\n", sizes_csv="image,width,height\na,100,80\n"),
-        "refused OS431",
-        ("convert", "y/data.yaml", "-o", "o.json", "--sizes", "y/sizes.csv"),
-    ),
+    sized("class 7", "refused", labels__a_txt="7 0.5 0.5 0.2 0.2\n"),
+    sized("class 10^12", "refused", data_yaml="names: {1000000000000: cat}\nval: images\n"),
+    sized("four numbers", "refused", labels__a_txt="0 0.5 0.5 0.2\n"),
+    sized("pixels", "refused OS431", labels__a_txt="0 50 40 20 20\n"),
     Mistake(
         "convert YOLO without sizes",
         yolo(),

@@ -151,8 +151,12 @@ def test_a_detector_that_went_through_sorted_names():
 
 HONEST = {
     "sparse": FOUND.select(np.arange(0, len(FOUND), 17)),
-    "images left out": FOUND.select(~np.isin(FOUND.image, IDS[::3])),
-    "every fourth image": FOUND.select(np.isin(FOUND.image, IDS[:104:4])),
+    "images left out": FOUND.select(
+        ~np.isin(FOUND.image, np.random.default_rng(0).permutation(IDS)[:40])
+    ),
+    "a quarter of the images": FOUND.select(
+        np.isin(FOUND.image, np.random.default_rng(1).permutation(IDS)[:30])
+    ),
     "three": FOUND.select(np.arange(3)),
     "a short end": FOUND.select(np.isin(FOUND.image, IDS[:117])),
 }
@@ -161,6 +165,14 @@ HONEST = {
 @pytest.mark.parametrize("name", HONEST)
 def test_images_without_detections_are_no_end(name):
     assert finding("OS426", found=HONEST[name]) is None
+
+
+@pytest.mark.parametrize(("first", "lost", "said"), [(0, 40, "1 of every 3"), (1, 80, "2 of")])
+def test_images_that_other_machines_had(first, lost, said):
+    ours = np.isin(FOUND.image, IDS[::3])
+    found = finding("OS426", found=FOUND.select(ours if first else ~ours))
+    assert (found.level, found.count) == (Level.WARNING, lost)
+    assert said in found.message
 
 
 @pytest.mark.parametrize("dark", [slice(0, 20), slice(100, 120)])

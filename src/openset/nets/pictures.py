@@ -122,12 +122,15 @@ def _refuse_one_stem(paths: Sequence[Path]) -> None:
 def fingerprints(paths: Sequence[Path]) -> dict[str, str]:
     """Hashes of groups of files, few for many files, each by the first file of its group.
 
+    Names alone are not enough: two folders may have files of one name.
+
     Of large files only the size and three parts are looked at: what compresses pixels changes in
     all that follows.
     """
     step = max(1, -(-len(paths) // _GROUPS))
     return {
-        paths[at].name: _fingerprint(paths[at : at + step]) for at in range(0, len(paths), step)
+        f"{paths[at].name} (image {at + 1})": _fingerprint(paths[at : at + step])
+        for at in range(0, len(paths), step)
     }
 
 

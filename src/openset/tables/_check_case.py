@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.findings import Finding, Level
 from openset.tables.annotations import Annotations
 from openset.tables.columns import positions
 from openset.tables.detections import Detections
@@ -124,6 +125,17 @@ def image_name(truth: Annotations, image: int) -> str:
     """File name of an image if there is one, else its id."""
     names = truth.images.file_name
     return str(truth.images.id[image] if names is None else names[image])
+
+
+def images_that(
+    truth: Annotations, mask: NDArray[np.bool_], code: str, level: Level, what: str
+) -> Iterator[Finding]:
+    """The finding that images do or have something, with the first of them, if any does."""
+    count = int(np.count_nonzero(mask))
+    if count:
+        message = f"{share(count, len(mask), 'images')} {what}"
+        example = f"image {image_name(truth, first(mask))}"
+        yield Finding(code, level, message, count=count, example=example)
 
 
 def object_at(truth: Annotations, row: int) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import first, image_name, share
+from openset.tables._check_case import image_name, images_that, share
 from openset.tables.annotations import Annotations
 from openset.tables.groups import ALONE, group_names, groups_of, names_to_read, units
 from openset.wording import spaced
@@ -37,17 +37,7 @@ def truth_groups(truth: Annotations) -> Iterator[Finding]:
     if groups is None:
         yield from _stated(truth) or _named(truth)
         return
-    total = len(truth.images)
-    alone = groups == ALONE
-    if alone.any():
-        count = int(np.count_nonzero(alone))
-        yield Finding(
-            "OS413",
-            Level.ERROR,
-            f"{share(count, total, 'images')} have no group",
-            count=count,
-            example=f"image {image_name(truth, first(alone))}",
-        )
+    yield from images_that(truth, groups == ALONE, "OS413", Level.ERROR, "have no group")
     yield from group_sizes(truth.images.id, groups)
 
 

@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case, any_of, first, image_name, object_at, share
+from openset.tables._check_case import (
+    Case,
+    any_of,
+    first,
+    image_name,
+    images_that,
+    object_at,
+    share,
+)
 from openset.tables.annotations import Annotations
 from openset.tables.groups import groups_of, units
 from openset.wording import spaced
@@ -20,6 +28,8 @@ _RAN, _FEWEST = 8, 5  # images with detections, and without at an end, from whic
 _LONGER = 3  # times the longest stretch without a detection among the others
 _UNLIKELY = np.log(1e-6)
 _CUT = 0.1
+_STEPS = 17  # images of which one machine may have had one
+_MANY, _NEARLY_ALL = 30, 0.9  # detections, and their share, on one image
 _FRAME = re.compile(r"\d*(\.\w+)?$")  # what tells frames of one film apart
 
 
@@ -35,17 +45,8 @@ def truth_records(truth: Annotations) -> Iterator[Finding]:
             example=f"image {image_name(truth, 0)}" if total else "no images",
         )
         return
-    counts = np.bincount(truth.image, minlength=total)
-    empty = counts == 0
-    if empty.any():
-        count = int(np.count_nonzero(empty))
-        yield Finding(
-            "OS405",
-            Level.NOTE,
-            f"{share(count, total, 'images')} have no object",
-            count=count,
-            example=f"image {image_name(truth, first(empty))}",
-        )
+    empty = np.bincount(truth.image, minlength=total) == 0
+    yield from images_that(truth, empty, "OS405", Level.NOTE, "have no object")
     yield from _ids(truth)
 
 
@@ -90,7 +91,7 @@ def detected_images(case: Case) -> Iterator[Finding]:
         yield _elsewhere(case, elsewhere)
     if elsewhere < total:
         yield from _without(case)
-        yield from _stopped(case)
+        yield from [*_on_one(case)] or [*_stopped(case)] or _skipped(case)
         yield from _crowded(case)
 
 
@@ -117,15 +118,8 @@ def _elsewhere(case: Case, count: int) -> Finding:
 
 def _without(case: Case) -> Iterator[Finding]:
     empty = case.per_image[:-1] == 0
-    count, total = int(np.count_nonzero(empty)), len(empty)
-    if count:
-        yield Finding(
-            "OS404",
-            Level.NOTE,
-            f"{share(count, total, 'images')} ({count / total:.1%}) have no detection",
-            count=count,
-            example=f"image {image_name(case.truth, first(empty))}",
-        )
+    what = f"({empty.mean():.1%}) have no detection"
+    yield from images_that(case.truth, empty, "OS404", Level.NOTE, what)
 
 
 def _stopped(case: Case) -> Iterator[Finding]:
@@ -139,20 +133,80 @@ def _stopped(case: Case) -> Iterator[Finding]:
     found = case.per_image[:-1] > 0
     if found.all():
         return
-    truth, images = case.truth, case.truth.images
-    having = np.zeros(len(found), np.bool_)
-    having[truth.image[case.named[truth.label]]] = True
-    names = images.id if images.file_name is None else images.file_name
+    truth, images, having = case.truth, case.truth.images, _having(case)
     groups = groups_of(images)
     unit = np.arange(len(found)) if groups is None else units(images.id, groups)
-    for order, key in (("of the file", None), ("of ids", images.id), ("of file names", names)):
-        rows = np.arange(len(found)) if key is None else np.argsort(key, kind="stable")
+    for order, rows in _orders(truth):
         rows = rows[having[rows]]
         for which, along in (("last", rows), ("first", rows[::-1])):
             seen = _ends_at(found[along], unit[along])
             if seen and not _whole_films(truth, along, seen):
                 yield _ended(case, f"{which} {{}} in the order {order}", along, seen)
                 return
+
+
+def _having(case: Case) -> NDArray[np.bool_]:
+    """Images with objects of classes that the detector names."""
+    having = np.zeros(len(case.truth.images), np.bool_)
+    having[case.truth.image[case.named[case.truth.label]]] = True
+    return having
+
+
+def _orders(truth: Annotations) -> Iterator[tuple[str, NDArray[np.intp]]]:
+    """The images in the orders that a detector may follow."""
+    ids, names = truth.images.id, truth.images.file_name
+    yield "of the file", np.arange(len(ids))
+    yield "of ids", np.argsort(ids, kind="stable")
+    yield "of file names", np.argsort(ids if names is None else names, kind="stable")
+
+
+def _skipped(case: Case) -> Iterator[Finding]:
+    """Every so-manieth image without a detection: a part of a run that was spread over machines."""
+    found, having = case.per_image[:-1] > 0, _having(case)
+    if found[having].all():
+        return
+    for order, rows in _orders(case.truth):
+        for step in range(2, _STEPS):
+            lost = _lost(having[rows], found[rows], step)
+            if len(lost):
+                missed = rows[np.isin(np.arange(len(rows)) % step, lost) & having[rows]]
+                said = share(len(missed), int(having.sum()), "images with objects")
+                yield Finding(
+                    "OS426",
+                    Level.WARNING,
+                    f"{said} have no detection: {len(lost)} of every {step} in the order {order}",
+                    count=len(missed),
+                    example=f"image {image_name(case.truth, int(missed[0]))}",
+                )
+                return
+
+
+def _lost(having: NDArray[np.bool_], found: NDArray[np.bool_], step: int) -> NDArray[np.intp]:
+    """Which of every `step` images have no detection at all, if that is no chance."""
+    at = np.arange(len(having)) % step
+    images, seen = (np.bincount(at[mask], minlength=step) for mask in (having, having & found))
+    none = seen == 0
+    ran, detected = int(images[~none].sum()), int(seen.sum())
+    if detected < _RAN or not none.any():
+        return np.empty(0, np.intp)
+    chance = images[none] * np.log((ran - detected + 1) / (ran + 2))
+    return np.flatnonzero(none) if (chance < _UNLIKELY).all() else np.empty(0, np.intp)
+
+
+def _on_one(case: Case) -> Iterator[Finding]:
+    """Nearly all detections on one of many images: a number that a loop never changed."""
+    count, having = int(case.per_image[:-1].max()), int(np.count_nonzero(_having(case)))
+    if count < max(_MANY, _NEARLY_ALL * len(case.detections)) or having < _RAN:
+        return
+    at = int(case.per_image[:-1].argmax())
+    yield Finding(
+        "OS435",
+        Level.ERROR,
+        f"{share(count, len(case.detections), 'detections')} are on one image, of "
+        f"{spaced(having)} with objects",
+        count=count,
+        example=f"image {image_name(case.truth, at)}",
+    )
 
 
 def _ends_at(found: NDArray[np.bool_], unit: NDArray[np.integer]) -> int:

@@ -55,15 +55,15 @@ def _contradicted(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Findin
         for label, role in pairs
         if role == Role.UNKNOWN and vocabulary.role(label) is Role.KNOWN
     ]
-    if both:
-        yield Finding(
-            "OS327",
-            Level.ERROR,
-            f"known= lists {share(len(both), len(vocabulary.known), 'labels')} that the ground "
-            f"truth states to be unknown: {some(both)}",
-            count=len(both),
-            example=both[0],
-        )
+    listed = share(len(both), len(vocabulary.known), "labels")
+    what = f"known= lists {listed} that the ground truth states to be unknown"
+    yield from _listed("OS327", Level.ERROR, what, both)
+
+
+def _listed(code: str, level: Level, what: str, names: list[str]) -> Iterator[Finding]:
+    """The finding that names the first few, if there is any."""
+    if names:
+        yield Finding(code, level, f"{what}: {some(names)}", count=len(names), example=names[0])
 
 
 def _spellings(labels: tuple[str, ...], where: str) -> Iterator[Finding]:
@@ -90,14 +90,8 @@ def _merged(
         " = ".join(repr(truth.labels[at]) for at in np.flatnonzero(classes == value))
         for value in values[times > 1]
     ]
-    yield Finding(
-        "OS313",
-        Level.WARNING,
-        f"{len(groups)} known classes have several labels in the ground truth, which were merged: "
-        f"{some(groups)}",
-        count=len(groups),
-        example=groups[0],
-    )
+    what = "known classes have several labels in the ground truth, which were merged"
+    yield from _listed("OS313", Level.WARNING, f"{len(groups)} {what}", groups)
 
 
 def _roles(
@@ -118,14 +112,8 @@ def _roles(
     empty = [
         name for at, name in enumerate(vocabulary.known) if at in present and not counts[at + 1]
     ]
-    if empty:
-        yield Finding(
-            "OS304",
-            Level.NOTE,
-            f"{share(len(empty), k, 'known classes')} have no object: {some(empty)}",
-            count=len(empty),
-            example=empty[0],
-        )
+    what = f"{share(len(empty), k, 'known classes')} have no object"
+    yield from _listed("OS304", Level.NOTE, what, empty)
     ignored = klass == IGNORED
     if ignored.any():
         yield _ignored(truth, ignored)
@@ -316,15 +304,8 @@ def _undetected(case: Case) -> Iterator[Finding]:
     objects = np.bincount(case.vocabulary.classes(case.truth.labels)[case.truth.label] + 1)
     wanted = np.pad(objects[1:], (0, k + 2))[:k] > 0
     missed = [case.vocabulary.known[at] for at in np.flatnonzero(wanted & (detected[:k] == 0))]
-    if missed:
-        yield Finding(
-            "OS308",
-            Level.NOTE,
-            f"{share(len(missed), k, 'known classes')} have objects but no detection: "
-            f"{some(missed)}",
-            count=len(missed),
-            example=missed[0],
-        )
+    what = f"{share(len(missed), k, 'known classes')} have objects but no detection"
+    yield from _listed("OS308", Level.NOTE, what, missed)
     if detected[k] == 0:
         yield Finding(
             "OS309",

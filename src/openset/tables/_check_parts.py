@@ -69,14 +69,15 @@ def _of_images(case: Case, sample: Sample, now: Met) -> Iterator[Finding]:
 def _of_labels(case: Case, look: Look) -> Iterator[Finding]:
     """Labels whose boxes lie on no object, although those of other labels do."""
     label = case.detections.label[look.sample.row]
-    hit = look.on_objects(Convention.of(case.written.boxes)) >= LOOSE
+    overlap = look.on_objects(Convention.of(case.written.boxes))
+    hit, fit = overlap >= LOOSE, int(np.count_nonzero(overlap >= TIGHT[0]))
     values, at, times = np.unique(label, return_inverse=True, return_counts=True)
     rate = np.bincount(at, hit) / times
     poor = (times >= _OF_A_LABEL) & (rate <= _HARDLY * hit.mean())
     found: dict[str, Reading] = {}
     for one in np.flatnonzero(poor)[np.argsort(-times[poor])][:_LABELS]:
         best = _misread(case, look.sample.only(at == one))
-        if best is not None:
+        if best is not None and best.met.tight()[0] <= fit:  # the others fit as they are
             found[case.label_name(values[one]) or str(values[one])] = best
     if found:
         yield _named(case, found)

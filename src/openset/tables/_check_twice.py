@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from openset.tables._check_case import (
     all_of,
     any_of,
     first,
-    image_name,
+    images_that,
     object_at,
     of_some_images,
     share,
@@ -34,6 +35,9 @@ _EXAMINED = 50_000  # detections that may be exact copies
 _SAME = 0.9  # IoU of two boxes around one object
 _OBJECTS, _IMAGES, _ROUNDED = 0.02, 0.01, 0.1  # shares that matter
 _FEWEST = 3
+_MANY = 50  # detections, fewer of which prove nothing
+_ON_TOP, _ALIKE, _UNSUPPRESSED = 0.85, 0.6, 0.3  # IoU, ratio of scores, share of detections
+_COPIED = 0.9  # of the detections are objects
 _WHOLE = 1 / 3  # what is doubled as a whole has one half of copies
 _NEIGHBOURS = 3
 _PICTURE = re.compile(r"\.(jpe?g|png|bmp|webp|gif|tiff?)$", re.IGNORECASE)
@@ -79,7 +83,7 @@ def _named_images(truth: Annotations) -> Iterator[Finding]:
     for at, stem in enumerate(stems):
         again[at] = stem in seen
         seen.add(stem)
-    yield _images(truth, again, "have the file name of another, but for the suffix")
+    yield from _images(truth, again, "have the file name of another, but for the suffix")
 
 
 def _equal_images(truth: Annotations) -> Iterator[Finding]:
@@ -98,24 +102,19 @@ def _equal_images(truth: Annotations) -> Iterator[Finding]:
     again = np.zeros(total, np.bool_)
     again[np.maximum(order[1:], order[:-1])[same]] = True
     if np.count_nonzero(again) >= max(_FEWEST, _IMAGES * total):
-        yield _images(truth, again, "have exactly the objects of another")
+        yield from _images(truth, again, "have exactly the objects of another")
 
 
-def _images(truth: Annotations, again: NDArray[np.bool_], what: str) -> Finding:
-    count = int(np.count_nonzero(again))
-    return Finding(
-        "OS425",
-        Level.WARNING,
-        f"{share(count, len(again), 'images')} {what}",
-        count=count,
-        example=f"image {image_name(truth, first(again))}, id {truth.images.id[first(again)]}",
-    )
+def _images(truth: Annotations, again: NDArray[np.bool_], what: str) -> Iterator[Finding]:
+    for one in images_that(truth, again, "OS425", Level.WARNING, what):
+        yield replace(one, example=f"{one.example}, id {truth.images.id[first(again)]}")
 
 
 def detected_twice(case: Case) -> Iterator[Finding]:
     """Findings about detections that occur twice."""
     yield from _exact(case)
-    yield from _rounded(case)
+    yield from [*_rounded(case)] or _not_suppressed(case)
+    yield from _objects_again(case)
 
 
 def _exact(case: Case) -> Iterator[Finding]:
@@ -181,6 +180,54 @@ def _rounded(case: Case) -> Iterator[Finding]:
         count=len(copies),
         example=case.where(int(copies[0])),
     )
+
+
+def _not_suppressed(case: Case) -> Iterator[Finding]:
+    """Boxes nearly on top of each other that score alike, as no suppression leaves them.
+
+    A soft one leaves them too, with scores that fall.
+    """
+    box, score = case.detections.box, case.detections.score
+    one, other = _neighbours(case.some, *_keys(case), box)
+    overlap = iou_of_pairs(box[one], box[other])
+    low, high = np.minimum(score[one], score[other]), np.maximum(score[one], score[other])
+    near = (overlap >= _ON_TOP) & (overlap < 1) & (low >= _ALIKE * high)
+    copies = np.unique(other[near])
+    if len(copies) >= max(_MANY, _UNSUPPRESSED * len(case.some)):
+        yield Finding(
+            "OS437",
+            Level.WARNING,
+            f"{share(len(copies), len(case.some), 'detections examined')} overlap another of their "
+            f"image and label at IoU {_ON_TOP:g}, with a score as high",
+            count=len(copies),
+            example=case.where(int(copies[0])),
+        )
+
+
+def _objects_again(case: Case) -> Iterator[Finding]:
+    """Detections that are objects of the ground truth, digit by digit."""
+    rows, truth = case.some, case.truth
+    there = np.zeros(len(truth.images) + 1, np.bool_)
+    there[case.joined.image[rows]] = True
+    objects = np.flatnonzero(there[truth.image])
+    found, given = (
+        _hashes(image.astype(np.uint64), box)
+        for image, box in (
+            (case.joined.image[rows], case.detections.box[rows]),
+            (truth.image[objects], truth.box[objects]),
+        )
+    )
+    same = np.isin(found, given)
+    count = int(np.count_nonzero(same))
+    if count >= max(_MANY, _COPIED * len(rows)):
+        yield Finding(
+            "OS436",
+            Level.WARNING,
+            f"{share(count, len(rows), 'detections examined')} have exactly the box of an object "
+            "of their image",
+            count=count,
+            example=case.where(int(rows[first(same)])),
+        )
 
 
 def _keys(case: Case) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

@@ -46,6 +46,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "yxhw": _exchanged,
     "cycxhw": lambda box: _centres(_exchanged(box)),
     "x1x2y1y2": lambda box: _corners(box[:, [0, 2, 1, 3]]),
+    "xyhw": lambda box: box[:, [0, 1, 3, 2]],
 }
 
 
@@ -94,6 +95,7 @@ _LAYOUT_WORDS = {
     "yxhw": "y, x, height, width",
     "cycxhw": "centre y, centre x, height, width",
     "x1x2y1y2": "x1, x2, y1, y2",
+    "xyhw": "x, y, height, width",
 }
 _FRAME_WORDS = {
     "": "",

@@ -23,6 +23,7 @@ from openset.tables._check_case import Case
 from openset.tables._check_groups import group_sizes, truth_groups
 from openset.tables._check_join import detected_images, no_match, truth_records
 from openset.tables._check_labels import detected_labels, truth_labels
+from openset.tables._check_reach import cut_off
 from openset.tables._check_readings import read_otherwise
 from openset.tables._check_scores import scores
 from openset.tables._check_sets import truth_sets
@@ -102,6 +103,8 @@ def _of_detections(case: Case) -> list[Finding]:
     boxes, otherwise = [*detected_boxes(case)], [*read_otherwise(case)]
     if case.written.boxes == "xywh" and any(one.code in _PLAIN for one in boxes):
         boxes, otherwise = _with_fix_of(boxes, otherwise), []
+    elif not otherwise:
+        boxes += cut_off(case)
     rest = [*boxes, *scores(case), *detected_twice(case), *detected_labels(case)]
     rest += detected_images(case)
     explained = _EXPLAINED if any(one.code in ("OS215", "OS423") for one in otherwise) else ()

@@ -44,7 +44,8 @@ class RunFolder:
         clear_leftovers(self.path)
         if self.about.exists():
             held = _parsed(self.about)
-            held["recipe"] = {**_plain(defaults), **held.get("recipe", {})}
+            recipe = held.get("recipe")
+            held["recipe"] = _plain(defaults) | (recipe if isinstance(recipe, dict) else {})
             differs = [key for key in ("recipe", "labels", "data") if held.get(key) != wanted[key]]
             if differs:
                 what = _difference(held["recipe"], wanted["recipe"]) or ", ".join(differs)
@@ -62,16 +63,28 @@ class RunFolder:
 
     def save(self, held: Mapping[str, Any]) -> None:
         """Replace the checkpoint, at once."""
-        weights.write(held, self.checkpoint)
+        weights.write({**held, "run": self._run()}, self.checkpoint)
+
+    def _run(self) -> Any:
+        """Which training the folder is of, as it was written at its start."""
+        return _parsed(self.about).get("run") if self.about.exists() else None
 
     def resume(self, *, cut_log: bool) -> dict[str, Any] | None:
         """The checkpoint, if there is one; one process cuts the log back to it."""
         held = weights.read(self.checkpoint) if self.checkpoint.exists() else None
-        if held is not None and "step" not in held:
-            raise refuse("OS604", f"{self.checkpoint} is no checkpoint of a training")
+        if held is not None:
+            self._refuse_foreign(held)
         if cut_log:
             self._cut_log(0 if held is None else int(held["step"]))
         return held
+
+    def _refuse_foreign(self, held: Mapping[str, Any]) -> None:
+        step = held.get("step")
+        if not isinstance(step, int) or step < 0:
+            raise refuse("OS604", f"{self.checkpoint} is no checkpoint of a training")
+        if held.get("run") != self._run():
+            message = f"{self.checkpoint} was written by another training than {self.about.name} is"
+            raise refuse("OS617", message, example=f"step {step} of {held.get('run')}")
 
     def _cut_log(self, step: int) -> None:
         if not self.log.exists():
@@ -93,23 +106,29 @@ def _refuse_other_pictures(held: Any, wanted: Any, folder: Path) -> None:
 
 
 def _row(line: str) -> dict[str, Any] | None:
-    """A line of the log; the last may be cut off."""
+    """A line of the log, if it is one; the last may be cut off."""
     try:
-        row: dict[str, Any] = json.loads(line)
+        row = json.loads(line)
     except json.JSONDecodeError:
         return None
-    return row
+    return row if isinstance(row, dict) and isinstance(row.get("step"), int) else None
 
 
 def about_run(
     recipe: Mapping[str, Any], labels: Sequence[str], data: Any, **more: Any
 ) -> dict[str, Any]:
-    """What ``run.json`` says: recipe, labels and a fingerprint of the data are the training."""
+    """What ``run.json`` says: recipe, labels and a fingerprint of the data are the training.
+
+    Checkpoints repeat the hash of these, so that one of another training is told apart.
+    """
+    import hashlib
+
     import torch
 
     versions = {"openset": __version__, "torch": str(torch.__version__)}
-    held = {"recipe": recipe, "labels": list(labels), "data": data, **more, "versions": versions}
-    return _plain(held)
+    training = {"recipe": recipe, "labels": list(labels), "data": data}
+    run = hashlib.sha256(json.dumps(training, sort_keys=True).encode()).hexdigest()[:16]
+    return _plain({**training, **more, "versions": versions, "run": run})
 
 
 def _plain(held: Mapping[str, Any]) -> dict[str, Any]:

@@ -91,6 +91,7 @@ class TrainingState:
         """Go on from a checkpoint; refused if it is not whole, or has lost its numbers."""
         try:
             self.model.load_state(held["model"], str(where))
+            weights.refuse_not_finite(_moments(held["optimizer"]), where)
             self.optimizer.load_state_dict(held["optimizer"])
             self.scaler.load_state_dict(held["scaler"])
             if self.average is not None:
@@ -105,6 +106,16 @@ class TrainingState:
         """Give the model the weights that are kept: the running mean, if there is one."""
         if self.average is not None:
             self.model.network.load_state_dict(self.average.state)
+
+
+def _moments(optimizer: Mapping[str, Any]) -> dict[str, Tensor]:
+    """What an optimizer remembers of each weight, by name."""
+    return {
+        f"{name} of weight {at}": value
+        for at, one in optimizer["state"].items()
+        for name, value in one.items()
+        if isinstance(value, Tensor)
+    }
 
 
 @dataclass(frozen=True, slots=True)
