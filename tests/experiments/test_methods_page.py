@@ -12,10 +12,12 @@ from openset.tables import Annotations, Detections, Images
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "experiments" / "results" / "photographs.json"
+DIGITS = ROOT / "experiments" / "results" / "methods_digits.json"
 
 
 def test_the_page_is_made_from_the_results():
-    text = methods_page.page(json.loads(KEPT.read_text("utf-8")))
+    digits = json.loads(DIGITS.read_text("utf-8")) if DIGITS.exists() else None
+    text = methods_page.page(json.loads(KEPT.read_text("utf-8")), digits)
     assert text == (ROOT / "docs" / "results" / "methods.md").read_text("utf-8")
 
 
