@@ -19,11 +19,14 @@ from openset.files import replacing
 from openset.metrics import table as metrics
 from openset.render import Table
 
-NAMES = {"base": "Faster R-CNN", "cosine": "cosine head", "opendet": "OpenDet", "vos": "VOS"}
-NAMES |= {
-    "opendet_cwa": "OpenDet-CWA",
-    "siren": "SIREN",
+NAMES = {
+    "base": "Faster R-CNN",
     "base, 30 passes": "Faster R-CNN, 30 passes",
+    "cosine": "cosine head",
+    "opendet": "OpenDet",
+    "opendet_cwa": "OpenDet-CWA",
+    "vos": "VOS",
+    "siren": "SIREN",
 }
 PAGE = """# Methods on photographs
 

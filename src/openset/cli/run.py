@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Output
+from openset.cli._console import Answer, Flag, Output
 from openset.findings import Finding, Level, UsageError, refuse
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def run(
     evidence: list[str] | None = None,
     minimum_score: float | None = None,
     passes: int | None = None,
+    observations: Flag = False,
     option: list[str] | None = None,
     split: str | None = None,
     batch: int = 8,
@@ -59,6 +60,8 @@ def run(
         minimum_score: Boxes with a lower score are dropped; most unknown objects score low.
         passes: Dropout sampling of a two-stage detector: boxes and scores of every region are means
             of so many passes, and logit_samples and box_samples are kept.
+        observations: Let every such pass detect for itself; what overlaps is one detection, and its
+            entropy the unknownness.
         option: An option of the detector, as name=value.
         split: What the images are called, for the ledger of scorers; by default folder and file.
         batch: Images at a time.
@@ -74,7 +77,8 @@ def run(
     _refuse_place(out)
     truth = None if _is_images(data) else _truth(data)
     files = _files(data, truth, images)
-    options = _options(option, {"score": minimum_score, "passes": passes})
+    named = {"score": minimum_score, "passes": passes, "observations": observations or None}
+    options = _options(option, named)
     loaded = _model(model, weights, _labels(known, truth), device, options)
     with output.track(len(files)) as at:
         found = run_model(
@@ -193,7 +197,9 @@ def _kept(model: Model, names: list[str]) -> tuple[Any, ...]:
     there = find(model.about["detector"]).keeps
     if names == [ALL]:
         return there
-    usual = (*KEPT, *SAMPLED) if model.about["options"].get("passes") else KEPT
+    chosen = model.about["options"]
+    averaged = chosen.get("passes") and not chosen.get("observations")
+    usual = (*KEPT, *SAMPLED) if averaged else KEPT
     return tuple(names) or tuple(column for column in usual if column in there)
 
 
