@@ -37,8 +37,8 @@ from openset.tables import Annotations, Detections
 from openset.tables.annotations import Images
 from openset.training import Recipe, TrainingData, train
 
-METHODS = ("base", "cosine", "opendet", "vos")
-SCORERS = ("msp", "energy")
+METHODS = ("base", "cosine", "opendet", "opendet_cwa", "vos", "siren")
+SCORERS, OWN = ("msp", "energy"), "own"
 METRICS = ("ap_known", "ap_unknown", "unknown_recall", "a_ose", "wilderness_impact")
 METRICS += ("auroc", "fpr_at_95_tpr")
 SIDE, HELD_OUT = 320, 0.05
@@ -287,6 +287,8 @@ def find(given: argparse.Namespace) -> None:
     for name, one in fitted.items():
         tails[name] = float(np.quantile(one.score(held_out), 0.95)) if len(held_out) else None
         columns[f"scorer.{name}"] = one.score(found["test"]).astype(np.float32)
+    if held_out.unknownness is not None and len(held_out):
+        tails[OWN] = float(np.quantile(held_out.unknownness, 0.95))
     about = json.loads((folder / "about.json").read_text("utf-8"))
     about |= {"run_seconds": round(seconds, 1), "run_images": sum(map(len, data.values()))}
     about |= {"labels": list(found["test"].labels), "tails": tails, "calibrated_on": len(held_out)}
@@ -347,15 +349,18 @@ def found_in(folder: Path) -> dict[str, list[Detections]]:
             labels=tuple(about["labels"]),
             unknownness=columns.get("unknownness"),
         )
-        if about["method"] in ("opendet", "base", "cosine"):
+        if about["method"] in ("opendet", "opendet_cwa", "base", "cosine"):
             rows.setdefault(about["method"], []).append(found)
+        elif found.unknownness is not None:  # of a method that calls nothing unknown by itself
+            called = tail_unknown(found, found.unknownness, about["tails"][OWN])
+            rows.setdefault(about["method"], []).append(called)
         for name in SCORERS if found.unknownness is None else ():
             called = tail_unknown(found, columns[f"scorer.{name}"], about["tails"][name])
             rows.setdefault(f"{about['method']} + {name}", []).append(called)
     return rows
 
 
-def tail_unknown(found: Detections, score: NDArray[np.float32], tail: float) -> Detections:
+def tail_unknown(found: Detections, score: NDArray[np.floating[Any]], tail: float) -> Detections:
     """What is more unknown than 95 % of right detections on val is called so."""
     label = np.where(score > tail, len(found.labels), found.label)
     return replace(found, label=label, labels=(*found.labels, "unknown"), unknownness=score)

@@ -102,6 +102,16 @@ def test_passes_with_dropout_are_detected_by_their_means(openset, data):
     assert bad.code == 2 and "passes must be at least 0" in bad.err
 
 
+def test_every_pass_may_detect_for_itself(openset, data):
+    assert openset(*RUN, "--passes", "3", "--observations").code == 0
+    found = read_detections(data / "found.parquet")
+    assert len(found) and (found.unknownness >= 0).all()
+    judge = ("evaluate", "data/train.json", "found.parquet", "--known", "red,green", "--force")
+    assert openset(*judge).code == 0
+    bad = openset(*RUN, "--observations")
+    assert bad.code == 2 and "observations are of passes" in bad.err
+
+
 def test_only_some_evidence(openset, data):
     assert openset(*RUN, "--evidence", "logits").code == 0
     found = read_detections(data / "found.parquet")

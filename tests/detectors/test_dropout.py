@@ -99,6 +99,49 @@ def test_without_passes_detections_are_plain_and_samples_are_evidence():
     assert np.array_equal(bare.score, found.score) and np.array_equal(bare.box, found.box)
 
 
-def test_passes_that_cannot_be_are_said():
-    with pytest.raises(UsageError, match="passes must be at least 0"):
-        built(-1)
+def test_one_observation_of_one_pass_is_what_the_pass_found():
+    keep = frozenset({"logits"})
+    (each,) = built(1, most=20, observations=True, nms=0.5).found(images(1), keep)
+    (mean,) = built(1, most=20, nms=0.5).found(images(1), keep | {"logit_samples"})
+    # Boxes of several classes may overlap by more than 95 %, and are then one observation.
+    assert len(each.score) <= len(mean.score) and each.unknownness is not None
+    lone = [row for row, score in enumerate(each.score) if np.isclose(mean.score, score).any()]
+    assert len(lone) > 5
+    for row in lone:
+        (at, *_) = np.flatnonzero(np.isclose(mean.score, each.score[row]))
+        samples = mean.attributes["logit_samples"][at, 0]
+        assert each.logits[row] == pytest.approx(samples, abs=1e-4)
+
+
+def test_observations_are_means_over_passes_with_the_entropy_of_their_classes():
+    keep = frozenset({"logits", "embedding"})
+    for found in built(6, observations=True, most=10).found(images(), keep):
+        assert 0 < len(found.score) <= 60 and found.embedding.shape == (len(found.score), 128)
+        assert (found.unknownness >= 0).all() and (found.unknownness <= np.log(4) + 1e-6).all()
+        assert ((found.score >= 0) & (found.score <= 1)).all()
+        order = np.lexsort((found.box[:, 0],))
+        boxes = found.box[order]
+        assert len(np.unique(boxes.round(3), axis=0)) == len(boxes)  # no observation twice
+
+
+def test_an_image_without_detections_has_no_observations():
+    keep = frozenset({"logits"})
+    (found,) = built(3, observations=True, score=0.999).found(images(1), keep)
+    assert len(found.score) == 0 and found.logits.shape == (0, 4) and len(found.unknownness) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"passes": -1}, "passes must be at least 0"),
+        ({"passes": 0, "observations": True}, "observations are of passes with dropout"),
+    ],
+)
+def test_passes_that_cannot_be_are_said(options, said):
+    with pytest.raises(UsageError, match=said):
+        built(**options)
+
+
+def test_evidence_that_observations_have_not_is_said():
+    with pytest.raises(UsageError, match=r"observations keep embedding, logits, .* not latent"):
+        built(2, observations=True).found(images(1), frozenset({"latent"}))

@@ -12,10 +12,12 @@ from openset.tables import Annotations, Detections, Images
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "experiments" / "results" / "photographs.json"
+DIGITS = ROOT / "experiments" / "results" / "methods_digits.json"
 
 
 def test_the_page_is_made_from_the_results():
-    text = methods_page.page(json.loads(KEPT.read_text("utf-8")))
+    digits = json.loads(DIGITS.read_text("utf-8")) if DIGITS.exists() else None
+    text = methods_page.page(json.loads(KEPT.read_text("utf-8")), digits)
     assert text == (ROOT / "docs" / "results" / "methods.md").read_text("utf-8")
 
 
@@ -49,3 +51,14 @@ def test_two_ground_truths_become_one():
     assert both.label.tolist() == [0, 1, 2, 1] and both.image.tolist() == [0, 1, 2, 3]
     some = photographs.part(both, np.array([False, True, True, False]))
     assert some.images.id.tolist() == ["b", "c"] and some.label.tolist() == [1, 2]
+
+
+def test_a_method_with_a_score_of_its_own_has_a_row_by_its_own_tail(tmp_path):
+    box = np.tile([0, 0, 16, 16], (3, 1))
+    columns = {"image": np.arange(3), "label": np.zeros(3), "box": box, "score": np.ones(3)}
+    scored = {f"scorer.{name}": np.zeros(3) for name in photographs.SCORERS}
+    np.savez(tmp_path / "siren-0.npz", **columns, **scored, unknownness=[0.0, 2.0, 1.0])
+    about = {"method": "siren", "labels": ["dog"], "tails": {photographs.OWN: 1.5}}
+    (tmp_path / "siren-0.json").write_text(json.dumps(about), "utf-8")
+    ((name, (found,)),) = photographs.found_in(tmp_path).items()
+    assert name == "siren" and found.label.tolist() == [0, 1, 0]

@@ -34,6 +34,7 @@ def run(
     regions: Flag = False,
     minimum_score: float | None = None,
     passes: int | None = None,
+    observations: Flag = False,
     option: list[str] | None = None,
     split: str | None = None,
     batch: int = 8,
@@ -63,6 +64,8 @@ def run(
         minimum_score: Boxes with a lower score are dropped; most unknown objects score low.
         passes: Dropout sampling of a two-stage detector: boxes and scores of every region are means
             of so many passes, and logit_samples and box_samples are kept.
+        observations: Let every such pass detect for itself; what overlaps is one detection, and its
+            entropy the unknownness.
         option: An option of the detector, as name=value.
         split: What the images are called, for the ledger of scorers; by default folder and file.
         batch: Images at a time.
@@ -78,7 +81,8 @@ def run(
     _refuse_place(out)
     truth = None if _is_images(data) else _truth(data)
     files = _files(data, truth, images)
-    options = _options(option, {"score": minimum_score, "passes": passes})
+    named = {"score": minimum_score, "passes": passes, "observations": observations or None}
+    options = _options(option, named)
     loaded = _model(model, weights, _labels(known, truth), device, options)
     with output.track(len(files)) as at:
         found = run_model(
@@ -201,7 +205,9 @@ def _kept(model: Model, names: list[str], *, regions: bool) -> tuple[Any, ...]:
     if regions:
         usual = tuple(column for column in OF_REGIONS if column in there)
         return tuple(dict.fromkeys([*usual, *names]))
-    wanted = (*KEPT, *SAMPLED) if model.about["options"].get("passes") else KEPT
+    chosen = model.about["options"]
+    averaged = chosen.get("passes") and not chosen.get("observations")
+    wanted = (*KEPT, *SAMPLED) if averaged else KEPT
     return tuple(names) or tuple(column for column in wanted if column in there)
 
 

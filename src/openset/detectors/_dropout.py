@@ -1,9 +1,10 @@
 """Dropout sampling: the last layers of a two-stage detector, run many times on the same regions.
 
-Dhamija et al., The Overlooked Elephant of Object Detection, WACV 2020, after Miller et al., Dropout
-Sampling for Robust Object Detection, ICRA 2018: regions are proposed and pooled once, dropout acts
-on the inputs of the last hidden layer and of the last layers, and what the passes say of a region
-is averaged before any box is dropped.
+Regions are proposed and pooled once, and dropout acts on the inputs of the last hidden layer and of
+the last layers. Dhamija et al., The Overlooked Elephant of Object Detection, WACV 2020, average
+what the passes say of a region before any box is dropped (`Sampling.mean`). Miller et al., Dropout
+Sampling for Robust Object Detection, ICRA 2018, let every pass detect for itself; what overlaps is
+one observation, whose entropy says how unknown it is (`observed`).
 
 Masks come from a fixed seed for each image, so that what is found on one does not depend on the
 others of its batch. A box head without hidden layers of its own (the last stage of a ResNet, the
@@ -13,12 +14,16 @@ towers of OpenDet) has dropout before the last layers alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from openset.detectors._boxes import sent
+from openset.detectors._found import Found, tabled
+from openset.tables import LogitLayout
 
 SHARE = 0.5
 
@@ -119,3 +124,26 @@ class Sampling(NamedTuple):
         boxes = [mine[at] for mine, at in zip(self.proposals, regions, strict=True)]
         some = self.pooled[rows], self.embedding[rows], boxes
         return Sampling(self.heads, *some, self.sizes)
+
+
+def observed(found: Found, labels: tuple[str, ...], layout: LogitLayout) -> Found:
+    """The observations among what all passes have found on an image.
+
+    Box and score are means, label and evidence those of the surest detection, and the entropy of
+    the mean probabilities is the unknownness.
+    """
+    from openset.scorers.dropout import dropout_observations, merge_observations
+
+    table = tabled([found], [0], labels, layout, {})
+    merged = merge_observations(replace(table, unknownness=dropout_observations(table)))
+    corners = np.concatenate([merged.box[:, :2], merged.box[:, :2] + merged.box[:, 2:]], axis=1)
+    assert merged.unknownness is not None
+    return Found(
+        corners.astype(np.float32),
+        merged.score.astype(np.float32),
+        merged.label,
+        merged.logits,
+        merged.embedding,
+        merged.unknownness.astype(np.float32),
+        merged.attributes,
+    )

@@ -8,11 +8,14 @@ equal those of the stock model to the last bit. Masks are trained but not record
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torchvision.models.detection import FasterRCNN, MaskRCNN
 from torchvision.models.detection.roi_heads import maskrcnn_loss
@@ -20,8 +23,8 @@ from torchvision.models.detection.rpn import concat_box_prediction_layers
 from torchvision.ops import boxes as box_ops
 
 from openset.detectors._boxes import sent
-from openset.detectors._dropout import Sampling
-from openset.detectors._found import Filters
+from openset.detectors._dropout import Sampling, observed
+from openset.detectors._found import Filters, Found
 from openset.detectors._regions import Regions
 from openset.detectors._scaling import scaled
 from openset.detectors._spec import EvidenceName
@@ -41,6 +44,7 @@ from openset.findings import UsageError
 from openset.tables import Head, LogitLayout
 
 SAMPLES = 30  # passes of the evidence, where detections are those of one
+OF_PASSES: frozenset[EvidenceName] = frozenset({"logits", "embedding", "objectness", "region"})
 Kept = tuple[Tensor, Tensor, Tensor, Tensor]
 """Boxes, scores, columns of the logits, and numbers of regions."""
 
@@ -54,6 +58,7 @@ class RegionModel(TorchModel):
         labels: tuple[str, ...],
         device: str | None,
         passes: int = 0,
+        observations: bool = False,
         beta: float = 1 / 9,
     ) -> None:
         """A network with labels.
@@ -63,12 +68,17 @@ class RegionModel(TorchModel):
             labels: The classes.
             device: Where to run.
             passes: With dropout, whose means are detected; 0 is none.
+            observations: Whether every pass detects for itself.
             beta: Where the box losses turn from squares to lines.
         """
         if passes < 0:
             raise UsageError(f"passes must be at least 0, not {passes}")
+        if observations and not passes:
+            raise UsageError(
+                "observations are of passes with dropout: passes=30, or another number"
+            )
         super().__init__(network, labels, LogitLayout.SOFTMAX_BACKGROUND_FIRST, device)
-        self.passes = passes
+        self.passes, self.observations = passes, observations
         self.step = Step(self.network, beta)
 
     def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
@@ -149,6 +159,9 @@ class RegionModel(TorchModel):
         logits, deltas = heads.box_predictor(whole)
         embedding = self._classified(whole)
         sampling = Sampling(heads, regions, whole, proposals, batch.image_sizes)
+        sizes = [tuple(image.shape[-2:]) for image in images]
+        if self.observations:
+            return self._of_each_pass(sampling, torch.cat(objectness), sizes)
         if self.passes:
             scores, decoded = sampling.mean(self.passes, self._scores)
         else:
@@ -170,10 +183,42 @@ class RegionModel(TorchModel):
             columns["latent_samples"] = averaged_samples(maps, boxes, width, SAMPLES)
         if "shortcut" in keep:
             columns["shortcut"] = pooled(stages, boxes, height)
-        sizes = [tuple(image.shape[-2:]) for image in images]
         if keep & {"logit_samples", "box_samples"}:
             columns |= self._samples(sampling, kept, rows, sizes)
         return _boxes(network, kept, columns, batch.image_sizes, sizes)
+
+    def found(
+        self, images: Sequence[NDArray[np.uint8]], keep: frozenset[EvidenceName]
+    ) -> list[Found]:
+        """What is found on some RGB images, with the evidence asked for."""
+        if not self.observations:
+            return super().found(images, keep)
+        lacking = keep - OF_PASSES
+        if lacking:
+            kept = ", ".join(sorted(OF_PASSES))
+            raise UsageError(f"observations keep {kept}, not {min(lacking)}")
+        each = super().found(images, keep | {"logits"})
+        merged = [observed(one, self.labels, self.layout) for one in each]
+        return merged if "logits" in keep else [replace(one, logits=None) for one in merged]
+
+    def _of_each_pass(
+        self, sampling: Sampling, objectness: Tensor, sizes: list[Any]
+    ) -> list[BoxTensors]:
+        """What every pass finds for itself on each image, one pass after the other."""
+        parts: list[list[BoxTensors]] = [[] for _ in sizes]
+        heads, proposals, inner = sampling.heads, sampling.proposals, sampling.sizes
+        for one in sampling.passes(self.passes):
+            scores = self._scores(one.embedding, one.logits)
+            kept = _filtered(heads, scores, one.box, proposals, inner)
+            rows = _rows(kept, proposals)
+            columns = {"logits": one.logits, "embedding": self._classified(one.embedding)}
+            columns = {name: held[rows] for name, held in columns.items()}
+            columns["objectness"] = objectness[rows]
+            for part, boxes in zip(
+                parts, _boxes(self._network, kept, columns, inner, sizes), strict=True
+            ):
+                part.append(boxes)
+        return [{name: torch.cat([p[name] for p in part]) for name in part[0]} for part in parts]
 
     def _samples(
         self, sampling: Sampling, kept: list[Kept], rows: Tensor, sizes: list[Any]

@@ -56,6 +56,7 @@ def faster_rcnn(
     stride: Stride = "3x3",
     anchor: int | None = None,
     passes: int = 0,
+    observations: bool = False,
 ) -> Model:
     """Regions are proposed, then classified by a softmax that has a background column.
 
@@ -82,6 +83,8 @@ def faster_rcnn(
             The backbone's own by default: 32 for images of 800 pixels, too large for small ones.
         passes: When it runs, passes of the head with dropout: boxes and probabilities of every
             region are the means of so many, before any is dropped (dropout sampling). 0 is none.
+        observations: Let every pass detect for itself instead, and make one detection, with an
+            unknownness, of those that overlap.
     """
     from openset.detectors._rcnn import RegionModel
 
@@ -93,11 +96,11 @@ def faster_rcnn(
     sides, start = _sides(backbone, shortest, longest), _start(pretrained, frozen, norm, stride)
     network = _region_network(labels, backbone, start, anchor=anchor, **filters, **sides)
     if conventions == "torchvision":
-        return RegionModel(network, labels, device, passes)
+        return RegionModel(network, labels, device, passes, observations)
     from openset.detectors._detectron2 import adopt
 
     adopt(network)
-    return RegionModel(network, labels, device, passes, beta=0.0)
+    return RegionModel(network, labels, device, passes, observations, beta=0.0)
 
 
 def _region_network(
@@ -184,6 +187,7 @@ def mask_rcnn(
     nms: float = 0.5,
     most: int = 100,
     passes: int = 0,
+    observations: bool = False,
 ) -> Model:
     """Faster R-CNN that also learns masks; where there are none, boxes are the masks.
 
@@ -200,7 +204,7 @@ def mask_rcnn(
     }
     sides, start = _sides(backbone, shortest, longest), _start(pretrained, frozen, norm)
     network = _region_network(labels, backbone, start, masks=True, **filters, **sides)
-    return RegionModel(network, labels, device, passes)
+    return RegionModel(network, labels, device, passes, observations)
 
 
 @detector(
