@@ -66,10 +66,13 @@ def _all(name: str, source: Path | None, out: Path, output: Output) -> dict[str,
     variants = definition.load(name).variants
     if not variants:
         raise UsageError(f"{name} has no variants: openset build {name}")
-    return {v: _built(f"{name}:{v}", source, out / v, output) for v in variants}
+    return {v: _built(f"{name}:{v}", source, out / v, output, v) for v in variants}
 
 
-def _built(benchmark: str, source: Path | None, out: Path, output: Output) -> Built:
+def _built(
+    benchmark: str, source: Path | None, out: Path, output: Output, about: str = ""
+) -> Built:
+    """One benchmark; what was found says what it is about, if there are several."""
     from openset.benchmarks import building, definition
     from openset.benchmarks.sources import used
 
@@ -77,7 +80,7 @@ def _built(benchmark: str, source: Path | None, out: Path, output: Output) -> Bu
     with output.progress(1 + len(used(defined)) + len(defined.unrolled())) as step:
         built = building.build(defined, source, out, say=step)
     for finding in built.findings:
-        output.report(finding)
+        output.report(finding, about)
     return built
 
 
