@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from itertools import chain, combinations
@@ -19,7 +18,7 @@ from openset.benchmarks.pool import Universe, expanded, image_names
 from openset.benchmarks.roles import resolve, spelling
 from openset.findings import InputError
 from openset.tables import Vocabulary
-from scenes.benchmarks import write_coco
+from scenes.benchmarks import open_images, write_coco
 
 VOC, COCO = Vocabulary.of("voc20").known, Vocabulary.of("coco80").known
 
@@ -337,32 +336,6 @@ def test_vos_and_fmiyc_on_bdd(voc_and_coco):
     assert list(held(out, "ood-coco")) == twelve(102, 103, 104)  # no truck, no person
     out = build("fmiyc-bdd", voc_and_coco, voc_and_coco / "fmiyc").folder
     assert held(out, "farther") == {"000000000102": ["zebra"], "000000000103": ["kite"]}
-
-
-def open_images(folder, parts, names):
-    """CSV files in the layout of Open Images, with descriptions and a hierarchy."""
-    codes = {name: f"/m/{number:04}" for number, name in enumerate(names)}
-    with (folder / "class-descriptions-boxable.csv").open("w", newline="") as stream:
-        csv.writer(stream).writerows((code, name) for name, code in codes.items())
-    below = [{"LabelName": code} for code in codes.values()]
-    tree = {"LabelName": "/m/root", "Subcategory": below}
-    (folder / "bbox_labels_600_hierarchy.json").write_text(json.dumps(tree))
-    header = (
-        "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,"
-        "IsOccluded,IsTruncated,IsGroupOf,IsDepiction,IsInside"
-    )
-    clicks = [f"XClick{n}{axis}" for axis in "XY" for n in (1, 2, 3, 4)]
-    for file, images in parts.items():
-        more = clicks if file.startswith("oidv6-train") else []  # of v6, in that file alone
-        with (folder / file).open("w", newline="") as stream:
-            writer = csv.writer(stream)
-            writer.writerow([*header.split(","), *more])
-            for image, labels in images.items():
-                for label in labels:
-                    flags = (0, 0, int(label == "Bus"), 0, 0)
-                    corners = (0.25, 0.5, 0.125, 0.75)
-                    row = [image, "xclick", codes[label], 1, *corners, *flags]
-                    writer.writerow([*row, *[-1.0 for _ in more]])
 
 
 def test_vos_and_fmiyc_on_open_images(voc_and_coco):

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from openset.diagnosis.breakdown import breakdown
 from openset.diagnosis.flow import IGNORED, RIGHT, UNKNOWN, WRONG, called, fates, targets
 from openset.evaluation.scoreboard import Scoreboard
 from openset.report.charts import curve_figures
 from openset.report.crops import Surroundings
-from openset.report.curves import oscr
+from openset.report.curves import (
+    order_changes,
+    oscr,
+    unknown_ranked,
+    wilderness_by_score,
+)
 from openset.report.gallery import KINDS, choose, is_right
 from openset.report.pairs import pairs
 from openset.report.slice_charts import slice_figures
@@ -122,6 +128,42 @@ def test_oscr_counts_objects_along_the_score(models):
             assert row["y"] == round((known & (fate == RIGHT)).sum() / known.sum(), 5)
         for axis in ("x", "y"):
             assert np.all(np.diff([row[axis] for row in mine]) <= 0)
+
+
+def test_the_curve_of_ap_unknown_is_of_ranked_boxes(models):
+    rows = unknown_ranked(models)
+    assert rows
+    for model in models:
+        mine = [row for row in rows if row["model"] == model.title]
+        matches, outcome = model.matches, model.matches.outcome()
+        objects, right, wanted = int(matches.positives[-1]), 0, []
+        ranked = np.flatnonzero(matches.labelled_unknown & ~outcome.ignored)  # best first
+        for boxes, row in enumerate(ranked, 1):
+            if outcome.correct[row]:
+                right += 1
+                wanted.append((round(right / objects, 5), round(right / boxes, 5)))
+        assert [(row["x"], row["y"]) for row in mine] == wanted
+
+
+def test_wilderness_impact_by_score_is_a_loss_of_precision(models):
+    for row in wilderness_by_score(models)[::37]:
+        matches = next(model.matches for model in models if model.title == row["model"])
+        outcome = matches.outcome()
+        kept = ~matches.labelled_unknown & ~outcome.ignored & (matches.score >= row["x"])
+        closed = kept & ~matches.open_set_errors
+        right = (kept & outcome.correct).sum()
+        if right:
+            apart = (right / closed.sum()) / (right / kept.sum()) - 1
+            assert row["y"] == pytest.approx(apart, abs=2e-3 * (1 + apart))
+
+
+def test_charts_say_where_detectors_change_places():
+    lines = {"a": [(0.0, 0.0), (1.0, 1.0)], "b": [(0.0, 1.0), (0.6, 0.5), (1.0, 0.0)]}
+    rows = [{"model": m, "x": x, "y": y} for m, some in lines.items() for x, y in some]
+    assert order_changes(rows) == [0.6]
+    assert order_changes(rows[:2]) == order_changes([]) == []
+    level = [{"model": m, "x": x, "y": y} for m, y in (("a", 0.1), ("b", 0.2)) for x in (0.0, 1.0)]
+    assert order_changes(level) == []
 
 
 def test_cursors_start_at_the_operating_point(models):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -119,3 +120,32 @@ _LICENCE = (
     "  29 Princeton University and LICENSEE agrees to preserve same.",
 )
 LICENCE = "".join(f"{line}  \n" for line in _LICENCE)
+
+
+def open_images(folder, parts, names, corners=lambda at: (0.25, 0.5, 0.125, 0.75)):
+    """CSV files in the layout of Open Images, with descriptions and a hierarchy.
+
+    `parts` maps a file to its images, and these to the labels of their boxes, which lie at the
+    `corners` (XMin, XMax, YMin, YMax) of their place.
+    """
+    codes = {name: f"/m/{number:04}" for number, name in enumerate(names)}
+    with (folder / "class-descriptions-boxable.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows((code, name) for name, code in codes.items())
+    below = [{"LabelName": code} for code in codes.values()]
+    tree = {"LabelName": "/m/root", "Subcategory": below}
+    (folder / "bbox_labels_600_hierarchy.json").write_text(json.dumps(tree))
+    header = (
+        "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,"
+        "IsOccluded,IsTruncated,IsGroupOf,IsDepiction,IsInside"
+    )
+    clicks = [f"XClick{n}{axis}" for axis in "XY" for n in (1, 2, 3, 4)]
+    for file, images in parts.items():
+        more = clicks if file.startswith("oidv6-train") else []  # of v6, in that file alone
+        with (folder / file).open("w", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow([*header.split(","), *more])
+            for image, labels in images.items():
+                for at, label in enumerate(labels):
+                    flags = (0, 0, int(label == "Bus"), 0, 0)
+                    row = [image, "xclick", codes[label], 1, *corners(at), *flags]
+                    writer.writerow([*row, *[-1.0 for _ in more]])

@@ -59,11 +59,11 @@ def build(
     if option:
         raise UsageError(f"--option belongs to a world, and {benchmark} is made from files")
 
-    def make(named: str, target: Path) -> Built:
+    def make(named: str, target: Path, about: str = "") -> Built:
         defined = definition.load(named)
         defined = definition.only(defined, listed(splits)) if splits else defined
         defined = definition.partial(defined) if partial else defined
-        return _built(defined, source, target, output)
+        return _built(defined, source, target, output, about)
 
     name, _, variant = benchmark.partition(":")
     if variant == ALL:
@@ -74,24 +74,27 @@ def build(
     return Answer(_text(built), lambda: _document(built), int(_differs(built)))
 
 
-def _all(name: str, out: Path, make: Callable[[str, Path], Built]) -> dict[str, Built]:
+def _all(name: str, out: Path, make: Callable[[str, Path, str], Built]) -> dict[str, Built]:
     """Every variant of a benchmark, each in a folder of its name."""
     from openset.benchmarks import definition
 
     variants = definition.load(name).variants
     if not variants:
         raise UsageError(f"{name} has no variants: openset build {name}")
-    return {variant: make(f"{name}:{variant}", out / variant) for variant in variants}
+    return {v: make(f"{name}:{v}", out / v, v) for v in variants}
 
 
-def _built(defined: Benchmark, source: Path | None, out: Path, output: Output) -> Built:
+def _built(
+    defined: Benchmark, source: Path | None, out: Path, output: Output, about: str = ""
+) -> Built:
+    """One benchmark; what was found says what it is about, if there are several."""
     from openset.benchmarks import building
     from openset.benchmarks.sources import used
 
     with output.progress(1 + len(used(defined)) + len(defined.unrolled())) as step:
         built = building.build(defined, source, out, say=step)
     for finding in built.findings:
-        output.report(finding)
+        output.report(finding, about)
     return built
 
 

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import log
 
 from openset.evaluation.one_shot import evaluate
+from openset.evaluation.settings import Settings
 from openset.findings import UsageError, refuse
 from openset.scorers import ledger
 from openset.scorers.gamma_rule import GammaRule
@@ -52,18 +54,19 @@ def choose(
         regions: Pairs of a region and a class on held-out images, before suppression.
         truth: The known objects of these images; others are not looked at.
         share: Of the AP_known with nothing unknown, what must be left.
-        force: Choose on test data all the same; the ledger says so.
+        force: Choose on test data, or in spite of errors in the files; the ledger says the former.
     """
     if not 0 < share <= 1:
         raise UsageError(f"share must be in (0, 1], not {share}")
     ledger.check_fit("gamma", regions, force=force)
-    unchanged = _known(replace(rules[0], gamma=1.0, temperature=1.0), regions, truth)
-    tried = [(rule, _known(rule, regions, truth)) for rule in rules]
+    known = partial(_known, regions=regions, truth=truth, force=force)
+    unchanged = known(replace(rules[0], gamma=1.0, temperature=1.0))
+    tried = [(rule, known(rule)) for rule in rules]
     allowed = [one for one in tried if one[1] >= share * unchanged]
     if not allowed:
-        rule, known = max(tried, key=lambda one: one[1])
+        rule, most = max(tried, key=lambda one: one[1])
         message = f"no gamma leaves {share:.0%} of an AP_known of {unchanged:.1%}"
-        raise refuse("OS652", message, example=f"{rule}: {known:.1%}")
+        raise refuse("OS652", message, example=f"{rule}: {most:.1%}")
     best, _ = max(allowed, key=lambda one: (_margin(one[0]), one[1]))
     return Choice(best, unchanged, tuple(tried))
 
@@ -72,11 +75,9 @@ def _margin(rule: GammaRule) -> float:
     return rule.temperature * log(rule.gamma)
 
 
-def _known(rule: GammaRule, regions: Detections, truth: Annotations) -> float:
-    found = rule.apply(regions)
-    result = evaluate(
-        truth, found, known=list(regions.labels), metrics=["ap_known"], intervals=False
-    )
+def _known(rule: GammaRule, regions: Detections, truth: Annotations, force: bool) -> float:
+    asked = Settings(known=list(regions.labels), metrics=["ap_known"], intervals=False, force=force)
+    result = evaluate(truth, rule.apply(regions), settings=asked)
     known = result.value("ap_known")
     if known.value is None:
         raise refuse("OS652", f"there is no AP_known: {known.reason}")

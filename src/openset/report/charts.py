@@ -141,15 +141,61 @@ def _wi_recall(models: Sequence[Deployed]) -> Figure:
     )
 
 
+def _unknown_ranked(models: Sequence[Deployed]) -> Figure:
+    return _lines(
+        Figure(
+            "precision-recall-ap-unknown",
+            "AP unknown: precision and recall",
+            "Boxes labelled unknown by falling score, all of them: the curve whose area AP unknown "
+            "is, at one overlap.",
+            "",
+            missing="no detector labels a box unknown, or no object is",
+        ),
+        curves.unknown_ranked(models),
+        Axes("recall of unknown objects", "precision of unknown boxes"),
+        models,
+        [],
+    )
+
+
+def _wi_score(models: Sequence[Deployed]) -> Figure:
+    rows = curves.wilderness_by_score(models)
+    return _lines(
+        Figure(
+            "wilderness-impact-score",
+            "Wilderness Impact and score",
+            "Known boxes on unknown objects for each other known box that a minimum score leaves, "
+            f"classes pooled.{_changes(rows)}",
+            "score",
+            missing="no known box is left",
+        ),
+        rows,
+        Axes("minimum score", "Wilderness Impact", percent_x=False, domain_x=None, domain_y=None),
+        models,
+        models[0].score,
+    )
+
+
+def _changes(rows: list[Row]) -> str:
+    """Where detectors change places, in words: whoever reports one threshold reports one order."""
+    places = curves.order_changes(rows)
+    if not places:
+        return ""
+    shown = ", ".join(f"{x:.2g}" for x in places[:4])
+    more = ", …" if len(places) > 4 else ""
+    return f" The order of detectors changes at {shown}{more}."
+
+
 def _errors_score(models: Sequence[Deployed]) -> Figure:
+    rows = curves.errors_by_score(models)
     return _lines(
         Figure(
             "a-ose-score",
             "Open-set errors and score",
-            "Known boxes on unknown objects (A-OSE) that a minimum score leaves.",
+            f"Known boxes on unknown objects (A-OSE) that a minimum score leaves.{_changes(rows)}",
             "score",
         ),
-        curves.errors_by_score(models),
+        rows,
         Axes(
             "minimum score",
             "open-set errors",
@@ -217,9 +263,11 @@ def _oscr(models: Sequence[Deployed]) -> Figure:
 _CURVES: tuple[Callable[[Sequence[Deployed]], Figure], ...] = (
     _known_pr,
     _unknown_pr,
+    _unknown_ranked,
     _oscr,
     _by_ratio,
     _errors_score,
+    _wi_score,
     _wi_ratio,
     _wi_recall,
     _errors_recall,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from openset.metrics import Value
 from openset.vega import Row
 
 RATIOS = np.linspace(0, 5, 51)
+POINTS = 200  # of a curve: a picture shows no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,67 @@ def errors_by_score(models: Sequence[Deployed]) -> list[Row]:
         for level, n in zip(levels.tolist(), above.tolist(), strict=True):
             rows.append({"model": model.title, "x": _short(level), "y": n})
     return rows
+
+
+def wilderness_by_score(models: Sequence[Deployed]) -> list[Row]:
+    """Open-set errors per other known box above a minimum score: Wilderness Impact, classes pooled.
+
+    With closed-set precision ``TP / (TP + FP)`` and that with unknown objects ``TP / (TP + FP +
+    OSE)``, their quotient less one is ``OSE / (TP + FP)`` (OSOD-III, Figure 3).
+    """
+    rows = []
+    for model in models:
+        matches, levels = model.matches, model.sliders.score
+        counted = ~matches.labelled_unknown & ~matches.outcome().ignored
+        errors = matches.open_set_errors
+        wrong, others = (
+            len(scores) - np.searchsorted(np.sort(scores), levels, side="left")
+            for scores in (matches.score[errors & counted], matches.score[counted & ~errors])
+        )
+        for level, n, of in zip(levels.tolist(), wrong.tolist(), others.tolist(), strict=True):
+            rows += _point(model, level, n / of if of else None, level)
+    return rows
+
+
+def unknown_ranked(models: Sequence[Deployed]) -> list[Row]:
+    """Precision and recall of boxes labelled unknown by falling score: what AP unknown is of."""
+    rows = []
+    for model in models:
+        matches, first = model.matches, model.matches.known_end
+        outcome, objects = matches.outcome(), int(matches.positives[-1])
+        taken = ~outcome.ignored[first:]
+        right = np.cumsum(outcome.correct[first:][taken])
+        if not objects or not len(right):
+            continue
+        place = np.flatnonzero(np.diff(right, prepend=0))  # where recall grows
+        place = place[:: max(1, len(place) // POINTS)]
+        score = matches.score[first:][taken]
+        for at in place.tolist():
+            rows += _point(model, right[at] / objects, right[at] / (at + 1), score[at])
+    return rows
+
+
+def order_changes(rows: Sequence[Row]) -> list[float]:
+    """Where along x lines cross, so that detectors change places; none of a single one.
+
+    >>> up, down = ([{"model": m, "x": x, "y": y} for x, y in p]
+    ...             for m, p in (("a", [(0, 0), (1, 1)]), ("b", [(0, 1), (0.5, 0.4), (1, 0)])))
+    >>> order_changes([*up, *down])
+    [0.5]
+    """
+    held: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        held.setdefault(row["model"], []).append((row["x"], row["y"]))
+    grid = sorted({x for points in held.values() for x, _ in points})
+    each = (np.array(sorted(points)).T for points in held.values())
+    lines = [np.interp(grid, x, y) for x, y in each]
+    found = set()
+    for one, other in combinations(lines, 2):
+        sign = np.sign(one - other)
+        apart = np.flatnonzero(sign)
+        turned = apart[1:][np.diff(sign[apart]) != 0]
+        found |= {grid[at] for at in turned.tolist()}
+    return sorted(found)
 
 
 def errors_by_recall(models: Sequence[Deployed]) -> list[Row]:
