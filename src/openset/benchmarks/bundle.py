@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from openset.files import load_list, safe_name
 from openset.findings import InputError, UsageError, refuse
 from openset.tables import Annotations, Vocabulary
 from openset.tables.vocabulary import Role
+
+if TYPE_CHECKING:
+    from openset.benchmarks.unlabelled import Second
 
 STAGES: Mapping[str, str] = {
     "train": "train",
@@ -96,7 +99,7 @@ class Bundle:
         pretraining: Data sets that detectors were trained on before; None if nothing is declared.
         taxonomy: What is a kind of what, by names of labels.
         images: Folder of the images.
-        second: Another annotation of test images, to estimate what is unlabelled.
+        second: Another annotation of test images, to tell what is unlabelled.
         unlisted: Stages of which images are not all listed.
     """
 
@@ -107,7 +110,7 @@ class Bundle:
     pretraining: tuple[str, ...] | None = None
     taxonomy: Taxonomy = field(default_factory=Taxonomy)
     images: Path | None = None
-    second: Annotations | None = None
+    second: Second | None = None
     unlisted: frozenset[str] = frozenset()
 
     @cached_property
