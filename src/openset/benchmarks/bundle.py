@@ -22,7 +22,7 @@ from openset.benchmarks.definition import Benchmark, Kind, load
 from openset.benchmarks.pool import Universe, image_names
 from openset.benchmarks.roles import Roles, resolve, spelling
 from openset.benchmarks.taxonomy import Taxonomy
-from openset.files import load_list, safe_name
+from openset.files import safe_name
 from openset.findings import InputError, UsageError, refuse
 from openset.tables import Annotations, Vocabulary
 from openset.tables.vocabulary import Role
@@ -236,14 +236,14 @@ def of_lists(benchmark: Benchmark | str, folder: Path) -> Bundle:
     """Published image lists of a benchmark, without annotations."""
     from openset.benchmarks.building import list_folders
     from openset.benchmarks.manifest import universe_of
-    from openset.benchmarks.rules.listed import find_list
+    from openset.benchmarks.rules.listed import lines_of
 
     definition = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
     folders = list_folders(definition, folder)
     parts = []
     unlisted: set[str] = set()
     for name, split in definition.unrolled().items():
-        lines = tuple(line for k in split.lists for line in load_list(find_list(k, folders)))
+        lines = tuple(lines_of(split.lists, folders))
         if lines:
             assert isinstance(split.task, int)
             origin = _origins(definition, split.sources, lines)
