@@ -357,6 +357,58 @@ def test_detections_in_place_of_a_second_annotation(folder, tmp_path):
     assert "1 of 2 known" in next(check.said for check in notes if check.where == "test-t1")
 
 
+OOD = """
+summary = "cats are known, zebras are out of distribution"
+[classes]
+known = ["cat"]
+[sources.mine]
+path = ["all.json"]
+[splits]
+id = { kind = "id", source = "mine", select = [{ with = "known" }] }
+ood = { kind = "ood", source = "mine", select = [{ with = ["zebra"] }, { without = "known" }] }
+"""
+
+
+@pytest.fixture
+def ood(tmp_path):
+    write_coco(tmp_path / "all.json", {i: held(i) for i in ("c1", "z1", "z2", "z3")})
+    (tmp_path / "ood.toml").write_text(OOD)
+    return build(tmp_path / "ood.toml", tmp_path, tmp_path / "built").folder
+
+
+def overlap(folder, second):
+    bundle = with_options(of_folder(folder), second=second)
+    found = audit(bundle, ["semantic_overlap"])
+    (check,) = [c for c in found["semantic_overlap"].checks if "nobody labelled" in c.what]
+    return found, check
+
+
+def test_a_second_annotation_finds_known_objects_in_an_ood_set(ood, tmp_path):
+    write_coco(tmp_path / "second.json", {"z1": ["zebra"], "z2": ["cat"], "z3": ["cat", "zebra"]})
+    found, check = overlap(ood, tmp_path / "second.json")
+    assert (check.verdict, check.images, check.where) == ("FAIL", ("z2", "z3"), "ood")
+    assert check.examples == ("z2: cat", "z3: cat")
+    assert not found.passed
+    assert "z2, z3" in found.markdown()
+    assert found.document()["principles"]["semantic_overlap"]["checks"]
+    write_coco(tmp_path / "clean.json", {"z1": ["zebra"], "z2": ["zebra"]})
+    assert overlap(ood, tmp_path / "clean.json")[1].verdict == "PASS"
+    write_coco(tmp_path / "other.json", {"elsewhere": ["cat"]})
+    assert overlap(ood, tmp_path / "other.json")[1].verdict == "UNKNOWN"
+
+
+def test_a_detector_lists_images_of_an_ood_set_to_look_at(ood, tmp_path):
+    records = [
+        {"image_id": i, "category_id": k, "bbox": [50, 50, 20, 10], "score": score}
+        # An id of another set, an unknown class, an unsure and a sure cat, and no class at all.
+        for i, k, score in [(1, 1, 0.9), (2, 3, 0.9), (3, 1, 0.7), (4, 1, 0.85), (4, 77, 0.9)]
+    ]
+    (tmp_path / "dt.json").write_text(json.dumps(records))
+    found, check = overlap(ood, tmp_path / "dt.json")
+    assert (check.verdict, check.images) == ("UNKNOWN", ("z3",))  # a detector is no proof
+    assert "-o FILE lists them" in found.text()
+
+
 # Other inputs
 
 

@@ -10,7 +10,7 @@ import pytest
 from openset import read
 from openset.benchmarks.pool import Pool, Universe, image_names
 from openset.benchmarks.rules import check_rule, class_set, rules, select
-from openset.benchmarks.rules.listed import absent
+from openset.benchmarks.rules.listed import absent, lines_of
 from openset.benchmarks.taxonomy import Taxonomy, of_wordnet, shipped_synsets, synsets_of
 from openset.findings import InputError, UsageError
 from openset.tables import Vocabulary
@@ -342,3 +342,32 @@ def test_lists_of_which_the_data_have_a_part(pool, tmp_path):
     assert absent(pool.table, ["some.txt"], (tmp_path,)) == ["000338", "007284"]
     with pytest.raises(UsageError, match="listed"):
         chosen(pool, {"listed": {"file": "some.txt"}})
+
+
+YAML = """
+KEEP_TO_NEAR_IDS:
+  coco: [5, 7]
+  openimages: ['0010', 0010, 1e5]
+UNFILTERED_IMAGES_TO_REMOVE:
+  coco:
+    person: [1]
+    other:
+    - 2
+    - 99
+"""
+
+
+def test_lists_inside_of_a_yaml_file(pool, tmp_path):
+    """As FMIYC's authors keep the ids of images that they picked by hand."""
+    (tmp_path / "fmiyc.yaml").write_text(YAML)
+    ids = dict(zip(pool.table.images.id.tolist(), TEN, strict=True))
+    assert chosen(pool, {"listed": "fmiyc.yaml#KEEP_TO_NEAR_IDS/coco"}) == [ids[5], ids[7]]
+    removed = {"not_listed": "fmiyc.yaml#UNFILTERED_IMAGES_TO_REMOVE/coco"}
+    assert chosen(pool, removed) == [ids[i] for i in range(3, 11)]
+    found = lines_of(["fmiyc.yaml#KEEP_TO_NEAR_IDS/openimages"], pool.files)
+    assert found == ["0010", "0010", "1e5"]  # never numbers
+    with pytest.raises(UsageError, match="Did you mean 'coco'"):
+        chosen(pool, {"listed": "fmiyc.yaml#KEEP_TO_NEAR_IDS/cocoo"})
+    (tmp_path / "fmiyc.yaml").write_text("a: [1")
+    with pytest.raises(InputError, match="OS102"):
+        chosen(pool, {"listed": "fmiyc.yaml#a"})

@@ -110,3 +110,23 @@ def test_a_column_that_is_not_there_is_refused(folder, openset):
     done = openset(*asked, "--by", "teir")
     assert done.code == 2
     assert "Did you mean 'tier'" in " ".join(done.err.split())
+
+
+def test_how_near_the_tiers_are(folder, openset):
+    from scenes.benchmarks import write_coco
+    from scenes.wordnet import nouns
+
+    labels = ["dog", "zebra", "pizza", "kite"]
+    write_coco(folder / "all.json", {"a": ["dog"], "b": ["zebra"], "c": ["pizza"]}, labels=labels)
+    (folder / "data.noun").write_text(nouns())
+    (folder / "mine.toml").write_text(
+        'summary = "x"\nclasses.known = ["dog"]\nsources.all.path = ["all.json"]\n'
+        '[splits.ood]\nkind = "ood"\nsource = "all"\nselect = [{ without = "known" }]\n'
+        'tiers = { near = ["zebra"], far = ["pizza"] }\n'
+    )
+    assert openset("build", "mine.toml", "--source", ".", "-o", "mine").code == 0
+    done = openset("similarity", "mine", "--wordnet", "data.noun", "--json")
+    near, far = json.loads(done.out)["sets"]
+    assert near["wu_palmer"] > far["wu_palmer"] > 0
+    assert "ood: near" in openset("similarity", "mine", "--wordnet", "data.noun").out
+    assert openset("similarity", "mine").code == 2

@@ -46,7 +46,7 @@ def scene(n=200, *, unknown=False, seed=0, layout=LAYOUT, split="train"):
         np.arange(n) // 4,
         label,
         box,
-        rng.uniform(0.3, 1, n),
+        rng.uniform(0.3, 1, n) * (0.3 if unknown else 1.0),
         NAMES,
         logits=logits,
         layout=layout,

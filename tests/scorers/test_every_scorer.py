@@ -198,7 +198,7 @@ def test_a_score_that_is_not_a_number_is_refused():
 
 def test_suited_names_what_can_run():
     bare = Detections(["a"], [0], [[0, 0, 9, 9]], [0.5], ("dog",))
-    assert scorers.suited(bare) == {}
+    assert scorers.suited(bare) == {"confidence": {}}
     softmax = scorers.suited(scenes.scene(), scenes.head())
     assert set(softmax) == set(TABLE)
     assert softmax["msp"] == {}

@@ -183,7 +183,8 @@ def _text(one: Judgement) -> str:
         if check.verdict is not Verdict.PASS:
             lines.append(f"  {check.verdict.value:<8}{_question(check)}: {check.said}")
             if check.examples:
-                lines.append(f"  {'':<8}first: {'; '.join(check.examples)}")
+                more = f" ({len(check.images)} images: -o FILE lists them)" * bool(check.images)
+                lines.append(f"  {'':<8}first: {'; '.join(check.examples)}{more}")
     if one.verdict is Verdict.FAIL:
         lines.append(f"  fix: {one.principle.fix}")
     return "\n".join(lines)
@@ -204,6 +205,7 @@ def _details(one: Judgement) -> str:
     for check in _merged(one.checks):
         first = f" First: {', '.join(f'`{example}`' for example in check.examples)}."
         tail = first if check.examples else ""
+        tail += f" Images: {', '.join(check.images)}." * bool(check.images)
         lines.append(f"- {check.verdict.value}: {_question(check)}: {check.said}.{tail}")
     if one.verdict is Verdict.FAIL:
         lines += ["", f"Fix: {one.principle.fix}"]

@@ -124,7 +124,7 @@ def _list_digests(definition: Benchmark, folder: Path) -> dict[str, str]:
     """Checksums of the image lists and dictionaries that rules name."""
     found = {}
     for split in definition.unrolled().values():
-        for name in split.lists:
+        for name in split.files:
             found[name] = files.fingerprint(find_list(name, list_folders(definition, folder)))
     return found | {name: files.fingerprint(folder / name) for name in dictionaries(definition)}
 

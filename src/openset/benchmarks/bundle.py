@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,12 @@ from openset.benchmarks.definition import Benchmark, Kind, load
 from openset.benchmarks.pool import Universe, image_names
 from openset.benchmarks.roles import Roles, resolve, spelling
 from openset.benchmarks.taxonomy import Taxonomy
-from openset.files import digest, load_list, safe_name
+from openset.files import digest, safe_name
 from openset.findings import InputError, refuse
 from openset.tables import Annotations, Vocabulary
+
+if TYPE_CHECKING:
+    from openset.benchmarks.unlabelled import Second
 
 STAGES: Mapping[str, str] = {
     "train": "train",
@@ -94,7 +98,7 @@ class Bundle:
         pretraining: Data sets that detectors were trained on before; None if nothing is declared.
         taxonomy: What is a kind of what, by names of labels.
         images: Folder of the images.
-        second: Another annotation of test images, to estimate what is unlabelled.
+        second: Another annotation of test images, to tell what is unlabelled.
         unlisted: Stages of which images are not all listed.
         edited: Split files whose bytes are not those that were built.
     """
@@ -106,7 +110,7 @@ class Bundle:
     pretraining: tuple[str, ...] | None = None
     taxonomy: Taxonomy = field(default_factory=Taxonomy)
     images: Path | None = None
-    second: Annotations | None = None
+    second: Second | None = None
     unlisted: frozenset[str] = frozenset()
     edited: tuple[str, ...] = ()
 
@@ -208,14 +212,14 @@ def of_lists(benchmark: Benchmark | str, folder: Path) -> Bundle:
     """Published image lists of a benchmark, without annotations."""
     from openset.benchmarks.building import list_folders
     from openset.benchmarks.manifest import universe_of
-    from openset.benchmarks.rules.listed import find_list
+    from openset.benchmarks.rules.listed import lines_of
 
     definition = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
     folders = list_folders(definition, folder)
     parts = []
     unlisted: set[str] = set()
     for name, split in definition.unrolled().items():
-        lines = tuple(line for k in split.lists for line in load_list(find_list(k, folders)))
+        lines = tuple(lines_of(split.lists, folders))
         if lines:
             assert isinstance(split.task, int)
             origin = _origins(definition, split.sources, lines)

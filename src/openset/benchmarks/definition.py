@@ -133,8 +133,16 @@ class Split(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def lists(self) -> list[str]:
-        """The image lists that its rules name."""
-        found = [step.get("listed", []) for step in self.select]
+        """The image lists that its images are from."""
+        return self._named("listed")
+
+    @property
+    def files(self) -> list[str]:
+        """All image lists that its rules name."""
+        return self._named("listed") + self._named("not_listed")
+
+    def _named(self, rule: str) -> list[str]:
+        found = [step.get(rule, []) for step in self.select]
         named = [one["files"] if isinstance(one, dict) else one for one in found]
         return [name for one in named for name in ([one] if isinstance(one, str) else one)]
 

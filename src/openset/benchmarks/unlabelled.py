@@ -1,4 +1,4 @@
-"""Unlabelled: how many objects a test set leaves out, as a second annotation of its images tells.
+"""Unlabelled: what a test set leaves out, as a second annotation of its images tells.
 
 An object of the second annotation is unlabelled if no box of the test set, of whatever class,
 overlaps it with an IoU of at least one half; it is labelled otherwise if the box that overlaps it
@@ -8,56 +8,113 @@ mistakes, and detections given in its place many more.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.benchmarks.bundle import Bundle, Part
 from openset.benchmarks.pool import image_names
-from openset.benchmarks.principles import Check, note, unknown
+from openset.benchmarks.principles import Check, Verdict, failed, note, passed, unknown
 from openset.findings import UsageError
-from openset.tables import Annotations, Vocabulary
+from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.columns import positions
 from openset.tables.join import join_images
-from openset.tables.names import named
 from openset.tables.overlap import iou
 from openset.tables.vocabulary import Role
 
 _IOU = 0.5
 _SURE = 0.5  # score of a detection that counts
+_CERTAIN = 0.8  # score from which an image is worth a look
 
 
-def read_second(path: Path, bundle: Bundle) -> Annotations:
-    """A second annotation; of detections in its place, those with a score of at least one half.
+@dataclass(frozen=True)
+class Second:
+    """Another annotation of test images, or detections in its place.
 
-    Detections belong to the first test split with annotations: its images and its category ids.
+    Attributes:
+        table: As it was read.
     """
+
+    table: Annotations | Detections
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether people made it: what detectors find has to be looked at."""
+        return isinstance(self.table, Annotations)
+
+    def on(self, part: Part, least: float = _SURE) -> Annotations:
+        """What it has on the images of a split; of detections, those with at least a score."""
+        if isinstance(self.table, Annotations):
+            return self.table
+        truth = part.table
+        assert truth is not None
+        labels, label = self._labels(self.table, truth)
+        image = join_images(truth, self.table.image)
+        rows = (image >= 0) & (label >= 0) & (self.table.score >= least)
+        return Annotations(
+            images=truth.images,
+            labels=labels,
+            image=image[rows].astype(np.int32),
+            label=label[rows].astype(np.int32),
+            box=self.table.box[rows],
+        )
+
+    @staticmethod
+    def _labels(found: Detections, truth: Annotations) -> tuple[tuple[str, ...], NDArray[Any]]:
+        """Names, and which of them each detection has; -1 for an id that the split lacks."""
+        if found.labels:
+            return found.labels, found.label
+        assert truth.category_id is not None
+        return truth.labels, positions(truth.category_id, found.label)
+
+
+def read_second(path: Path, bundle: Bundle) -> Second:
+    """A second annotation; detections in its place have the images and category ids of a split."""
     from openset.formats import read
 
     table = read(path)
-    if isinstance(table, Annotations):
-        return table
-    truth = next((p.table for p in bundle.of_stage("test") if p.table is not None), None)
-    if truth is None:
+    whole = any(part.table is not None for part in bundle.of_stage("test"))
+    if isinstance(table, Detections) and not whole:
         raise UsageError("detections can be compared only with a test split that has annotations")
-    labels, label = named(table, truth)
-    image = join_images(truth, table.image)
-    rows = (image >= 0) & (table.score >= _SURE)
-    return Annotations(
-        images=truth.images,
-        labels=tuple(labels),
-        image=image[rows].astype(np.int32),
-        label=label[rows].astype(np.int32),
-        box=table.box[rows],
-    )
+    return Second(table)
 
 
-def estimate(bundle: Bundle, part: Part, second: Annotations) -> Check:
+def known_in(bundle: Bundle, part: Part, second: Second) -> Check:
+    """Whether an OOD set shows known objects that nobody labelled, and on which images.
+
+    The critique of FMIYC: people are in published OOD sets. What a detector finds is no proof, so
+    that its images are listed to be looked at.
+    """
+    what = "an out-of-distribution set shows nothing known that nobody labelled"
+    assert part.table is not None
+    other = second.on(part, _CERTAIN)
+    names = image_names(part.table)
+    place = positions(names, image_names(other))
+    if not (place >= 0).any():
+        return unknown(what, "the second annotation is of other images")
+    vocabulary = bundle.vocabulary(part.task)
+    known = np.array([vocabulary.role(label) is Role.KNOWN for label in other.labels], np.bool_)
+    rows = np.flatnonzero(known[other.label] & (place[other.image] >= 0) & _plain(other))
+    who = "the second annotation" if second.by_hand else f"a detector, at scores from {_CERTAIN:g},"
+    if not len(rows):
+        return passed(what, f"{who} has none on {len(names)} images")
+    _, first = np.unique(place[other.image[rows]], return_index=True)
+    images = tuple(names[place[other.image[rows]][first]].tolist())
+    said = f"{who} has {len(rows)} known objects on {len(images)} of {len(names)} images"
+    shown = [f"{names[place[other.image[r]]]}: {other.labels[other.label[r]]}" for r in rows[first]]
+    failure = failed(what, said, len(images), shown)
+    verdict = failure.verdict if second.by_hand else Verdict.UNKNOWN
+    return replace(failure, images=images, verdict=verdict)
+
+
+def estimate(bundle: Bundle, part: Part, other: Second) -> Check:
     """The share of objects in the second annotation that the test set does not have."""
     what = "objects left unlabelled"
     assert part.table is not None
-    first = part.table
+    first, second = part.table, other.on(part)
     place = positions(image_names(first), image_names(second))
     vocabulary = bundle.vocabulary(part.task)
     roles = np.array([str(vocabulary.role(label)) for label in second.labels], np.str_)

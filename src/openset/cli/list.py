@@ -36,6 +36,7 @@ _FIELDS = (
     "trainable",
     "shows",
     "fits_on",
+    "family",
     "needs",
     "evidence",
     "leaks",
@@ -73,7 +74,12 @@ _SHOWN: Mapping[str, Mapping[str, str]] = {
         "paper": "paper",
     },
     "recipes": {"differs": "not as in the paper", "paper": "paper"},
-    "scorers": {"requires": "reads", "fits_on": "fits on", "paper": "paper"},
+    "scorers": {
+        "family": "family",
+        "requires": "reads",
+        "fits_on": "fits on",
+        "paper": "paper",
+    },
 }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -37,6 +38,7 @@ def score(
     calibrate_truth: Path | None = None,
     minimum_score: float = 0.3,
     known_share: float = 0.95,
+    threshold: Literal["quantile", "zscore"] = "quantile",
     head: Path | None = None,
     option: list[str] | None = None,
     force: Flag = False,
@@ -66,6 +68,8 @@ def score(
             are fitted or calibrated on; below it they are mostly background.
         known_share: Share of those held-out detections that should stay known; for a rule, share
             of their AP_known that should be left.
+        threshold: How it is found: their quantile, or zscore, their mean plus 1.645 deviations, as
+            in the code of FMIYC.
         head: The detector's last layer, an .npz of openset.scorers.save_head, for ASH, DICE, ReAct
             and ViM on files from elsewhere; what `openset run` wrote carries it.
         option: An option of the scorer or rule, as name=value; only with a single scorer.
@@ -75,6 +79,7 @@ def score(
     from openset.cli._inputs import files_of, listed, option_pairs
     from openset.cli._rules import apply_rules, gamma_rules
     from openset.formats import write
+    from openset.scorers import calibrate as calibrate_
     from openset.scorers import load_head
 
     _refuse_both(scorers, rule, fit)
@@ -92,13 +97,14 @@ def score(
         for path, truth in ((fit, fit_truth), (calibrate, calibrate_truth))
     )
     files = files_of(out, list(chosen))
+    calibrated = partial(calibrate_, keep=known_share, flavour=threshold, force=force)
     lines, document, left_out = [], {}, {}
     with output.progress(len(chosen)) as step:
         for name, options in chosen.items():
             step(name)
             try:
                 fitted = _fitted(name, training, options, force=force)
-                made = _scored(fitted, detections, held_out, known_share, force)
+                made = _scored(fitted, detections, held_out, calibrated)
             except (InputError, UsageError) as error:
                 left_out[name] = error
                 if listed(scorers) != [ALL] or len(left_out) == len(chosen):
@@ -208,16 +214,13 @@ def _scored(
     fitted: Fitted,
     detections: Detections,
     held_out: Detections | None,
-    known_share: float,
-    force: bool,
+    calibrated: Callable[[Detections], Calibration],
 ) -> tuple[Detections, Calibration | None]:
     """The detections with unknownness; relabelled where there are others to calibrate on."""
-    from openset.scorers import calibrate
-
     scored = fitted.scored(detections)
     if held_out is None:
         return scored, None
-    threshold = calibrate(fitted.scored(held_out), keep=known_share, force=force)
+    threshold = calibrated(fitted.scored(held_out))
     return threshold.relabel(scored), threshold
 
 

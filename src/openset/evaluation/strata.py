@@ -72,7 +72,7 @@ def strata_of(run: Run, by: str) -> Strata:
         by: An image column of the ground truth.
     """
     column = group_names(lookup(run.truth.images.attributes, by, "image column"))
-    names = sorted({*column.tolist()} - {ALONE}, key=_place)
+    names = sorted({*column.tolist()} - {ALONE}, key=nearest_first)
     if not 1 <= len(names) <= MOST:
         raise UsageError(f"column {by!r} has {len(names)} values; strata are 1 to {MOST}")
     return Strata(by, {model: _of_model(run, model, column, names) for model in run.names})
@@ -102,7 +102,7 @@ def _told(whole: Evaluation, name: str) -> bool:
     return metric.headline and not (same and (metric.of == ID or name.endswith(f"@{ID}")))
 
 
-def _place(name: str) -> tuple[int, str]:
+def nearest_first(name: str) -> tuple[int, str]:
     """Tiers from near to farther, everything else by name."""
     known = name in _NEAREST_FIRST
     return (_NEAREST_FIRST.index(name) if known else len(_NEAREST_FIRST), name)

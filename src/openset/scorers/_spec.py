@@ -25,6 +25,7 @@ from openset.tables import Detections, Head
 from openset.tables.vocabulary import is_unknown_spelling
 
 FitsOn = Literal["nothing", "known training detections"]
+Family = Literal["output", "features", "output and features", "latent space"]
 TRAINING: FitsOn = "known training detections"
 S = TypeVar("S")
 Compute = Callable[..., Unknownness]
@@ -68,6 +69,15 @@ class Scorer:
     def summary(self) -> str:
         """The first line of the definition."""
         return self.doc.partition("\n")[0]
+
+    @property
+    def family(self) -> Family:
+        """What it looks at, in the families by which FMIYC averages methods."""
+        if {"latent", "latent_samples"} & {*self.requires}:
+            return "latent space"
+        if "embedding" in self.requires:
+            return "output and features" if "head" in self.requires else "features"
+        return "output"
 
     def fit(
         self,

@@ -42,6 +42,7 @@ class Check:
         said: What was found, with counts.
         count: How many records are wrong.
         examples: The first of them.
+        images: All images that it concerns, where they are to be looked at.
     """
 
     what: str
@@ -50,6 +51,7 @@ class Check:
     count: int = 0
     examples: tuple[str, ...] = ()
     where: str = ""
+    images: tuple[str, ...] = ()
 
 
 Checker = Callable[["Bundle"], Iterable[Check]]

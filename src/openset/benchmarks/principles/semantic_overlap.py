@@ -2,8 +2,8 @@
 
 Synonyms, plurals, kinds and parts count ("Woman" is a person), by a short list of names that data
 sets use (``relations.toml``) and by the hierarchy of Open Images where it is given. In a set that
-should hold nothing known (kind ``ood``) no box may be of a known class. What nobody annotated
-cannot be seen here: look at what a strong detector of known classes finds in such a set.
+should hold nothing known (kind ``ood``) no box may be of a known class. What nobody annotated is
+seen by a second annotation only, or by a strong detector of known classes (``--second``).
 """
 
 from __future__ import annotations
@@ -110,6 +110,10 @@ def _nothing_known(bundle: Bundle, part: Part) -> Iterator[Check]:
         yield failed(what, f"{len(rows)} boxes are of known classes", len(rows), examples)
     else:
         yield passed(what, f"none of {len(part.table)} boxes is of a known class")
+    if bundle.second is not None:
+        from openset.benchmarks.unlabelled import known_in
+
+        yield known_in(bundle, part, bundle.second)
     hidden = part.dropped.get("known", 0)
     if hidden:
         said = f"{hidden} boxes of known classes lie on its images and are not shown"

@@ -43,14 +43,16 @@ class Similar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @image_rule("similar", Similar)
 def similar(pool: Pool, how: Similar) -> NDArray[np.intp]:
     """Images by the largest cosine of their embedding to one of an earlier split."""
-    names, unit = _read(find_list(how.file, pool.files))
+    names, unit = read_embeddings(find_list(how.file, pool.files))
     here = image_names(pool.table)[pool.images]
     there = np.array(sorted(lookup(pool.done, how.to, "earlier split")), np.str_)
-    best = _largest(unit[_rows(names, here, how.file)], unit[_rows(names, there, how.file)])
+    best = largest_cosine(
+        unit[rows_of(names, here, how.file)], unit[rows_of(names, there, how.file)]
+    )
     return pool.images[(how.least <= best) & (best < how.below)]
 
 
-def _read(path: Path) -> tuple[NDArray[np.str_], NDArray[np.float32]]:
+def read_embeddings(path: Path) -> tuple[NDArray[np.str_], NDArray[np.float32]]:
     """Names and embeddings of length one."""
     try:
         held = load_arrays(path)
@@ -62,7 +64,8 @@ def _read(path: Path) -> tuple[NDArray[np.str_], NDArray[np.float32]]:
     return names, rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
 
 
-def _rows(names: NDArray[np.str_], wanted: NDArray[np.str_], file: str) -> NDArray[np.int32]:
+def rows_of(names: NDArray[np.str_], wanted: NDArray[np.str_], file: str) -> NDArray[np.int32]:
+    """Rows of the embeddings of some images; refused where one has none."""
     rows = positions(names, wanted)
     lost = wanted[rows < 0]
     if len(lost):
@@ -71,7 +74,7 @@ def _rows(names: NDArray[np.str_], wanted: NDArray[np.str_], file: str) -> NDArr
     return rows
 
 
-def _largest(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
+def largest_cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
     """For every row of one, the largest cosine to a row of the other."""
     best = np.empty(len(one), np.float32)
     for at in range(0, len(one), _ROWS):

@@ -3,13 +3,14 @@
 A list is a text file with one image a line, plain or gzip: a file name's stem or an image id, as
 Pascal VOC and its descendants write them. A line that occurs twice is one image; how often it
 occurs becomes the image column ``listed``, for protocols that count repeated lines; the audit
-names them.
+names them. ``file.yaml#KEY/KEY`` is a list inside of a YAML file, with all lists below that key: so
+FMIYC's authors keep the images that they picked by hand.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from openset.benchmarks.pool import Pool, image_names
 from openset.benchmarks.rules import image_rule
-from openset.files import load_list
+from openset.files import load_list, load_text
 from openset.findings import refuse
 from openset.matching.matcher import LISTED
 from openset.plugins import lookup
@@ -64,17 +65,25 @@ def but(pool: Pool, images: str | Sequence[str]) -> NDArray[np.intp]:
     return pool.images[~np.isin(pool.images, rows)]
 
 
+@image_rule("not_listed", Names)
+def not_listed(pool: Pool, files: str | Sequence[str]) -> NDArray[np.intp]:
+    """Images that no text file lists; a file may list images that no source has."""
+    rows = _rows(pool.table, _wanted(_many(files), pool.files))
+    named = np.zeros(len(pool.table.images), np.bool_)
+    named[rows[rows >= 0]] = True
+    return pool.where(~named)
+
+
 def _wanted(files: Sequence[str], folders: Sequence[Path]) -> NDArray[np.str_]:
     """The lines of lists, each once."""
-    lines = [line for name in files for line in load_list(find_list(name, folders))]
-    return np.array(list(dict.fromkeys(lines)), np.str_)
+    return np.array(list(dict.fromkeys(lines_of(files, folders))), np.str_)
 
 
 def _rows(table: Annotations, names: NDArray[np.str_]) -> NDArray[np.int32]:
-    """Where images are, by name or else by id; -1 where they are not."""
+    """Where images are, by file name's stem or else by id; -1 where they are not."""
     rows = positions(image_names(table), names)
     by_id = positions(table.images.id.astype(np.str_), names)
-    return np.where(rows < 0, by_id, rows)
+    return np.where(rows < 0, by_id, rows).astype(np.int32)
 
 
 def _refuse_lost(rows: NDArray[np.int32], names: NDArray[np.str_], what: str) -> None:
@@ -92,7 +101,7 @@ def absent(table: Annotations, files: Sequence[str], folders: Sequence[Path]) ->
 
 def with_times(table: Annotations, files: Sequence[str], folders: Sequence[Path]) -> Annotations:
     """The table with the image column ``listed``, if lists name one of its images twice."""
-    lines = Counter(line for name in files for line in load_list(find_list(name, folders)))
+    lines = Counter(lines_of(files, folders))
     if max(lines.values(), default=1) == 1:
         return table
     names, ids = image_names(table).tolist(), table.images.id.astype(np.str_).tolist()
@@ -124,8 +133,40 @@ def _many(names: str | Sequence[str]) -> Sequence[str]:
     return [names] if isinstance(names, str) else names
 
 
+def lines_of(names: Sequence[str], folders: Sequence[Path]) -> list[str]:
+    """The lines of lists, one after the other."""
+    found: list[str] = []
+    for name in names:
+        path, (_, _, keys) = find_list(name, folders), name.partition("#")
+        found += _inside(path, keys) if keys else load_list(path)
+    return found
+
+
+def _inside(path: Path, keys: str) -> list[str]:
+    """All entries below a key of a YAML file."""
+    import yaml
+
+    try:
+        # As text: an id of Open Images such as 0010 or 1e5 is no number.
+        held = yaml.load(load_text(path), yaml.BaseLoader)  # noqa: S506 - makes text alone
+    except (yaml.YAMLError, RecursionError) as error:
+        raise refuse("OS102", f"cannot read {path}: {error}") from error
+    for key in keys.split("/"):
+        held = lookup(held if isinstance(held, dict) else {}, key, f"key of {path.name}:")
+    return list(_entries(held))
+
+
+def _entries(held: object) -> Iterator[str]:
+    if isinstance(held, dict | list):
+        for one in held.values() if isinstance(held, dict) else held:
+            yield from _entries(one)
+    elif held:
+        yield str(held)
+
+
 def find_list(name: str, folders: Sequence[Path]) -> Path:
     """The file of a list, plain or gzip, in the first folder that has it."""
+    name = name.partition("#")[0]
     for folder in folders:
         for path in (folder / name, folder / f"{name}.gz"):
             if path.is_file():
