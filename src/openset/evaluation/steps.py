@@ -21,7 +21,8 @@ from openset.evaluation.suspicion import suspicions
 from openset.findings import Finding, InputError, Level, refuse
 from openset.matching import Matches, Protocol, match
 from openset.metrics import Metric, Value, of_pair, table
-from openset.resampling.images import replicates
+from openset.resampling.draws import draw
+from openset.resampling.images import Draw, replicates
 from openset.resampling.intervals import at_the_edge, bias, interval, undefined
 from openset.resampling.trainings import Spread
 from openset.tables import Annotations, Detections, Vocabulary
@@ -206,7 +207,7 @@ def _forced(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(replace(f, level=warned.get(f.level, f.level)) for f in findings)
 
 
-def evaluation_of(matched: Matched, settings: Settings) -> Evaluation:
+def evaluation_of(matched: Matched, settings: Settings, draw: Draw = draw) -> Evaluation:
     """Measure what was matched, with intervals if they are wanted."""
     matches = matched.matches
     metrics = settings.measured if matches.ood is None else of_pair(settings.measured)
@@ -214,7 +215,7 @@ def evaluation_of(matched: Matched, settings: Settings) -> Evaluation:
     seed, resamples = settings.seed, settings.resamples if matches.n_units > 1 else 0
     return measure(
         {metric: _of_units(metric.compute(matches), matches) for metric in metrics},
-        partial(replicates, matches, metrics, seed, resamples) if resamples else dict,
+        partial(replicates, matches, metrics, seed, resamples, draw) if resamples else dict,
         partial(
             describe,
             matches,
