@@ -184,10 +184,11 @@ def test_classes_may_be_renumbered():
 
 
 def test_a_class_that_was_never_seen_is_left_out_and_named():
-    method, two = built(), built(2)
+    method, two = (built(n, concentration=1.0) for n in (3, 2))  # flat: all classes take part
     seen = regions([[0, 1, 0, 1]])
     torch.testing.assert_close(method.losses(seen, 0.0), two.losses(seen, 0.0))
-    found, wanted = (m.columns(seen.embedding[0], None)["unknownness"] for m in (method, two))
+    away = -20 * seen.embedding[0]  # nearer to nothing than to what was seen
+    found, wanted = (m.columns(away, None)["unknownness"] for m in (method, two))
     torch.testing.assert_close(found, wanted)
     (said,) = method.findings("abc")
     assert (said.code, said.count, said.example) == ("OS641", 1, "c")
