@@ -35,8 +35,7 @@ def cut_off(case: Case) -> Iterator[Finding]:
     objects = np.flatnonzero(there[truth.image] & case.named[truth.label] & ~truth.crowd)
     count = len(np.unique(images))
     drawn = case.detections.box[rows]
-    # A baseline that draws the same boxes everywhere has seen no image, and cut none.
-    if min(len(objects), count) < _IMAGES or 2 * len(np.unique(drawn, axis=0)) < len(drawn):
+    if min(len(objects), count) < _IMAGES:
         return
     size = sizes(truth, np.arange(len(truth.images), dtype=np.int32))
     found, given = (box[:, :2] + box[:, 2:] for box in (drawn, truth.box[objects]))
@@ -44,9 +43,15 @@ def cut_off(case: Case) -> Iterator[Finding]:
         most = (found / scale[images]).max(axis=0)
         beyond = given / scale[truth.image[objects]] > _SLACK * most
         for axis, share_beyond in enumerate(beyond.mean(axis=0).tolist()):
-            if share_beyond >= _BEYOND and count * np.log1p(-share_beyond) < _UNLIKELY:
+            unlikely = count * np.log1p(-share_beyond) < _UNLIKELY
+            if share_beyond >= _BEYOND and unlikely and not _repeated(drawn):
                 yield _ends(case, objects[beyond[:, axis]], float(most[axis]), (unit, "xy"[axis]))
                 return
+
+
+def _repeated(box: NDArray[np.float64]) -> bool:
+    """Whether most boxes are drawn again: a baseline that has seen no image, and cut none."""
+    return 2 * len(np.unique(box, axis=0)) < len(box)
 
 
 def _ends(case: Case, beyond: NDArray[np.intp], most: float, where: tuple[str, str]) -> Finding:
