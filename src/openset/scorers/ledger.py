@@ -125,12 +125,9 @@ def unscored(detections: Detections) -> Detections:
     if any(entry.step == "threshold" for entry in held):
         return detections
     kept = {key: value for key, value in detections.provenance.items() if key != "ledger"}
+    bare = replace(detections, provenance=kept)
     taught = [entry for entry in held if entry.step == "taught"]
-    return (
-        recorded(replace(detections, provenance=kept), *taught)
-        if taught
-        else replace(detections, provenance=kept)
-    )
+    return recorded(bare, *taught) if taught else bare
 
 
 def summary(detections: Detections, *more_leaks: str) -> str:

@@ -47,7 +47,7 @@ class ProbObjectness:
     mean: Array
     scale: Array
     temperature: float
-    activation: str | None
+    activation: Activation | None
 
     @classmethod
     def fit(
@@ -76,9 +76,7 @@ class ProbObjectness:
 
     def score(self, evidence: Evidence) -> Unknownness:
         """An object, and of no known class."""
-        stated: Activation | None = "sigmoid" if self.activation == "sigmoid" else None
-        stated = "softmax" if self.activation == "softmax" else stated
-        chosen = activation_of(evidence.layout, stated)
+        chosen = activation_of(evidence.layout, self.activation)
         shares = probabilities(logits_of(evidence, "keep"), chosen)
         best = shares[:, class_columns(evidence.layout)].max(axis=1)
         return self.objectness(evidence["embedding"].astype(np.float64)) * (1 - best)
