@@ -30,6 +30,9 @@ class Recorder:
         data: The folder of data sets.
         work: A folder for what is made on the way.
         target: Where the run files of a paper go.
+        commands: Those since the last run file.
+        inputs: Checksums of the data that they read.
+        options: What else the command line gave.
     """
 
     data: Path
@@ -37,6 +40,7 @@ class Recorder:
     target: Path
     commands: list[str] = field(default_factory=list)
     inputs: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
 
     def ask(self, command: str) -> dict[str, Any]:
         """What ``openset COMMAND --json`` answers."""
@@ -97,11 +101,21 @@ def number(value: float | None, ends: Sequence[float] | None) -> Estimate | floa
     return Estimate(float(value), float(ends[0]), float(ends[1]))
 
 
-def started(paper: str) -> Recorder:
-    """A recorder for a paper, from the command line."""
+def started(paper: str, *options: str, data: bool = True) -> Recorder:
+    """A recorder for a paper, from the command line.
+
+    Args:
+        paper: Its folder.
+        options: More that the command line must give.
+        data: Whether it needs the folder of data sets.
+    """
     parser = argparse.ArgumentParser(description=f"Measure what the page {paper} shows.")
-    parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
+    parser.add_argument("--data", type=Path, required=data, help="the folder of data sets")
     parser.add_argument("--work", type=Path, help="a folder for what is made on the way")
-    given = parser.parse_args()
-    work = given.work or Path(tempfile.mkdtemp())
-    return Recorder(given.data, work, Path(__file__).parent / paper)
+    for name in options:
+        parser.add_argument(f"--{name}", required=True)
+    given = vars(parser.parse_args())
+    work = given["work"] or Path(tempfile.mkdtemp())
+    work.mkdir(parents=True, exist_ok=True)
+    chosen = {name: given[name] for name in options}
+    return Recorder(given["data"] or work, work, Path(__file__).parent / paper, options=chosen)
