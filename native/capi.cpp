@@ -7,11 +7,11 @@
 #include <string>
 
 #include "accumulate.hpp"
+#include "halves.hpp"
 #include "match.hpp"
 #include "operating_points.hpp"
 #include "order.hpp"
 #include "ranked.hpp"
-#include "resample.hpp"
 #include "results.hpp"
 #include "take.hpp"
 #include "truth.hpp"
@@ -20,7 +20,7 @@
 
 namespace {
 
-constexpr int32_t kAbi = 8;
+constexpr int32_t kAbi = 9;
 
 thread_local std::string last_error;
 thread_local openset::ReadFailure last_refusal;
@@ -160,8 +160,9 @@ OPENSET_EXPORT int32_t openset_operating_points(const openset::OperatingPointInp
   return guarded([&] { openset::operating_points(*in, *out); });
 }
 
-OPENSET_EXPORT int32_t openset_ranked(const openset::RankedInput* in, double* out) {
-  return guarded([&] { openset::ranked(*in, out); });
+OPENSET_EXPORT int32_t openset_ranked(const openset::RankedInput* in,
+                                      const openset::RankedOutput* out) {
+  return guarded([&] { openset::ranked(*in, *out); });
 }
 
 OPENSET_EXPORT int32_t openset_take_4(const int32_t* values, const int32_t* order, int32_t* out,

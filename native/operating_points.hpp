@@ -41,6 +41,8 @@ class OperatingPoint {
   using Counts = CountsOf<kLanes>;
 
  public:
+  static constexpr int kResamples = kLanes;
+
   OperatingPoint(const OperatingPointInput& in, const OperatingPointOutput& out)
       : in_(in), out_(out), lanes_(in.weights) {}
 
@@ -51,8 +53,7 @@ class OperatingPoint {
     std::memset(kept_, 0, sizeof kept_);
     std::memset(reached_, 0, sizeof reached_);
     std::memset(total_, 0, sizeof total_);
-    for (int64_t p = begin_; p < end_; ++p)
-      if (in_.flags[p] & 1) add(total_, lanes_.row(in_.image[p]));
+    lanes_.count(total_, in_.image, begin_, end_, [&](int64_t p) { return in_.flags[p] & 1; });
     if (!in_.score) meet_first();
     set_targets(in_.n_positive + int64_t{klass} * in_.weights.n_resamples);
     walk();
@@ -111,24 +112,57 @@ class OperatingPoint {
   }
 
   void walk() {
+    Pending pending(*this);
     int met = 0;  // resamples that wait for the last of equal scores
     for (int64_t p = begin_; p < end_ && waiting_ > 0; ++p) {
       if (in_.flags[p]) {
         const uint8_t* const weights = lanes_.row(in_.image[p]);
         const int now = in_.flags[p] & 1 ? count_met(weights) : 0;
-        if (now && !in_.score) keep_copies(p, weights);
-        for (int f = 0; f < in_.n_flags; ++f)
-          if (in_.flags[p] >> f & 1) add(counts_[f], weights);
+        if (now && !in_.score) {
+          pending.count();
+          keep_copies(p, weights);
+        }
+        if (in_.flags[p] & 1) add(counts_[0], weights);
+        pending.take(in_.flags[p] >> 1, weights);
         met += now;
       }
       const bool last_of_equals = p + 1 == end_ || !in_.score || in_.score[p + 1] != in_.score[p];
       if (met && last_of_equals) {
+        pending.count();
         if (in_.score) keep_counts();
         waiting_ -= met;
         met = 0;
       }
     }
   }
+
+  // What is not a hit, and so not asked for at every step: added up as bytes, and counted when
+  // asked for, or before a byte is full.
+  class Pending {
+   public:
+    explicit Pending(OperatingPoint& walk) : walk_(walk) {}
+
+    void take(uint32_t bits, const uint8_t* weights) {
+      for (int f = 1; bits; ++f, bits >>= 1)
+        if (bits & 1) sums_[f].add(weights);
+      if (++taken_ == walk_.lanes_.span()) count();
+    }
+
+    void count() {
+      for (int f = 1; f < walk_.in_.n_flags; ++f) {
+        uint8_t weights[kLanes];
+        sums_[f].copy_to(weights);
+        add(walk_.counts_[f], weights);
+        sums_[f] = Bytes<kLanes>();
+      }
+      taken_ = 0;
+    }
+
+   private:
+    OperatingPoint& walk_;
+    Bytes<kLanes> sums_[8];
+    int32_t taken_ = 0;
+  };
 
   // How many resamples meet their target within the copies of this hit.
   int count_met(const uint8_t* weights) const {

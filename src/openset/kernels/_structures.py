@@ -16,7 +16,7 @@ from ctypes import (
     c_void_p,
 )
 
-ABI = 8
+ABI = 9
 
 _bools, _bytes, _masks = POINTER(c_bool), POINTER(c_uint8), POINTER(c_uint16)
 _ints, _longs = POINTER(c_int32), POINTER(c_int64)
@@ -160,7 +160,15 @@ class RankedInput(ctypes.Structure):
         ("weights", WeightTable),
         ("share", c_double),
         ("n_levels", c_int64),
-        *((name, c_int32) for name in ("asked", "threads")),
+        ("threads", c_int32),
+    )
+
+
+class RankedOutput(ctypes.Structure):
+    """A number per resample for each that is asked for."""
+
+    _fields_ = tuple(
+        (name, _doubles) for name in ("pairs", "steps", "trapezoid", "accepted", "nearest")
     )
 
 

@@ -7,16 +7,16 @@ each image some number of times, and its members count that often.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Collection
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.kernels import _library
-from openset.kernels._structures import RankedInput
+from openset.kernels._structures import RankedInput, RankedOutput
 from openset.kernels.resample import check_columns, rows, weight_table
 
-# In the order of `Ranked` in ``native/ranked.hpp``.
 Asked = Literal["pairs", "steps", "trapezoid", "accepted", "nearest"]
 
 
@@ -47,11 +47,11 @@ def ranked(
     levels: Levels,
     weights: NDArray[np.uint8],
     n_known: NDArray[np.integer],
-    asked: Asked,
+    asked: Collection[Asked],
     *,
     share: float = 0.0,
-) -> NDArray[np.float64]:
-    """One number per resample.
+) -> dict[Asked, NDArray[np.float64]]:
+    """What is asked, one number per resample each, from one walk over the levels.
 
     Args:
         levels: The members.
@@ -65,7 +65,8 @@ def ranked(
         share: Of the known, for ``accepted`` and ``nearest``.
 
     >>> levels = Levels.of(np.array([0, 1], np.int32), np.array([0, 1]), np.array([True, False]))
-    >>> ranked(levels, np.array([[1, 2], [1, 3]], np.uint8), np.array([1, 2]), "pairs").tolist()
+    >>> weights = np.array([[1, 2], [1, 3]], np.uint8)
+    >>> ranked(levels, weights, np.array([1, 2]), ["pairs"])["pairs"].tolist()
     [2.0, 12.0]
     """
     weights = rows(weights)
@@ -77,7 +78,7 @@ def ranked(
         from openset.kernels.numpy_twins import ranked as twin
 
         return twin.ranked(levels, weights, asked, share)
-    found = np.empty(weights.shape[1], np.float64)
+    found = {name: np.empty(weights.shape[1], np.float64) for name in asked}
     given = _library.pack(
         RankedInput,
         image=levels.image,
@@ -87,9 +88,8 @@ def ranked(
         weights=weight_table(weights),
         share=share,
         n_levels=len(levels.unknown_start),
-        asked=get_args(Asked).index(asked),
         threads=_library.threads(),
     )
-    pointer = found.ctypes.data_as(ctypes.c_void_p)
-    _library.check(native, native.openset_ranked(ctypes.byref(given), pointer))
+    filled = _library.pack(RankedOutput, **{name: found.get(name) for name in get_args(Asked)})
+    _library.check(native, native.openset_ranked(ctypes.byref(given), ctypes.byref(filled)))
     return found

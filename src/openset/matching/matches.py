@@ -23,6 +23,7 @@ from openset import kernels
 from openset.findings import UsageError
 from openset.kernels import MatchColumns, PrecisionRecall, accumulate
 from openset.matching.counting import count_classes, weighted_count
+from openset.matching.populations import TPR, Drawn, Populations
 from openset.matching.protocol import Protocol
 from openset.tables.groups import units
 from openset.tables.vocabulary import Vocabulary
@@ -35,6 +36,18 @@ SIZE_RANGES = {
 }
 RECALL_GRID = np.linspace(0.0, 1.0, 101)
 DETECTION_LIMITS = (1, 10, 100)
+# What is computed on first use and does not depend on weights: resamples take it from the data.
+_WEIGHTLESS = (
+    "units",
+    "klass",
+    "labelled_unknown",
+    "on_empty_image",
+    "best_any",
+    "open_set_errors",
+    "detection_limits",
+    "populations",
+    "_place",
+)
 
 Mask = NDArray[np.bool_]
 Count = Any  # int, or an array with one count per resample
@@ -289,6 +302,14 @@ class Matches:
             near &= c.rank < self.protocol.max_detections
         return near
 
+    @cached_property
+    def populations(self) -> Populations | None:
+        """Detections on closed-set and on wild images by unknownness; None if they have none."""
+        if self.unknownness is None:
+            return None
+        keep = self.score >= self.protocol.minimum_score
+        return Populations.of(self.unknownness, self.image, self.wild, keep)
+
     # ------------------------------------------------------------------ counting
 
     def count(self, mask: Mask) -> Count:
@@ -449,6 +470,19 @@ class Matches:
             counted=None if limit is None else self.columns.rank < limit,
         )
 
+    @cached_property
+    def resampled_populations(self) -> Drawn | None:
+        """What AUROC, AUPR and FPR95 are made from in every resample; None if nothing is ranked."""
+        both = self.populations
+        if both is None or both.levels is None:
+            return None
+        assert self.weights is not None
+        closed, wild = self.count(both.closed), self.count(both.wild)
+        rate: kernels.Asked = "nearest" if self.protocol.fpr == "nearest" else "accepted"
+        asked: tuple[kernels.Asked, ...] = ("pairs", self.protocol.aupr, rate)
+        sums = kernels.ranked(both.levels, self.weights, closed, asked, share=TPR)
+        return Drawn(closed, wild, sums)
+
     def resampled(
         self, weights: NDArray[np.uint8], object_weights: NDArray[np.uint8] | None = None
     ) -> Matches:
@@ -459,7 +493,10 @@ class Matches:
             object_weights: How often its objects count, if not as often as its detections.
         """
         # Outcomes do not depend on weights and are shared; counts do and are not.
-        return replace(self, weights=weights, object_weights=object_weights)
+        drawn = replace(self, weights=weights, object_weights=object_weights)
+        held = vars(self)
+        vars(drawn).update({name: held[name] for name in _WEIGHTLESS if name in held})
+        return drawn
 
 
 def _take_columns(columns: MatchColumns, keep: Mask, before: NDArray[np.intp]) -> MatchColumns:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.kernels import Asked, Levels, ranked
+from openset.kernels import Asked, ranked
 from openset.matching import Matches
+from openset.matching.populations import TPR
 from openset.metrics._left_out import below, resting, silent_images
 from openset.metrics._spec import Value, metric
 from openset.ranking import (
@@ -26,7 +27,6 @@ from openset.ranking import (
     false_positive_rate,
     last_nearest,
     pick,
-    rank,
 )
 
 Numbers = NDArray[np.float64]  # one per resample, or one number
@@ -70,7 +70,7 @@ def aupr(matches: Matches) -> Value:
 
 
 @metric("fpr_at_95_tpr", title="FPR95", better="lower", paper=VOS, headline=True)
-def fpr_at_95_tpr(matches: Matches, *, tpr: float = 0.95) -> Value:
+def fpr_at_95_tpr(matches: Matches, *, tpr: float = TPR) -> Value:
     """Share of wild detections accepted when 95 % of the in-distribution ones are.
 
     The least false-positive rate with a true-positive rate of at least 95 %. VOS's code takes the
@@ -83,39 +83,34 @@ def fpr_at_95_tpr(matches: Matches, *, tpr: float = 0.95) -> Value:
 
 
 def _measure(matches: Matches, question: Question) -> Value:
-    if matches.unknownness is None:
+    both, least = matches.populations, matches.protocol.minimum_score
+    if both is None:
         return Value.missing("the detections have no unknownness (see openset.scorers)")
-    keep = matches.score >= matches.protocol.minimum_score
-    wild = matches.wild[matches.image]
-    closed, strange = keep & ~wild, keep & wild
-    at = np.concatenate([np.flatnonzero(closed), np.flatnonzero(strange)])
-    n_closed = int(np.count_nonzero(closed))
-    shown = {"minimum_score": matches.protocol.minimum_score, "positive": "closed-set images"}
-    if n_closed in (0, len(at)):
-        which = "wild" if n_closed else "closed-set"
+    closed, wild = int(np.count_nonzero(both.closed)), int(np.count_nonzero(both.wild))
+    shown = {"minimum_score": least, "positive": "closed-set images"}
+    if not closed or not wild:
+        which = "wild" if closed else "closed-set"
         return Value.missing(f"there is no detection on {which} images", params=shown)
-    values = matches.unknownness[at]
-    if np.isnan(values).any():  # of forced input
+    if both.ranking is None:  # of forced input
         return Value.missing("an unknownness is not a number", params=shown)
-    ranking = rank(values[:n_closed], values[n_closed:])
     if matches.weights is not None:
-        levels = Levels.of(matches.image[at[ranking.order]], ranking.start, ranking.is_known)
-        drawn = matches.count(closed), matches.count(strange)
-        return Value(_in_resamples(levels, matches.weights, drawn, question))
-    parts = {"closed": n_closed, "wild": len(at) - n_closed}
-    value = Value(float(question.value(ranking)), params=shown, parts=parts)
-    said = below(matches, matches.protocol.minimum_score), silent_images(matches, keep)
-    return resting(value, *said, detections=len(at), **parts)
+        return Value(_in_resamples(matches, question))
+    parts = {"closed": closed, "wild": wild}
+    value = Value(float(question.value(both.ranking)), params=shown, parts=parts)
+    said = below(matches, least), silent_images(matches, both.closed | both.wild)
+    return resting(value, *said, detections=closed + wild, **parts)
 
 
-def _in_resamples(
-    levels: Levels, weights: NDArray[np.uint8], drawn: tuple[Any, Any], question: Question
-) -> Numbers:
+def _in_resamples(matches: Matches, question: Question) -> Numbers:
     """The number in every resample, NaN in those that drew none of a population."""
-    known, unknown = drawn
-    over = {"pairs": 2 * known * unknown, "steps": known, "trapezoid": known}
-    whole = np.where((known > 0) & (unknown > 0), over.get(question.asked, unknown), np.nan)
-    return ranked(levels, weights, known, question.asked, share=question.share) / whole
+    both, drawn = matches.populations, matches.resampled_populations
+    assert both and both.levels and drawn and matches.weights is not None
+    (closed, wild, sums), asked = drawn, question.asked
+    if question.share not in (0.0, TPR):
+        sums = ranked(both.levels, matches.weights, closed, [asked], share=question.share)
+    over = {"pairs": 2 * closed * wild, "steps": closed, "trapezoid": closed}
+    whole = np.where((closed > 0) & (wild > 0), over.get(asked, wild), np.nan)
+    return sums[asked] / whole
 
 
 def _aupr(ranking: Ranking) -> Numbers:

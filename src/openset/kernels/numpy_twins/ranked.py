@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,15 +17,17 @@ CELLS = 1 << 16  # members times resamples at a time: their counts fit into a ca
 
 
 def ranked(
-    levels: Levels, weights: NDArray[np.uint8], asked: Asked, share: float
-) -> NDArray[np.float64]:
+    levels: Levels, weights: NDArray[np.uint8], asked: Collection[Asked], share: float
+) -> dict[Asked, Numbers]:
     """See ``openset.kernels.ranked``."""
-    found = np.empty(weights.shape[1])
+    n_resamples = weights.shape[1]
+    found = {name: np.empty(n_resamples) for name in asked}
     width = max(1, CELLS // max(len(levels.image), 1))
-    for begin in range(0, len(found), width):
+    for begin in range(0, n_resamples, width):
         columns = slice(begin, begin + width)
-        table = drawn(weights, levels.image, columns)
-        found[columns] = _ASKED[asked](_Counts(levels, table), share)
+        counts = _Counts(levels, drawn(weights, levels.image, columns))
+        for name in asked:
+            found[name][columns] = _ASKED[name](counts, share)
     return found
 
 
