@@ -90,8 +90,10 @@ class RecallTable {
   // The same of all lanes and numbers of true positives.
   template <class Number>
   void passed(int32_t fewer, Number* out) const {
-    for (size_t at = fewer; at < reached_.size(); ++at)
-      out[at] = static_cast<Number>(reached_[at] - reached_[at - fewer]);
+    const uint16_t* const reached = reached_.data();
+    const int64_t n = static_cast<int64_t>(reached_.size());
+    for (int64_t at = fewer; at < n; ++at)
+      out[at] = static_cast<Number>(reached[at] - reached[at - fewer]);
   }
 
  private:

@@ -111,58 +111,47 @@ class OperatingPoint {
     return best > fewest ? best : kNever;  // never: it stays at its first detection
   }
 
+  // Only hits can meet a target: they are counted one by one, and what else is asked for in long
+  // runs, up to where a target is met.
   void walk() {
-    Pending pending(*this);
-    int met = 0;  // resamples that wait for the last of equal scores
-    for (int64_t p = begin_; p < end_ && waiting_ > 0; ++p) {
-      if (in_.flags[p]) {
-        const uint8_t* const weights = lanes_.row(in_.image[p]);
-        const int now = in_.flags[p] & 1 ? count_met(weights) : 0;
-        if (now && !in_.score) {
-          pending.count();
-          keep_copies(p, weights);
-        }
-        if (in_.flags[p] & 1) add(counts_[0], weights);
-        pending.take(in_.flags[p] >> 1, weights);
-        met += now;
+    counted_ = begin_, present_ = 0;
+    for (int64_t p = begin_; p < end_; ++p) present_ |= in_.flags[p];
+    for (int64_t p = next_hit(begin_); p < end_ && waiting_ > 0; p = next_hit(p + 1)) {
+      int met = meet(p);
+      if (met && in_.score) {
+        for (; p + 1 < end_ && in_.score[p + 1] == in_.score[p]; ++p)  // to the last of equals
+          if (in_.flags[p + 1] & 1) met += meet(p + 1);
+        count_others(p + 1);
+        keep_counts();
       }
-      const bool last_of_equals = p + 1 == end_ || !in_.score || in_.score[p + 1] != in_.score[p];
-      if (met && last_of_equals) {
-        pending.count();
-        if (in_.score) keep_counts();
-        waiting_ -= met;
-        met = 0;
-      }
+      waiting_ -= met;
     }
   }
 
-  // What is not a hit, and so not asked for at every step: added up as bytes, and counted when
-  // asked for, or before a byte is full.
-  class Pending {
-   public:
-    explicit Pending(OperatingPoint& walk) : walk_(walk) {}
+  int64_t next_hit(int64_t p) const {
+    while (p < end_ && !(in_.flags[p] & 1)) ++p;
+    return p;
+  }
 
-    void take(uint32_t bits, const uint8_t* weights) {
-      for (int f = 1; bits; ++f, bits >>= 1)
-        if (bits & 1) sums_[f].add(weights);
-      if (++taken_ == walk_.lanes_.span()) count();
+  // Counts a hit; returns how many resamples meet their target with it.
+  int meet(int64_t p) {
+    const uint8_t* const weights = lanes_.row(in_.image[p]);
+    const int met = count_met(weights);
+    if (met && !in_.score) {
+      count_others(p);
+      keep_copies(p, weights);
     }
+    add(counts_[0], weights);
+    return met;
+  }
 
-    void count() {
-      for (int f = 1; f < walk_.in_.n_flags; ++f) {
-        uint8_t weights[kLanes];
-        sums_[f].copy_to(weights);
-        add(walk_.counts_[f], weights);
-        sums_[f] = Bytes<kLanes>();
-      }
-      taken_ = 0;
-    }
-
-   private:
-    OperatingPoint& walk_;
-    Bytes<kLanes> sums_[8];
-    int32_t taken_ = 0;
-  };
+  void count_others(int64_t end) {
+    for (int f = 1; f < in_.n_flags; ++f)
+      if (present_ >> f & 1)
+        lanes_.count_half(counts_[f], in_.image, counted_, end,
+                          [&](int64_t at) { return in_.flags[at] >> f & 1; });
+    counted_ = end;
+  }
 
   // How many resamples meet their target within the copies of this hit.
   int count_met(const uint8_t* weights) const {
@@ -201,6 +190,8 @@ class OperatingPoint {
   const OperatingPointOutput& out_;
   PackedWeights<kLanes> lanes_;
   int64_t begin_ = 0, end_ = 0;
+  int64_t counted_ = 0;  // up to where counts_ are, but for hits
+  uint32_t present_ = 0;  // flags that the class has at all
   int waiting_ = 0;  // resamples that have not met their target
   Counts counts_[8], kept_[8], total_, target_;
   uint8_t reached_[kLanes];

@@ -24,7 +24,7 @@ from openset.ranking import area_under_roc, clearly_below_half, rank
 from openset.tables import Annotations, Detections
 from openset.tables.category_ids import POSITIONS
 from openset.tables.columns import positions
-from openset.tables.misnaming import FEWEST, MOST_LABELS, completed, misnamed
+from openset.tables.misnaming import FEWEST, MOST_LABELS, RATIO, completed, misnamed
 from openset.tables.vocabulary import is_unknown_spelling
 
 FITS = 0.5  # an overlap from which a box is on an object
@@ -149,6 +149,10 @@ def _unknown_exchanged(matches: Matches) -> Finding | None:
     if k >= MOST_LABELS:
         return None
     rows = _best_of_each(matches, 1)
+    unknown = rows[rows >= matches.known_end]
+    on = _counted(matches, unknown, matches.klass[unknown], matches.objects.klass, k + 1)[k]
+    if on[:k].max(initial=0) < max(FEWEST, RATIO * on[k]):
+        return None  # "unknown" means what it says: no need to look at the other labels
     counts = _counted(matches, rows, matches.klass[rows], matches.objects.klass, k + 1)
     found = misnamed(counts)
     klass = found.get(k, -1)
@@ -324,11 +328,13 @@ def _below(
 
     Boxes of one image resemble each other, so the images are what counts.
     """
-    images = [len(np.unique(matches.image[rows])) for rows in (low, high)]
-    if min(images) < 2:
+    if not len(low) or not len(high):
         return None
     area = float(area_under_roc(rank(values[low], values[high])))
-    return area if clearly_below_half(area, *images) else None
+    if area >= 0.5:  # nearly always: no need to count
+        return None
+    images = [len(np.unique(matches.image[rows])) for rows in (low, high)]
+    return area if min(images) > 1 and clearly_below_half(area, *images) else None
 
 
 def _lowest(

@@ -21,6 +21,7 @@ from openset.tables.written import Written
 from openset.wording import spaced
 
 _SOME = 4_000
+_MOST = 4 * _SOME  # rows, where single images have very many
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,21 @@ class Case:
         return tally(self.detections.label)
 
     @cached_property
+    def runs(self) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]:
+        """Image, start and length of each run of detections of one image.
+
+        Detections nearly always come image by image: runs are far cheaper to look at than rows.
+        """
+        image = self.joined.image
+        start = np.flatnonzero(np.append(True, image[1:] != image[:-1])[: len(image)])
+        return image[start], start, np.diff(start, append=len(image))
+
+    @cached_property
     def per_image(self) -> NDArray[np.int64]:
         """Detections by image; the last entry counts those whose image is not there."""
         size = len(self.truth.images) + 1
-        image = self.joined.image
-        if len(image) == 0:
-            return np.zeros(size, np.int64)
-        # Detections nearly always come image by image: counting runs is far cheaper than rows.
-        start = np.append(0, np.flatnonzero(image[1:] != image[:-1]) + 1)
-        length = np.diff(start, append=len(image))
-        slot = np.where(image[start] < 0, size - 1, image[start])
+        image, _, length = self.runs
+        slot = np.where(image < 0, size - 1, image)
         return np.bincount(slot, length, minlength=size).astype(np.int64)
 
     @cached_property
@@ -63,8 +69,10 @@ class Case:
         per_image = self.per_image[:-1]
         objects = np.bincount(self.truth.image, minlength=len(per_image)) > 0
         having = objects & (per_image > 0)
-        meant = having if having.any() else per_image > 0
-        return of_some_images(self.joined.image, per_image, meant)
+        chosen = some_images(per_image, having if having.any() else per_image > 0)
+        image, start, length = self.runs
+        kept = chosen[image]
+        return runs_of_rows(start[kept], length[kept])[:_MOST]
 
     @cached_property
     def named(self) -> NDArray[np.bool_]:
@@ -135,10 +143,25 @@ def of_some_images(
     image: NDArray[np.int32], per_image: NDArray[np.int64], having: NDArray[np.bool_]
 ) -> NDArray[np.intp]:
     """Rows of every n-th of the images that are meant, about 4 000."""
+    return np.flatnonzero(some_images(per_image, having)[image])[:_MOST]
+
+
+def some_images(per_image: NDArray[np.int64], having: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Every n-th of the images that are meant; a last entry for the one that is not there."""
     meant = np.flatnonzero(having)
     chosen = np.zeros(len(having) + 1, np.bool_)
     chosen[meant[:: max(1, -(-int(per_image[meant].sum()) // _SOME))]] = True
-    return np.flatnonzero(chosen[image])[: 4 * _SOME]
+    return chosen
+
+
+def runs_of_rows(start: NDArray[np.intp], length: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The rows of runs, one run after the other.
+
+    >>> runs_of_rows(np.array([2, 7]), np.array([3, 1])).tolist()
+    [2, 3, 4, 7]
+    """
+    before = np.cumsum(length) - length
+    return np.repeat(start - before, length) + np.arange(int(length.sum()))
 
 
 def tally(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

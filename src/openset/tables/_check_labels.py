@@ -268,8 +268,7 @@ def _exchanged(case: Case) -> Iterator[Finding]:
     if case.vocabulary.classes(case.truth.labels).min(initial=k) >= k:
         return  # known= is of another data set, which the ground truth's findings say
     count = int(np.count_nonzero(case.joined.leaked))
-    names = [_name(case, value) for value in case.per_label[0]]
-    named = [name for name in names if name and not is_unknown_spelling(name)]
+    named = [name for name in _names(case) if name and not is_unknown_spelling(name)]
     yield Finding(
         "OS327",
         Level.ERROR,
@@ -284,8 +283,7 @@ def _leaked(case: Case) -> Iterator[Finding]:
     if not case.joined.leaked.any():
         return
     k = len(case.vocabulary.known)
-    values, times = case.per_label
-    labels = [_name(case, value) for value in values]
+    times, labels = case.per_label[1], _names(case)
     named = np.array([label != "" and not is_unknown_spelling(label) for label in labels])
     leaks = np.flatnonzero(named & (case.vocabulary.classes(labels) == k))
     order = leaks[np.argsort(-times[leaks], kind="stable")]
@@ -302,13 +300,13 @@ def _leaked(case: Case) -> Iterator[Finding]:
     )
 
 
-def _name(case: Case, label: np.int64) -> str:
-    """Name of a detection's label, empty when the ground truth does not have its id."""
-    if case.detections.labels:
-        return case.detections.labels[label]
-    assert case.truth.category_id is not None
-    at = positions(case.truth.category_id, np.array([label]))[0]
-    return case.truth.labels[at] if at >= 0 else ""
+def _names(case: Case) -> list[str]:
+    """Names of the detections' labels, empty where the ground truth does not have the id."""
+    labels, at = case.detections.labels, case.per_label[0]
+    if not labels:
+        assert case.truth.category_id is not None
+        labels, at = (*case.truth.labels, ""), positions(case.truth.category_id, at)
+    return [labels[place] for place in at.tolist()]
 
 
 def _undetected(case: Case) -> Iterator[Finding]:

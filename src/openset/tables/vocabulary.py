@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,7 @@ class Vocabulary:
         object.__setattr__(self, "_index", index)
         object.__setattr__(self, "_other", other)
 
-    @property
+    @cached_property
     def known(self) -> tuple[str, ...]:
         """All known labels, previous tasks first."""
         return tuple(label for task in self.tasks for label in task)
