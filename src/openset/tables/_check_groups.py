@@ -21,7 +21,8 @@ from openset.tables.annotations import Annotations
 from openset.tables.groups import ALONE, group_names, groups_of, names_to_read, units
 from openset.wording import spaced
 
-_FRAME = re.compile(r"^(.*?)(\d{1,18})(?:\.\w+)?$", re.MULTILINE)
+_DIGITS = 18  # of a number, at most
+_FRAME = re.compile(rf"(.*?)(\d{{1,{_DIGITS}}})(?:\.\w+)?$", re.DOTALL)
 _COLUMNS = ("video_id", "video", "sequence_id", "sequence", "seq_id", "clip_id", "scene_token")
 _EXAMINED = 50_000  # images
 _FRAMES = 5  # of a sequence, at least
@@ -99,16 +100,18 @@ def _frames(message: str, sequences: int, example: str, groups: str) -> Finding:
 
 def _beginnings(names: Sequence[str]) -> dict[str, int]:
     """What names of a sequence begin with, and how many frames it has, in the order of the file."""
-    numbers: dict[str, list[str]] = {}
-    text = "\n".join(name.replace("\n", " ") for name in names)  # one search is cheaper than many
-    for stem, number in _FRAME.findall(text):
-        if stem:
-            numbers.setdefault(stem, []).append(number)
-    return {
-        stem: len(some)
-        for stem, some in numbers.items()
-        if not _SPLIT.fullmatch(stem) and _counts_up([*map(int, some)])
-    }
+    numbers: dict[str, list[int]] = {}
+    for name in names:
+        if _is_number(name.rpartition(".")[0] or name):  # begins with nothing, and is common
+            continue
+        match = _FRAME.match(name)
+        if match and match[1] and not _SPLIT.fullmatch(match[1]):
+            numbers.setdefault(match[1], []).append(int(match[2]))
+    return {stem: len(some) for stem, some in numbers.items() if _counts_up(some)}
+
+
+def _is_number(stem: str) -> bool:
+    return stem.isdecimal() and len(stem) <= _DIGITS
 
 
 def _counts_up(numbers: Sequence[int]) -> bool:
