@@ -102,7 +102,7 @@ def _beginnings(names: Sequence[str]) -> dict[str, int]:
     """What names of a sequence begin with, and how many frames it has, in the order of the file."""
     numbers: dict[str, list[int]] = {}
     for name in names:
-        if _is_number(name.rpartition(".")[0] or name):  # begins with nothing, and is common
+        if _is_number(name):  # begins with nothing, and is common
             continue
         match = _FRAME.match(name)
         if match and match[1] and not _SPLIT.fullmatch(match[1]):
@@ -110,7 +110,9 @@ def _beginnings(names: Sequence[str]) -> dict[str, int]:
     return {stem: len(some) for stem, some in numbers.items() if _counts_up(some)}
 
 
-def _is_number(stem: str) -> bool:
+def _is_number(name: str) -> bool:
+    stem, _, suffix = name.rpartition(".")
+    stem = stem if suffix.isalnum() and stem else name
     return stem.isdecimal() and len(stem) <= _DIGITS
 
 
