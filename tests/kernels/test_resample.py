@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openset import kernels
+from openset.resampling.draws import draw
 from scenes import kernels as scenes
 
 LIMIT = 20
@@ -126,6 +127,26 @@ def test_backends_agree(seed, n_resamples, size_range, area):
             patch.setenv("OPENSET_KERNELS", name)
             results.append(weighted(scene, weights, size_range, area))
     assert np.array_equal(*results, equal_nan=True)
+
+
+@scenes.needs_native
+@pytest.mark.parametrize("area", [False, True])
+@pytest.mark.parametrize("n_resamples", [18, 130, 258])
+def test_half_samples_are_as_others(monkeypatch, area, n_resamples):
+    """Pairs of halves are counted together: the same bits as one by one, and as the twin's."""
+    parities = set()
+    for seed in range(16):
+        scene = scenes.random_scene(seed, difficult=True)
+        parities.add(scene.n_images % 2)  # of an odd number, two halves draw one image once each
+        weights = draw(scene.n_images, seed, n_resamples)
+        monkeypatch.setenv("OPENSET_KERNELS", "numpy")
+        twin = weighted(scene, weights, area=area)
+        monkeypatch.setenv("OPENSET_KERNELS", "native")
+        pairs = weighted(scene, weights, area=area)
+        alone = weighted(scene, np.column_stack([weights, weights[:, 0]]), area=area)[..., :-1]
+        assert np.array_equal(pairs, twin, equal_nan=True)
+        assert np.array_equal(pairs, alone, equal_nan=True)
+    assert parities == {0, 1}
 
 
 def test_weights_must_cover_all_images(backend):
