@@ -27,9 +27,14 @@ struct ResampleInput {
 
   bool counts(int64_t at) const { return !counted || counted[at]; }
 
-  // Thresholds at which a candidate, matched to anything, is no false positive.
+  // Thresholds at which a candidate that counts is neither right nor wrong.
   uint32_t excused(int64_t candidate) const {
-    return counts(position[candidate]) ? matched[candidate] | ignored[candidate] : 0;
+    return counts(position[candidate]) ? ignored[candidate] & ~matched[candidate] : 0;
+  }
+
+  // Thresholds at which a candidate is right although it does not count.
+  uint32_t added(int64_t candidate) const {
+    return counts(position[candidate]) ? 0 : matched[candidate];
   }
 };
 
@@ -48,8 +53,8 @@ struct ClassRange {
   int64_t begin = 0, end = 0, first_candidate = 0, last_candidate = 0;
 };
 
-inline double precision(double tp, double fp) {
-  return tp / (fp + tp + std::numeric_limits<double>::epsilon());
+inline double precision(double tp, double all) {
+  return tp / (all + std::numeric_limits<double>::epsilon());
 }
 
 // The result, from what was gathered down to the first detection.
@@ -127,7 +132,7 @@ class AveragePrecision {
  private:
   // One threshold: counts up to the current detection, and what was gathered behind it.
   struct Curve {
-    Counts tp, matched;
+    Counts tp, excused;  // precision is tp of what was seen and is not excused
     Reals envelope, sum;
   };
 
@@ -143,10 +148,11 @@ class AveragePrecision {
     count_seen(seen_, class_.begin, class_.end);
     for (int64_t c = class_.first_candidate; c < class_.last_candidate; ++c) {
       const uint8_t* const weights = lanes_.row(in_.image[in_.position[c]]);
-      const uint32_t hits = in_.matched[c], other = in_.excused(c);
+      const uint32_t hits = in_.matched[c], excused = in_.excused(c), added = in_.added(c);
       for (int t = 0; t < in_.n_thresholds; ++t) {
         if (hits >> t & 1) add(curves_[t].tp, weights);
-        if (other >> t & 1) add(curves_[t].matched, weights);
+        if (excused >> t & 1) add(curves_[t].excused, weights);
+        if (added >> t & 1) subtract(curves_[t].excused, weights);
       }
     }
   }
@@ -171,19 +177,19 @@ class AveragePrecision {
       for (int b = 0; b < kLanes; ++b) seen_[b] -= between[b];
       behind = position + 1;
       const uint8_t* const weights = lanes_.row(in_.image[position]);
-      const uint32_t hits = in_.matched[c], other = in_.excused(c);
+      const uint32_t hits = in_.matched[c], excused = in_.excused(c), added = in_.added(c);
       for (int t = 0; t < in_.n_thresholds; ++t) {
         if (hits >> t & 1) take_back(curves_[t], weights);
-        if (other >> t & 1) subtract(curves_[t].matched, weights);
+        if (excused >> t & 1) subtract(curves_[t].excused, weights);
+        if (added >> t & 1) add(curves_[t].excused, weights);
       }
     }
   }
 
   void take_back(Curve& curve, const uint8_t* weights) const {
-    for (int b = 0; b < kLanes; ++b) {
-      const double tp = curve.tp[b], fp = seen_[b] - curve.matched[b];
-      curve.envelope[b] = std::max(curve.envelope[b], precision(tp, fp));
-    }
+    for (int b = 0; b < kLanes; ++b)
+      curve.envelope[b] =
+          std::max(curve.envelope[b], precision(curve.tp[b], seen_[b] - curve.excused[b]));
     // The recalls that are not reached without this detection read the envelope here.
     Counts passed;
     for (int b = 0; b < kLanes; ++b)

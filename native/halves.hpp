@@ -55,9 +55,19 @@ class HalvesPrecision {
  private:
   // One threshold: counts of the first half and of both, and what was gathered for each.
   struct Curve {
-    Counts tp, matched;
-    int32_t tp_of_both, matched_of_both;
+    Counts tp, excused;
+    int32_t tp_of_both, excused_of_both;
     Reals envelope[2], sum[2];
+
+    void count_excused(const uint8_t* weights) {
+      add(excused, weights);
+      excused_of_both += kShared;
+    }
+
+    void take_excused(const uint8_t* weights) {
+      subtract(excused, weights);
+      excused_of_both -= kShared;
+    }
   };
 
   void load_positives(int32_t klass) {
@@ -74,10 +84,11 @@ class HalvesPrecision {
     seen_of_both_ = kShared * count_seen(seen_, class_.begin, class_.end);
     for (int64_t c = class_.first_candidate; c < class_.last_candidate; ++c) {
       const uint8_t* const weights = lanes_.row(in_.image[in_.position[c]]);
-      const uint32_t hits = in_.matched[c], other = in_.excused(c);
+      const uint32_t hits = in_.matched[c], excused = in_.excused(c), added = in_.added(c);
       for (int t = 0; t < in_.n_thresholds; ++t) {
         if (hits >> t & 1) add(curves_[t].tp, weights), curves_[t].tp_of_both += kShared;
-        if (other >> t & 1) add(curves_[t].matched, weights), curves_[t].matched_of_both += kShared;
+        if (excused >> t & 1) curves_[t].count_excused(weights);
+        if (added >> t & 1) curves_[t].take_excused(weights);
       }
     }
   }
@@ -107,14 +118,12 @@ class HalvesPrecision {
       const uint8_t* const weights = lanes_.row(in_.image[position]);
       const bool once = std::find(weights, weights + lanes_.width(), 1) != weights + lanes_.width();
       const Drawn drawn(weights, table_.stride());
-      const uint32_t hits = in_.matched[c], other = in_.excused(c);
+      const uint32_t hits = in_.matched[c], excused = in_.excused(c), added = in_.added(c);
       for (int t = 0; t < in_.n_thresholds; ++t) {
         if (hits >> t & 1 && once) take_back_from_both(curves_[t], weights);
         if (hits >> t & 1 && !once) take_back(curves_[t], weights, drawn);
-        if (other >> t & 1) {
-          subtract(curves_[t].matched, weights);
-          curves_[t].matched_of_both -= kShared;
-        }
+        if (excused >> t & 1) curves_[t].take_excused(weights);
+        if (added >> t & 1) curves_[t].count_excused(weights);
       }
     }
   }
@@ -142,12 +151,12 @@ class HalvesPrecision {
   }
 
   void take_back(Curve& curve, const uint8_t* weights, const Drawn& drawn) const {
-    const int32_t tp_of_both = curve.tp_of_both, fp_of_both = seen_of_both_ - curve.matched_of_both;
+    const int32_t tp_of_both = curve.tp_of_both, all_of_both = seen_of_both_ - curve.excused_of_both;
     Counts tp, passed;
     for (int b = 0; b < kLanes; ++b) {
       tp[b] = counted(curve.tp[b], tp_of_both, drawn.second[b]);
-      const int32_t fp = counted(seen_[b] - curve.matched[b], fp_of_both, drawn.second[b]);
-      const double here = precision(tp[b], fp);
+      const int32_t all = counted(seen_[b] - curve.excused[b], all_of_both, drawn.second[b]);
+      const double here = precision(tp[b], all);
       curve.envelope[0][b] = std::max(curve.envelope[0][b], here * drawn.of_first[b]);
       curve.envelope[1][b] = std::max(curve.envelope[1][b], here * drawn.of_second[b]);
     }
@@ -163,14 +172,14 @@ class HalvesPrecision {
 
   // Some pairs drew one copy each.
   void take_back_from_both(Curve& curve, const uint8_t* weights) const {
-    const int32_t fp_of_both = seen_of_both_ - curve.matched_of_both;
+    const int32_t all_of_both = seen_of_both_ - curve.excused_of_both;
     for (int half = 0; half < 2; ++half)
       for (int b = 0; b < lanes_.width(); ++b) {
         const int32_t copies = half ? kShared - weights[b] : weights[b];
-        const int32_t fp = seen_[b] - curve.matched[b];
+        const int32_t all = seen_[b] - curve.excused[b];
         const int32_t tp = half ? curve.tp_of_both - curve.tp[b] : curve.tp[b];
         double& envelope = curve.envelope[half][b];
-        envelope = std::max(envelope, precision(tp, half ? fp_of_both - fp : fp));
+        envelope = std::max(envelope, precision(tp, half ? all_of_both - all : all));
         const int32_t passed = in_.area ? copies : table_.passed(half * kLanes + b, tp, copies);
         curve.sum[half][b] += envelope * passed;
       }

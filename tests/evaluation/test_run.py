@@ -10,6 +10,7 @@ import pytest
 import openset as package
 from openset.evaluation.run import Run, evaluate_all
 from openset.findings import InputError, UsageError
+from openset.resampling.draws import draw
 from scenes.cli import write_scene
 
 NAMES = ["base", "../../etc", "BASE", "truth", "", "é" * 5000, "<script>"]
@@ -32,6 +33,18 @@ def test_each_is_what_evaluate_gives(scene):
         alone = package.evaluate("gt.json", f"{name}.json", known=["dog", "cat"])
         assert alone.values == run.evaluations[name].values
         assert alone.provenance == run.evaluations[name].provenance
+
+
+def test_resamples_are_drawn_once(scene, monkeypatch):
+    drawn = []
+
+    def counted(n, seed, resamples):
+        drawn.append(n)
+        return draw(n, seed, resamples)
+
+    monkeypatch.setattr("openset.evaluation.run.draw", counted)
+    assert len(evaluated(scene).names) == 2
+    assert len(drawn) == 1
 
 
 @pytest.mark.parametrize("protocol", ["default", "owod", "elephant"])

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ from openset.evaluation.trainings import (
 )
 from openset.findings import Finding, InputError, UsageError, raise_all
 from openset.matching import Protocol
+from openset.resampling.draws import draw
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.join import Leaked
 
@@ -185,10 +187,10 @@ def evaluate_all(
     listed = {name: one if _are_several(one) else [one] for name, one in detections.items()}
     given, trainings = apart(listed)
     run, matched = examine_all(Reading(truth, given), asked, step)
-    evaluations = {}
+    evaluations, drawn = {}, lru_cache(maxsize=1)(draw)  # all see the same resamples
     for name, one in matched.items():
         step(f"measuring {name}")
-        evaluations[name] = evaluation_of(one, asked)
+        evaluations[name] = evaluation_of(one, asked, drawn)
     made = replace(run, evaluations=evaluations, command=command, trainings=trainings)
     return settle_trainings(made, force=asked.force)
 

@@ -21,7 +21,8 @@ from openset.evaluation.suspicion import suspicions
 from openset.findings import Finding, InputError, Level
 from openset.matching import Matches, match
 from openset.metrics import Metric, Value
-from openset.resampling.images import replicates
+from openset.resampling.draws import draw
+from openset.resampling.images import Draw, replicates
 from openset.resampling.intervals import at_the_edge, bias, interval, undefined
 from openset.resampling.trainings import Spread
 from openset.tables import Annotations, Detections, Vocabulary
@@ -175,14 +176,14 @@ def _forced(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(replace(f, level=warned.get(f.level, f.level)) for f in findings)
 
 
-def evaluation_of(matched: Matched, settings: Settings) -> Evaluation:
+def evaluation_of(matched: Matched, settings: Settings, draw: Draw = draw) -> Evaluation:
     """Measure what was matched, with intervals if they are wanted."""
     matches, metrics = matched.matches, settings.measured
     # A single image or group leaves nothing to draw: no interval is better than one of no width.
     seed, resamples = settings.seed, settings.resamples if matches.n_units > 1 else 0
     return measure(
         {metric: _of_units(metric.compute(matches), matches) for metric in metrics},
-        partial(replicates, matches, metrics, seed, resamples) if resamples else dict,
+        partial(replicates, matches, metrics, seed, resamples, draw) if resamples else dict,
         partial(
             describe,
             matches,

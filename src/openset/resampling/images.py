@@ -7,18 +7,25 @@ video) are drawn together or not at all: they are not independent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openset.matching import Matches
 from openset.metrics import Metric, Value
 from openset.resampling.draws import RESAMPLES, draw
 
+Draw = Callable[[int, int, int], NDArray[np.uint8]]
+
 
 def replicates(
-    matches: Matches, metrics: Iterable[Metric], seed: int, resamples: int = RESAMPLES
+    matches: Matches,
+    metrics: Iterable[Metric],
+    seed: int,
+    resamples: int = RESAMPLES,
+    draw: Draw = draw,
 ) -> dict[str, Value]:
     """Every metric that can be resampled, in every resample; NaN where it does not exist.
 
