@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from openset.findings import InputError, UsageError
 from openset.matching import Protocol, match
+from openset.matching import matches as matches_module
 from openset.matching.merge import merge
+from openset.ranking import Ranking
 from openset.tables import Annotations, Detections, Images, Vocabulary
 from scenes.builders import KNOWN, scene
 
@@ -128,6 +132,27 @@ def test_equal_scores_go_by_image_id_or_by_input():
 def test_scores_that_cannot_be_ordered_are_refused():
     with pytest.raises(InputError, match="OS202"):
         match(*tiny([[0, 0, 9, 9]], [0], [[0, 0, 9, 9]], [1], scores=[np.nan]), DOG)
+
+
+def test_resamples_take_over_what_weights_do_not_change():
+    truth, detections = scene(seed=3)
+    unknownness = np.linspace(0, 1, len(detections))
+    found = match(truth, replace(detections, unknownness=unknownness), KNOWN)
+    for name in matches_module._WEIGHTLESS:
+        assert getattr(found, name) is not None
+    drawn = found.resampled(np.full((found.n_images, 4), 2, np.uint8))
+    alone = replace(found, weights=drawn.weights)
+    for name in matches_module._WEIGHTLESS:
+        assert vars(drawn)[name] is vars(found)[name]
+        np.testing.assert_equal(flat(getattr(alone, name)), flat(vars(drawn)[name]))
+    assert not {"positives", "hits_by_class"} & set(matches_module._WEIGHTLESS)
+
+
+def flat(view):
+    """A view as arrays and numbers, whatever holds them."""
+    if isinstance(view, tuple):
+        return [flat(one) for one in view]
+    return vars(view) if isinstance(view, Ranking) else view
 
 
 def test_counts_with_weights():

@@ -302,11 +302,12 @@ def _leaked(case: Case) -> Iterator[Finding]:
 
 def _names(case: Case) -> list[str]:
     """Names of the detections' labels, empty where the ground truth does not have the id."""
-    labels, at = case.detections.labels, case.per_label[0]
-    if not labels:
-        assert case.truth.category_id is not None
-        labels, at = (*case.truth.labels, ""), positions(case.truth.category_id, at)
-    return [labels[place] for place in at.tolist()]
+    values = case.per_label[0]
+    if case.detections.labels:
+        return [case.detections.labels[value] for value in values.tolist()]
+    assert case.truth.category_id is not None
+    labels = (*case.truth.labels, "")
+    return [labels[at] for at in positions(case.truth.category_id, values).tolist()]
 
 
 def _undetected(case: Case) -> Iterator[Finding]:
