@@ -135,9 +135,8 @@ def test_scores_that_cannot_be_ordered_are_refused():
 
 
 def test_resamples_take_over_what_weights_do_not_change():
-    truth, detections = scene(seed=3)
-    unknownness = np.linspace(0, 1, len(detections))
-    found = match(truth, replace(detections, unknownness=unknownness), KNOWN)
+    world = scene(seed=3)
+    found = match(*world.tables(), KNOWN)
     for name in matches_module._WEIGHTLESS:
         assert getattr(found, name) is not None
     drawn = found.resampled(np.full((found.n_images, 4), 2, np.uint8))
