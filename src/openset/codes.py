@@ -415,29 +415,6 @@ _ENTRIES = (
          "negative; below zero its numbers mean little.", "the detector's last hidden layer ends "
          "with a normalisation, not with a ReLU (DETR and its kin)",
          "another scorer: knn, relative_mahalanobis, or one of the logits"),
-    Code("OS520", "image in two folders", "Several folders of images were given, and a name is in "
-         "two of them: nothing says which picture is meant.",
-         "two data sets that number their images alike, or one folder inside of another",
-         "give only the folders that the ground truth's images are from"),
-    Code("OS521", "source is not whole", "The file or folder is there, but empty or cut off, "
-         "or its archive was not unpacked.",
-         "a download that was stopped, or an archive that was not unpacked",
-         "download it again, or unpack it, as openset fetch NAME says"),
-    Code("OS522", "file of a task beyond the last", "An annotation file states a task for which no "
-         "classes are known.", "the test file of that task is missing, or another list of classes",
-         "give the test files of all tasks, or a vocabulary of tasks: --known owod-t4"),
-    Code("OS523", "listed images left out", "The data lack images that a list names, and partial "
-         "data were asked for: the split is smaller than the published one.",
-         "a part of the data set", "compare numbers with those on the same images alone"),
-    Code("OS530", "images without sizes", "Boxes are shares of images of 1 x 1: enough to count "
-         "and to audit, but detections in pixels would lie outside of every image.",
-         "the annotation files state no sizes, and the pictures are not beside them",
-         "put the pictures below --source, in the folders that openset fetch names, and build "
-         "again in another folder"),
-    Code("OS531", "picture missing", "The size of an image is that of its picture, and the folder "
-         "has none for it, or one that is no picture.",
-         "half a download, or pictures of another split",
-         "complete the folder, or move it away to build without sizes"),
     Code("OS601", "package missing", "The detector is a model of a library that is not installed.",
          "the core install has no torch", "pip install 'openset[torch]', or the package named"),
     Code("OS602", "image missing", "An image of the ground truth is not in the folder.",
@@ -496,6 +473,10 @@ _ENTRIES = (
     Code("OS619", "class that never filled its queue", "The method went on without it: no outliers "
          "were made from its embeddings.", "a rare class, a long queue, or a short training",
          "a shorter queue, or nothing, if it is expected"),
+    Code("OS620", "image in two folders", "Several folders of images were given, and a name is in "
+         "two of them: nothing says which picture is meant.",
+         "two data sets that number their images alike, or one folder inside of another",
+         "give only the folders that the ground truth's images are from"),
     Code("OS641", "class that was never seen", "The method has learned nothing about it: it is "
          "left out of the loss and of unknownness.", "a class without objects in the training "
          "file, or a short training", "leave the class out of the known ones, or train on images "
@@ -618,6 +599,25 @@ _ENTRIES = (
          "ids = 'both' by source and id"),
     Code("OS912", "not a benchmark", "The folder is not one that openset build wrote.",
          "another folder, or a build that was stopped", "openset build NAME --source DIR -o DIR"),
+    Code("OS913", "source is not whole", "The file or folder is there, but empty or cut off, "
+         "or its archive was not unpacked.",
+         "a download that was stopped, or an archive that was not unpacked",
+         "download it again, or unpack it, as openset fetch NAME says"),
+    Code("OS914", "file of a task beyond the last", "An annotation file states a task for which no "
+         "classes are known.", "the test file of that task is missing, or another list of classes",
+         "give the test files of all tasks, or a vocabulary of tasks: --known owod-t4"),
+    Code("OS915", "listed images left out", "The data lack images that a list names, and partial "
+         "data were asked for: the split is smaller than the published one.",
+         "a part of the data set", "compare numbers with those on the same images alone"),
+    Code("OS916", "images without sizes", "Boxes are shares of images of 1 x 1: enough to count "
+         "and to audit, but detections in pixels would lie outside of every image.",
+         "the annotation files state no sizes, and the pictures are not beside them",
+         "put the pictures below --source, in the folders that openset fetch names, and build "
+         "again in another folder"),
+    Code("OS917", "picture missing", "The size of an image is that of its picture, and the folder "
+         "has none for it, or one that is no picture.",
+         "half a download, or pictures of another split",
+         "complete the folder, or move it away to build without sizes"),
     Code("OS951", "page differs from its run files", "A number, verdict or figure of a page is not "
          "what its run files say.", "a run file changed, or the page was edited by hand",
          "openset verify PAGES --write makes the pages again"),

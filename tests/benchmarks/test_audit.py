@@ -486,7 +486,7 @@ def test_files_state_their_task(tmp_path):
     assert found.passed, found.text()
     change(files["train"][0], lambda d: add_box(d, "dog"))  # not before task 2
     assert audit(of_files(files))["class_openness"].verdict == "FAIL"
-    with pytest.raises(InputError, match="OS522"):
+    with pytest.raises(InputError, match="OS914"):
         of_files({**files, "test": files["test"][:1]})
 
 

@@ -240,7 +240,7 @@ def test_a_truncated_source(tmp_path):
     path = clean(tmp_path)
     data = (tmp_path / "all.json").read_bytes()
     (tmp_path / "all.json").write_bytes(data[: len(data) // 2])
-    with pytest.raises(InputError, match="OS521"):
+    with pytest.raises(InputError, match="OS913"):
         build(path, tmp_path, tmp_path / "out")
     assert not list(tmp_path.glob("*out*"))
 

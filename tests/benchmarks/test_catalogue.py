@@ -393,7 +393,7 @@ def test_osod3_on_open_images(tmp_path):
     test = openset.read(built.folder / "test.json")
     assert test.box.tolist() == [[0.25, 0.125, 0.25, 0.625]] * 2
     assert not test.crowd.any()  # a group is an ordinary box to the published loader
-    assert "OS530" in [finding.code for finding in built.findings]
+    assert "OS916" in [finding.code for finding in built.findings]
     assert "Truck" in {
         c for c, role in zip(test.labels, test.role, strict=True) if role == "unknown"
     }
@@ -419,17 +419,17 @@ def test_sizes_of_open_images_are_those_of_the_pictures(tmp_path):
         for at, name in enumerate(images):
             Image.new("RGB", (64 + at, 48)).save(tmp_path / folder / f"{name * 2}.jpg")
     built = build("osod3-vehicle:split1", tmp_path, tmp_path / "out")
-    assert "OS530" not in [finding.code for finding in built.findings]
+    assert "OS916" not in [finding.code for finding in built.findings]
     test = openset.read(built.folder / "test.json")
     assert (test.images.width.tolist(), test.images.height.tolist()) == ([64, 65], [48, 48])
     assert test.images.file_name.tolist() == [f"OpenImages/test/{n}.jpg" for n in tests]
     assert test.box.tolist() == [[16, 6, 16, 30], [16.25, 6, 16.25, 30]]
     assert test.area.tolist() == [480, 487.5]
     (tmp_path / "OpenImages/test/bb.jpg").write_bytes(b"")
-    with pytest.raises(InputError, match=r"OS531.*1 of 2 pictures.*no header"):
+    with pytest.raises(InputError, match=r"OS917.*1 of 2 pictures.*no header"):
         build("osod3-vehicle:split1", tmp_path, tmp_path / "empty")
     (tmp_path / "OpenImages/test/bb.jpg").unlink()
-    with pytest.raises(InputError, match=r"OS531.*1 of 2 pictures are not in"):
+    with pytest.raises(InputError, match=r"OS917.*1 of 2 pictures are not in"):
         build("osod3-vehicle:split1", tmp_path, tmp_path / "half")
 
 

@@ -76,7 +76,7 @@ def done(openset, *command):
 
 def test_from_official_files_to_means_over_splits(openset, official):
     built = done(openset, "build", "osod3-vehicle:all", "--source", "official", "-o", "bench")
-    assert built.code == 1 and "OS907" in built.err and "OS530" not in built.err
+    assert built.code == 1 and "OS907" in built.err and "OS916" not in built.err
     for at in SPLITS:
         pictures = ("--images", "official", "--device", "cpu")
         train = ("train", "tiny.toml", f"bench/{at}/train.json", *pictures)

@@ -69,7 +69,7 @@ def test_fetch_sees_what_is_not_whole(data, openset):
         file.write_text(text)
         assert state()[0]["coco-train"][0] == "wrong" and says in state()[0]["coco-train"][1]
         refused = openset("build", "wilderness", "--source", "data", "-o", "o", "--splits", "wr-1")
-        assert refused.code == 2 and "OS521" in refused.err
+        assert refused.code == 2 and "OS913" in refused.err
     said = openset("fetch", "wilderness", "-o", "data").out
     assert "pictures: http://images.cocodataset.org/zips/train2017.zip" in said
 

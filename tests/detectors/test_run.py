@@ -110,7 +110,7 @@ def test_images_of_several_folders(folder):
     with pytest.raises(InputError, match="1 of 3 images are missing"):
         ImageFiles.of_annotations(truth(["a.png", "b.png", "x.png"]), [folder, other])
     Image.fromarray(np.zeros((8, 9, 3), np.uint8)).save(other / "a.png")
-    with pytest.raises(InputError, match="OS520") as caught:
+    with pytest.raises(InputError, match="OS620") as caught:
         ImageFiles.of_annotations(truth(["a.png", "b.png"]), [folder, other])
     assert "train2017" in caught.value.findings[0].example
     with pytest.raises(InputError, match="OS113"):

@@ -133,7 +133,7 @@ def left_out(manifest: dict[str, Any]) -> tuple[Finding, ...]:
     """A warning for every split whose lists name images that the data lack."""
     return tuple(
         Finding(
-            "OS523",
+            "OS915",
             Level.WARNING,
             f"split {name}: {len(held['absent'])} listed images are in no source and left out",
             len(held["absent"]),

@@ -49,7 +49,7 @@ def of_files(files: Mapping[Kind, Sequence[Path]], known: Any = None) -> Bundle:
     beyond = [part for part in parts if part.task > last]
     if beyond:
         said = f"{beyond[0].name} is of task {beyond[0].task}, but classes are stated for {last}"
-        raise refuse("OS522", said, count=len(beyond), example=beyond[0].name)
+        raise refuse("OS914", said, count=len(beyond), example=beyond[0].name)
     universes = {part.name: part.table.labels for part in parts if part.table is not None}
     stated = [replace(p, task=p.task or last, origin=(p.name,) * len(p.lines)) for p in parts]
     return Bundle("files", roles, comparable(stated), universes)

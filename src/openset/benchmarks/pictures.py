@@ -3,7 +3,7 @@
 The CSV files of Open Images hold boxes as shares of images whose sizes no file of theirs states.
 Detectors speak of pixels, so a benchmark that is to be trained or run on needs the pictures: only
 their headers are read, of the images that the benchmark uses. Without them images are 1 x 1, which
-is enough to count and to audit; that is said (OS530).
+is enough to count and to audit; that is said (OS916).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def measured(table: Annotations, pictures: Path, root: Path) -> Annotations:
     ids = table.images.id.tolist()
     if lost := [name for name in ids if name not in there]:
         message = f"{len(lost)} of {len(ids)} pictures are not in {pictures}"
-        raise refuse("OS531", message, count=len(lost), example=f"{lost[0]}.jpg")
+        raise refuse("OS917", message, count=len(lost), example=f"{lost[0]}.jpg")
     sizes = [image_size(there[name]) for name in ids]
     if bad := [name for name, size in zip(ids, sizes, strict=True) if size is None]:
         message = f"{len(bad)} of {len(ids)} pictures in {pictures} have no header"
-        raise refuse("OS531", message, count=len(bad), example=str(there[bad[0]]))
+        raise refuse("OS917", message, count=len(bad), example=str(there[bad[0]]))
     size = np.array(sizes, np.float64).reshape(-1, 2)
     names = np.array([there[name].relative_to(root).as_posix() for name in ids], np.str_)
     images = replace(table.images, file_name=names, width=size[:, 0], height=size[:, 1])
@@ -63,4 +63,4 @@ def without_sizes(manifest: dict[str, Any]) -> tuple[Finding, ...]:
     if not names:
         return ()
     message = f"images of {', '.join(names)} are 1 x 1: boxes are shares, not pixels"
-    return (Finding("OS530", Level.WARNING, message, len(names)),)
+    return (Finding("OS916", Level.WARNING, message, len(names)),)

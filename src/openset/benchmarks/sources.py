@@ -97,7 +97,7 @@ def verify(name: str, source: Source, path: Path, found: str) -> None:
     """Refuse a file that is not the one the benchmark was defined on."""
     flaw = _flaw(source, path)
     if flaw:
-        raise refuse("OS521", f"source {name!r}, {path}, {flaw}", example=str(path))
+        raise refuse("OS913", f"source {name!r}, {path}, {flaw}", example=str(path))
     size = path.stat().st_size if path.is_file() else 0
     if source.size and path.is_file() and size != source.size:
         raise refuse(

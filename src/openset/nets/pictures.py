@@ -106,7 +106,7 @@ def _only(places: Sequence[ImageFiles]) -> tuple[Path, ...]:
         chosen.append(there[0] if there else paths[0])
     if twice:
         message = f"{len(twice)} images are in two of the folders, and may be different pictures"
-        raise refuse("OS520", message, count=len(twice), example=twice[0])
+        raise refuse("OS620", message, count=len(twice), example=twice[0])
     return tuple(chosen)
 
 
