@@ -25,6 +25,10 @@ from scenes.files import contents, write_evidence
 EVALUATE = ("evaluate", "gt.json", "base.json", "--known", "dog,cat", "--no-intervals", "-q")
 # Of every verb that writes: command lines that would write over, into or around what they read.
 LOSSES = {
+    "attack": [
+        ("model.pt", "gt.json", "-o", "gt.json"),
+        ("model.pt", "gt.json", "-o", "{energy.parquet}", "--images", "energy.parquet"),
+    ],
     "audit": [("--test", "gt.json", "--known", "dog,cat", "-o", "{gt.json}")],
     "build": [("mine.toml", "--source", "sources", "-o", "sources")],
     "convert": [
