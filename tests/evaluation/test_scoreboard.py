@@ -38,6 +38,7 @@ def test_a_cell_per_model_and_metric(results):
             assert cell.value == one.values[line.name]
     headlines = [line.name for line in Scoreboard.of(results, headline=True).lines]
     assert headlines == [name for name, metric in table().items() if metric.headline]
+    assert [line.name for line in board.headline_first()][: len(headlines)] == headlines
 
 
 def test_stars_are_corrected_for_all_comparisons_of_the_headline(results):

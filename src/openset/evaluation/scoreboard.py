@@ -253,6 +253,10 @@ class Scoreboard:
         lines, families = _corrected(self.only(names).lines, family="gates")
         return replace(self, lines=lines, families=families)
 
+    def headline_first(self) -> list[Line]:
+        """All lines, those that are shown first before the others."""
+        return sorted(self.lines, key=lambda line: not line.headline)
+
     def cell(self, name: str, model: int) -> Cell | None:
         """What a model has of a metric, if the board has it."""
         return next((line.cells[model] for line in self.lines if line.name == name), None)
