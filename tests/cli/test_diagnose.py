@@ -67,6 +67,12 @@ def test_what_a_table_hides_is_counted(run, openset):
         (["run", "--recall", "1.2"], "OS420 recall '1.2' must be a number above 0 and at most 1"),
         (["run", "--ratio", "-1"], "OS420 ratio '-1' must be a number of at least 0"),
         (["run", "--question", "errors", "--ratio", "9"], "ratios from 0 to 0.2, not 9"),
+        (["run", "--ratio", "-1"], "fix give numbers of at least 0, each once"),
+        (
+            ["run", "--question", "errors", "--beta", "2"],
+            "--beta changes nothing about errors; it is for operating_points, transfer",
+        ),
+        (["run", "--question", "tide,fates", "--touch", "0.2"], "nothing about tide, fates; it is"),
         (["run", "--touch", "0"], "OS420 touch '0' must be a number above 0"),
         (["run", "--iou", "2"], "OS420 iou '2' must be"),
         (["run", "--figures", "gif"], "unknown format of figures 'gif'"),

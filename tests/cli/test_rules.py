@@ -74,6 +74,7 @@ def test_other_options_reach_the_rule(openset, files):
     ("command", "words"),
     [
         (("score", "test.parquet", "-o", "a.parquet"), "--scorers NAME,... or --rule gamma"),
+        ((*RULE, "--option", "gama=3", "-o", "a.parquet"), "Did you mean 'gamma'"),
         ((*RULE, "--scorers", "msp", "-o", "a.parquet"), "--scorers NAME,... or --rule gamma"),
         ((*RULE, "-o", "a.parquet"), "--option gamma=15, or --calibrate"),
         ((*RULE, "--fit", "val.parquet", "-o", "a.parquet"), "fits nothing"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from openset.diagnosis import Diagnosis, table
 from openset.diagnosis.deployed import deployed
 from openset.diagnosis.errors import errors
 from openset.diagnosis.tide import tide
+from openset.diagnosis.view import View
 from openset.findings import InputError
 from openset.json_text import plain
 from scenes.report_runs import run
@@ -27,6 +29,26 @@ def one():
 def test_all_are_found():
     assert {"errors", "tide", "confusion", "operating_points", "missing_labels"} <= set(NAMES)
     assert {"strata", "object_evidence", "absorption", "breakdown", "fates"} <= set(NAMES)
+
+
+class Read(View):
+    """A view that keeps which of its fields were read."""
+
+    __slots__ = ("names",)
+
+    def __getattribute__(self, name):
+        if name in View.__slots__:
+            object.__getattribute__(self, "names").add(name)
+        return object.__getattribute__(self, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_question_says_what_it_reads(name, one):
+    view = Read()
+    object.__setattr__(view, "names", set())  # views are frozen
+    with suppress(InputError):  # such as: there are no logits, which is said later
+        table()[name].ask(replace(one, view=view))
+        assert view.names == set(table()[name].reads)
 
 
 @pytest.mark.parametrize("name", NAMES)

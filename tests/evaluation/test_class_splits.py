@@ -52,6 +52,8 @@ def test_what_is_refused(methods):
         openset.compare(a, b[::-1], splits=True)  # in another order
     with pytest.raises(UsageError, match="3 and 2"):
         openset.compare(a, b[:2], splits=True)
+    with pytest.raises(UsageError, match="at least two"):
+        openset.compare(a[0], b[0], splits=True)
     again = results(0.3, seed=20, splits=SPLITS[:1] * 2)
     with pytest.raises(InputError, match=r"OS653.*one split"):
         Trainings.of(again, splits=True)

@@ -83,6 +83,15 @@ def test_one_file_may_hold_both_sets():
         openset.evaluate(clash.truth(), clash.id.found + clash.ood.found, **PLAIN)
 
 
+def test_detections_of_one_set_alone_give_no_ap_of_zero():
+    here = sets()
+    with pytest.raises(InputError, match=r"OS402(.|\n)*of the ID set(.|\n)*ID_FILE\+OOD_FILE"):
+        openset.evaluate(here.truth(), here.ood.found, **PLAIN)
+    silent = openset.evaluate(here.truth(), here.id.found, **PLAIN)
+    (finding,) = [one for one in silent.findings if one.code == "OS402"]
+    assert (finding.level, "of the OOD set" in finding.message) == ("warning", True)
+
+
 def test_intervals_of_a_set_are_from_its_own_images():
     here = sets(images=60)
     result = both(here, intervals=True, metrics=["ap_known", "nose", "auroc"])

@@ -29,8 +29,12 @@ def gamma_rules(given: Mapping[str, Any], *, chosen: bool) -> list[GammaRule]:
     from itertools import product
 
     from openset.options import chosen_options
+    from openset.plugins import lookup
     from openset.scorers.gamma_rule import GammaRule
 
+    defaults = {f.name: None if f.default is MISSING else f.default for f in fields(GammaRule)}
+    for name in given:
+        lookup(defaults, name, "option of rule 'gamma':")
     if "gamma" not in given and not chosen:
         raise UsageError(
             "--rule gamma needs a gamma: --option gamma=15, or --calibrate and --calibrate-truth "
@@ -39,7 +43,6 @@ def gamma_rules(given: Mapping[str, Any], *, chosen: bool) -> list[GammaRule]:
     lists = {"gamma": GAMMAS, **given}
     swept = [_numbers(name, lists.get(name, 1.0)) for name in _SWEPT]
     others = {name: value for name, value in given.items() if name not in _SWEPT}
-    defaults = {f.name: None if f.default is MISSING else f.default for f in fields(GammaRule)}
     pairs = [dict(zip(_SWEPT, pair, strict=True)) for pair in product(*swept)]
     made = GammaRule.__init__
     asked = [chosen_options("rule 'gamma'", {**others, **pair}, defaults, made) for pair in pairs]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,7 +50,8 @@ def diagnose(
         chosen_at: Ratios at which transfer chooses the thresholds that it judges at --ratio; 0 by
             default.
         beta: Weights of recall against precision for operating_points and transfer: 0.5,1,1.5.
-        touch: Overlap with which a box is on an object, for errors and confusion; 0.1 by default.
+        touch: Overlap with which a box is on an object, for errors, confusion, confusion_matrix and
+            objectness; 0.1 by default.
         iou: Overlap with which a box is right, if not that of the run: all is matched again.
         figures: Also draw what has a chart, as pdf,svg,png, into the folder diagnosis of the run.
         limit: At most so many rows of each table; --json prints all.
@@ -70,6 +71,8 @@ def diagnose(
     kinds = listed(figures)
     for kind in kinds:
         lookup(FORMATS, kind, "format of figures")
+    levels = {"recalls": recall, "ratios": ratio, "chosen_at": chosen_at, "betas": beta}
+    _refuse_unread(asked, [name for name, given in {**levels, "touch": touch}.items() if given])
     view = View(
         recalls=checked("recall", listed(recall)),
         ratios=checked("ratio", listed(ratio), zero=True),
@@ -96,6 +99,18 @@ def diagnose(
             "figures": [str(path) for path in drawn],
         },
     )
+
+
+def _refuse_unread(asked: Sequence[Question], given: Sequence[str]) -> None:
+    """Refuse an option that would change nothing, as no question that was asked reads it."""
+    from openset.diagnosis import table
+
+    for name in given:
+        if asked and not any(name in each.reads for each in asked):
+            readers = ", ".join(each.name for each in table().values() if name in each.reads)
+            flag = name.removesuffix("s").replace("_", "-")
+            asked_for = ", ".join(each.name for each in asked)
+            raise UsageError(f"--{flag} changes nothing about {asked_for}; it is for {readers}")
 
 
 def _detector(run: Run, model: str | None, iou: float | None) -> Deployed:

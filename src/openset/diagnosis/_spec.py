@@ -66,12 +66,14 @@ class Question(NamedTuple):
         ask: The function.
         title: How it is shown.
         paper: Where it was defined.
+        reads: The fields of the `View` that change its answer.
     """
 
     name: str
     ask: Callable[[Deployed], Diagnosis]
     title: str
     paper: str
+    reads: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -82,11 +84,13 @@ class Question(NamedTuple):
 F = TypeVar("F", bound=Callable[..., Diagnosis])
 
 
-def question(name: str, *, title: str = "", paper: str = "") -> Callable[[F], F]:
+def question(
+    name: str, *, title: str = "", paper: str = "", reads: tuple[str, ...] = ()
+) -> Callable[[F], F]:
     """Make a function of a `Deployed` a question, under a name."""
 
     def mark(function: F) -> F:
-        record = Question(name, function, title or name.replace("_", " "), paper)
+        record = Question(name, function, title or name.replace("_", " "), paper, reads)
         return tag("question", record)(function)
 
     return mark

@@ -198,7 +198,12 @@ def _taking(
     )
 
 
-@question("confusion", title="Confusion", paper="Dhamija et al., WACV 2020, Figure 4")
+@question(
+    "confusion",
+    title="Confusion",
+    paper="Dhamija et al., WACV 2020, Figure 4",
+    reads=("recalls", "ratios", "touch"),
+)
 def called_what(one: Deployed) -> Diagnosis:
     """Which labels go by which names, of detections at the operating point's score or above."""
     return panels(one.view, lambda recall, ratio: _confusion_of(one, recall, ratio))
@@ -274,7 +279,12 @@ def confusion_matrix(
     )
 
 
-@question("confusion_matrix", title="Confusion matrix", paper="Dhamija et al., WACV 2020, Figure 4")
+@question(
+    "confusion_matrix",
+    title="Confusion matrix",
+    paper="Dhamija et al., WACV 2020, Figure 4",
+    reads=("recalls", "ratios", "touch"),
+)
 def all_against_known(one: Deployed) -> Diagnosis:
     """Detections on the objects of every label, by the known class they say."""
     return panels(

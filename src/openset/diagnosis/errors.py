@@ -137,7 +137,12 @@ def errors(
     )
 
 
-@question("errors", title="Error types", paper="Dhamija et al., WACV 2020, section 4.1")
+@question(
+    "errors",
+    title="Error types",
+    paper="Dhamija et al., WACV 2020, section 4.1",
+    reads=("recalls", "ratios", "touch"),
+)
 def error_types(one: Deployed) -> Diagnosis:
     """What the false detections of known classes are made of."""
     matches, touch = one.matches, one.view.touch

@@ -93,7 +93,12 @@ def objectness(matches: Matches, detections: Detections, *, touch: float = TOUCH
     return Objectness(tuple(_spread(k, v, nothing) for k, v in parts.items()), touch)
 
 
-@question("objectness", title="Objectness", paper="Dhamija et al., WACV 2020, section 2")
+@question(
+    "objectness",
+    title="Objectness",
+    paper="Dhamija et al., WACV 2020, section 2",
+    reads=("touch",),
+)
 def known_or_any(one: Deployed) -> Objectness:
     """Objectness of boxes on known objects, on unknown ones and on nothing, where it was kept."""
     return objectness(one.matches, one.detections, touch=one.view.touch)

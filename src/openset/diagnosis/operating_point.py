@@ -100,10 +100,13 @@ def operating_points(
 
 
 @question(
-    "operating_points", title="Operating points", paper="Dhamija et al., WACV 2020, section 5.2"
+    "operating_points",
+    title="Operating points",
+    paper="Dhamija et al., WACV 2020, section 5.2",
+    reads=("ratios", "betas"),
 )
 def worst_first(one: Deployed) -> OperatingPoints:
-    """The score threshold with the best F-beta of each known class (F1), the worst class first."""
+    """The score threshold with the best F-beta of each known class, the worst class first."""
     betas, ratios = one.view.betas or (1.0,), one.view.ratios or (None,)
     points = operating_points(one.matches, betas=betas, ratios=ratios).points
     return OperatingPoints(tuple(sorted(points, key=lambda point: point.f)))

@@ -1,15 +1,14 @@
-"""Strata: any metric on a slice of the images or of the objects.
+"""Strata: any metric on a slice of the objects.
 
-- *Images* (night or day, near or far benchmark tier, a camera): the matches are restricted to the
-  images of the slice, and every metric is computed on them. Exact: matching never crosses images.
-- *Objects* (size, super-class, original label of the unknown, an attribute such as occlusion):
-  objects outside of the slice become ignored and the tables are matched again, so that a detection
-  on such an object is neither right nor wrong, as COCO does with its size ranges. Unlike COCO, a
-  detection that is on no object counts as wrong in every slice, whatever its own size: it has no
-  attribute to tell to which slice it would belong.
+Slices are by size, super-class, original label of the unknown, or an attribute such as occlusion.
+Objects outside of the slice become ignored and the tables are matched again, so that a detection
+on such an object is neither right nor wrong, as COCO does with its size ranges. Unlike COCO, a
+detection that is on no object counts as wrong in every slice, whatever its own size: it has no
+attribute to tell to which slice it would belong.
 
 Objects whose group is empty count in every slice: tiers of unknown classes leave the known ones
 alone. Slices with few objects have wide intervals; nothing here says which differences are real.
+Images instead of objects: `openset.evaluation.strata`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from openset.diagnosis.deployed import Deployed
 from openset.findings import UsageError
 from openset.matching import Matches, Protocol, match
 from openset.matching.matches import SIZE_RANGES
-from openset.matching.restricting import restrict_images
 from openset.metrics import Metric, Value, table
 from openset.plugins import lookup
 from openset.tables import Annotations, Detections, Vocabulary
@@ -68,24 +66,6 @@ def by_size(one: Deployed) -> Stratified:
     return Stratified("size", {size: found[size] for size in SIZE_RANGES if size in found})
 
 
-def by_image(matches: Matches, groups: Labels, metrics: Sequence[str] | None = None) -> Strata:
-    """Metrics on each group of images: stratum → metric → value.
-
-    Args:
-        matches: Matched detections.
-        groups: A label per image, in the order of the ground truth; images with an empty label are
-            in no stratum.
-        metrics: Names of metrics; the headline metrics by default.
-    """
-    names = _names(groups, matches.n_images, "image")
-    chosen = _metrics(metrics)
-    return {
-        name: _values(restrict_images(matches, names == name), chosen)
-        for name in np.unique(names).tolist()
-        if name != EVERY
-    }
-
-
 def by_object(
     truth: Annotations,
     detections: Detections,
@@ -105,7 +85,7 @@ def by_object(
         metrics: Names of metrics; the headline metrics by default.
     """
     rules = Protocol.of(protocol)
-    names = _names(groups, len(truth), "object")
+    names = _names(groups, len(truth))
     chosen = _metrics(metrics)
     joined = join(truth, detections, vocabulary) if rules.synonyms else None
     flagged = truth.difficult if "difficult" in rules.ignore else np.zeros(len(truth), np.bool_)
@@ -153,19 +133,14 @@ def object_groups(
     return np.asarray(lookup(truth.attributes, by, "object attribute"))
 
 
-def image_groups(truth: Annotations, by: str) -> Labels:
-    """A stratum per image: the values of an image attribute."""
-    return np.asarray(lookup(truth.images.attributes, by, "image attribute"))
-
-
 def _of_labels(truth: Annotations, strata: Sequence[str]) -> Labels:
     return np.array(strata, np.str_)[truth.label] if len(strata) else np.empty(0, np.str_)
 
 
-def _names(groups: Labels, length: int, what: str) -> Labels:
+def _names(groups: Labels, length: int) -> Labels:
     values = np.asarray(groups)
     if values.shape != (length,):
-        raise UsageError(f"expected one group per {what} ({length}), but got {values.shape}")
+        raise UsageError(f"expected one group per object ({length}), but got {values.shape}")
     return values.astype(np.str_)
 
 

@@ -130,7 +130,12 @@ def transfer(
     return Transfer(tuple(found), left_out)
 
 
-@question("transfer", title="Threshold transfer", paper="Dhamija et al., WACV 2020, Table 4")
+@question(
+    "transfer",
+    title="Threshold transfer",
+    paper="Dhamija et al., WACV 2020, Table 4",
+    reads=("recalls", "ratios", "chosen_at", "betas"),
+)
 def at_other_ratios(one: Deployed) -> Transfer:
     """What thresholds chosen at one wilderness ratio, by default 0, do at others."""
     view = one.view

@@ -74,6 +74,8 @@ class Trainings:
         made = cls((given,) if isinstance(given, Evaluation) else tuple(given), splits)
         if not made.results:
             raise UsageError("a method has at least one training")
+        if splits and len(made) == 1:
+            raise UsageError("class splits are at least two: a=s1.result.json,s2.result.json")
         wrong = errors(list(made.findings()))
         if wrong and not force:
             raise InputError(wrong)

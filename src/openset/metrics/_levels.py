@@ -123,7 +123,8 @@ def checked(what: str, values: Sequence[Any], *, zero: bool = False) -> tuple[fl
         word = WORDS.get(what, what)
         message = f"{word} {wrong[0]!r:.40} must be a number {least}{most}, given once"
         first = f"{what}={wrong[0]!s:.40}"
-        raise InputError([Finding("OS420", Level.ERROR, message, len(wrong), first)])
+        fix = f"give numbers {least}{most}, each once"
+        raise InputError([Finding("OS420", Level.ERROR, message, len(wrong), first, fix=fix)])
     return tuple(number for number in numbers if number is not None)
 
 

@@ -18,6 +18,7 @@ from openset.tables._check_case import (
     object_at,
     share,
 )
+from openset.tables._check_sets import detected_sets
 from openset.tables.annotations import Annotations
 from openset.tables.groups import groups_of, units
 from openset.wording import spaced
@@ -90,6 +91,7 @@ def detected_images(case: Case) -> Iterator[Finding]:
     if elsewhere:
         yield _elsewhere(case, elsewhere)
     if elsewhere < total:
+        yield from detected_sets(case)
         yield from _without(case)
         yield from [*_on_one(case)] or [*_stopped(case)] or _skipped(case)
         yield from _crowded(case)

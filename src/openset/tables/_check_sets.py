@@ -1,4 +1,4 @@
-"""Checks of two sets: an OOD set holds nothing known."""
+"""Checks of two sets: an OOD set holds nothing known, and detections are of both."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import image_name, share
+from openset.tables._check_case import Case, image_name, share
 from openset.tables.annotations import Annotations
-from openset.tables.sets import ood_images
+from openset.tables.sets import ID, OOD, ood_images
 from openset.tables.vocabulary import Role, Vocabulary
+from openset.wording import spaced
 
 
 def truth_sets(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
@@ -31,3 +32,26 @@ def truth_sets(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
             example=f"image {image_name(truth, truth.image[at])}, "
             f"{truth.labels[truth.label[at]]!r}",
         )
+
+
+def detected_sets(case: Case) -> Iterator[Finding]:
+    """The finding that a set has no detection at all, while the other has some.
+
+    AP on such an ID set is 0, and means nothing. A cautious detector may be silent on a small OOD
+    set, which is a result.
+    """
+    ood = ood_images(case.truth.images)
+    if ood is None:
+        return
+    for which, of_set, level in ((ID, ~ood, Level.ERROR), (OOD, ood, Level.WARNING)):
+        if of_set.any() and not case.per_image[:-1][of_set].any():
+            count, name = int(np.count_nonzero(of_set)), which.upper()
+            yield Finding(
+                "OS402",
+                level,
+                f"0 detections for the {spaced(count)} images of the {name} set",
+                count=0,
+                example=f"image {image_name(case.truth, int(np.argmax(of_set)))}",
+                cause="the file of the other set was given alone",
+                fix="give a file for both sets, or one for each: NAME=ID_FILE+OOD_FILE",
+            )
