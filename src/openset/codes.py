@@ -517,7 +517,7 @@ _ENTRIES = (
          "before it had learned anything.", "too high a learning rate, or features of another "
          "scale than those it was published for", "a lower lr="),
     Code("OS670", "classes that expel nothing", "A class that has no right training detection has "
-         "no mean to compare with, keeps every box, and so nothing is called unknown.",
+         "no mean to compare with, and none of its detections becomes unknown.",
          "few training pictures of that class, or a phi that no box of it reaches",
          "a smaller phi, such as --option phi=0.7, or more training pictures"),
     Code("OS671", "no right training detection", "CEC takes its means over training detections "

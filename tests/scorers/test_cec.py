@@ -149,10 +149,12 @@ def test_scores_of_unknowns():
     assert rule(0.5, ranking="confidence").apply(test).score == pytest.approx([0.3, 0.1])
 
 
-def test_a_class_without_a_right_detection_expels_nothing_and_is_named():
-    lonely = rule(0.5, by_hand(phi=0.91))
-    test = detections([[0.01, 0.01]], [0], split="farm other")
-    assert (lonely.apply(test).label == 1).all()
+def test_a_class_without_a_right_detection_expels_none_of_its_own_and_is_named():
+    lonely = rule(0.5, by_hand(phi=0.91))  # no cat
+    test = detections([[0.01, 0.01], [0.01, 0.01], [0.5, 0.9]], [0, 1, 1], split="farm other")
+    found = lonely.apply(test)
+    assert [found.labels[at] for at in found.label] == ["unknown", "cat", "cat"]
+    assert found.unknownness[1:].tolist() == [0, 0] and found.unknownness[0] > 1 / 1.5
     (finding,) = lonely.findings(test)
     assert finding.code == "OS670" and finding.count == 1 and finding.example == "cat"
     assert not rule(0.5).findings(test)

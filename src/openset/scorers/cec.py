@@ -8,10 +8,10 @@ must run over the training detections (printed is the index of the one that is j
 
 Right is a detection that claimed an object of its class and overlaps it by more than phi. The
 release has 0.7 in place of the paper's 0.9, and counts several detections of one object, which
-suppression leaves none of at such overlaps. Published for detections of any score above 0.05. A
-class without a right one has a mean of 0 and expels nothing, so that nothing at all is unknown;
-that is said (OS670). The paper gives all unknowns the score 1, ties; here they are ranked by
-unknownness, and ``ranking="constant"`` is the paper's.
+suppression leaves none of at such overlaps. A class without a right one has no mean and expels none
+of its detections, which is said (OS670). Taken as a mean of 0, as in the release, it would keep the
+boxes of all other classes, too, and nothing would ever be unknown. The paper gives all unknowns the
+score 1, ties; here they are ranked by unknownness, and ``ranking="constant"`` is the paper's.
 
 Not a calibration of probabilities: those that stay are as they were.
 """
@@ -52,7 +52,8 @@ Array = NDArray[np.float64]
     "cec",
     title="CEC",
     paper="Zhao et al., Revisiting Open World Object Detection (RE-OWOD), 2022",
-    fit_requires=("label", "overlap"),
+    requires=("logits", "label"),
+    fit_requires=("overlap",),
     fits_on=TRAINING,
 )
 @dataclass(frozen=True, eq=False)
@@ -60,8 +61,8 @@ class CEC:
     """How little any class is as sure as it was of its right training detections.
 
     With p the probability of a class and m its mean over right training detections, the least
-    ``m / (m + p)`` of all classes: where it is at least ``1 / (1 + alpha)``, all expel the box. A
-    class without a right detection keeps every box: 0. ``openset score --rule cec`` decides.
+    ``m / (m + p)`` of all classes: where it is at least ``1 / (1 + alpha)``, all expel the box. 0
+    for a detection whose class has no right one. ``openset score --rule cec`` decides.
 
     Args:
         phi: Right detections are those that overlap their object by more.
@@ -86,8 +87,22 @@ class CEC:
 
     def score(self, evidence: Evidence) -> Unknownness:
         """The least m / (m + p)."""
-        shares = class_probabilities(evidence)
-        return np.asarray((self.mean / np.maximum(self.mean + shares, 1e-300)).min(axis=1))
+        ratio = self.mean / np.maximum(self.mean + class_probabilities(evidence), 1e-300)
+        ratio[:, self.blank] = 1.0
+        own = np.append(self.blank, False)[np.minimum(evidence["label"], len(self.mean))]
+        return np.where(own, 0.0, ratio.min(axis=1))
+
+    @property
+    def blank(self) -> NDArray[np.bool_]:
+        """Classes without a right training detection."""
+        return self.mean == 0
+
+    def keeps(self, shares: Array, label: NDArray[np.int64], alpha: float) -> NDArray[np.bool_]:
+        """Which classes do not expel each detection (Eq. 7)."""
+        kept = (shares > alpha * self.mean) & ~self.blank
+        own = np.flatnonzero(self.blank[label])
+        kept[own, label[own]] = True
+        return kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,13 +161,13 @@ class CecRule:
         return replace(self, alpha=0.0)
 
     def findings(self, detections: Detections) -> list[Finding]:
-        """Classes without a right training detection, because of which nothing is unknown."""
-        absent = [detections.labels[at] for at in np.flatnonzero(self.learned.mean == 0)]
+        """Classes without a right training detection."""
+        absent = [detections.labels[at] for at in np.flatnonzero(self.learned.blank)]
         if not absent:
             return []
         message = (
             f"{len(absent)} classes have no training detection that overlaps its object by more "
-            f"than {self.learned.phi:g}: they expel nothing, and nothing is unknown"
+            f"than {self.learned.phi:g}: they expel none of theirs"
         )
         return [Finding("OS670", Level.WARNING, message, len(absent), absent[0])]
 
@@ -174,7 +189,7 @@ class CecRule:
 
     def keeps(self, detections: Detections) -> NDArray[np.bool_]:
         """Which classes do not expel each detection."""
-        return class_scores(detections) > self.alpha * self.learned.mean
+        return self.learned.keeps(class_scores(detections), detections.label, self.alpha)
 
     def _columns(self, scored: Detections) -> dict[str, NDArray[Any]]:
         """Label and score of each: its own, those of the best class that keeps it, or unknown."""
