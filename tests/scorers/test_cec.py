@@ -174,6 +174,13 @@ def test_regions_are_suppressed_afterwards():
     assert len(found) <= len(regions) and "regions" not in found.provenance
 
 
+def test_of_an_unknown_region_one_box_is_left_that_of_its_best_class():
+    pairs = detections([[0.3, 0.1]] * 2, [0, 1], image=np.zeros(2, int), split="farm other")
+    box = np.array([[0.0, 0, 10, 10], [50, 0, 10, 10]])  # boxes per class may lie apart
+    found = rule(0.5).apply(replace(pairs, box=box, attributes={"region": np.zeros(2, int)}))
+    assert found.label.tolist() == [2] and found.box.tolist() == [[0, 0, 10, 10]]
+
+
 def test_ledger():
     test = detections([[0.3, 0.1]], [0], split="farm test")
     said = ledger.summary(rule(0.5).apply(test))
