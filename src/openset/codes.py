@@ -494,13 +494,14 @@ _ENTRIES = (
          "scores above the limit, and what was not kept cannot rise.",
          "the regions were kept from the detector's own least score on",
          "run with --regions and the lower --minimum-score that is named"),
-    Code("OS651", "detector that names unknowns itself", "The gamma rule makes unknowns of regions "
-         "of a detector that knows none.", "a method with an unknown column, or a file that was "
+    Code("OS651", "detector that names unknowns itself", "A rule makes unknowns of what a detector "
+         "finds that knows none.", "a method with an unknown column, or a file that was "
          "relabelled", "evaluate the detections as they are, or give those of another detector"),
-    Code("OS652", "no gamma keeps the known classes", "Each one that was tried costs more of "
-         "AP_known on the held-out images than was allowed.",
-         "gammas that are all large, few classes, or few held-out images",
-         "try smaller gammas, down to 1, or allow more with a smaller --known-share"),
+    Code("OS652", "no gamma or alpha keeps the known classes", "Each one that was tried costs more "
+         "of AP_known on the held-out images than was allowed.",
+         "values that are all large, few classes, or few held-out images",
+         "try smaller ones, down to a gamma of 1 or an alpha of 0, or allow more with a smaller "
+         "--known-share"),
     Code("OS653", "not class splits of one benchmark", "A mean over splits of the classes is of "
          "results of one protocol and the same resamples, each of another split.",
          "a split was given twice, or evaluated with other options",
@@ -515,6 +516,14 @@ _ENTRIES = (
     Code("OS657", "classifier that learned nothing", "The classifier of a scorer lost its numbers "
          "before it had learned anything.", "too high a learning rate, or features of another "
          "scale than those it was published for", "a lower lr="),
+    Code("OS670", "classes that expel nothing", "A class that has no right training detection has "
+         "no mean to compare with, and none of its detections becomes unknown.",
+         "few training pictures of that class, or a phi that no box of it reaches",
+         "a smaller phi, such as --option phi=0.7, or more training pictures"),
+    Code("OS671", "no right training detection", "CEC takes its means over training detections "
+         "that overlap their object by more than phi; there is none.",
+         "ground truth of other pictures, boxes of another convention, or too high a phi",
+         "check --fit and --fit-truth with openset evaluate, or a smaller phi"),
     Code("OS701", "impossible world", "No scene can be made with these parameters.",
          "a value out of range, or parameters that contradict each other",
          "change the parameters named"),

@@ -1,4 +1,4 @@
-"""score --rule: the baseline of OSOD-III from regions to an evaluation, by commands alone."""
+"""score --rule: OSOD-III's baseline and RE-OWOD's CEC, from files to files, by commands alone."""
 
 import numpy as np
 import pytest
@@ -8,12 +8,14 @@ from openset.scorers import ledger
 from scenes.regions import regions_and_truth
 
 RULE = ("score", "test.parquet", "--rule", "gamma")
+CEC = ("score", "test.parquet", "--rule", "cec", "--fit", "train.parquet")
+TRUTH = ("--fit-truth", "train.json", "--option", "phi=0.6")
 HELD_OUT = ("--calibrate", "val.parquet", "--calibrate-truth", "val.json")
 
 
 @pytest.fixture
 def files(here):
-    for seed, name in enumerate(("val", "test")):
+    for seed, name in enumerate(("val", "test", "train")):
         regions, truth = regions_and_truth(seed=seed, split=f"farm {name}")
         write(regions, here / f"{name}.parquet")
         write(truth, here / f"{name}.json")
@@ -73,9 +75,9 @@ def test_other_options_reach_the_rule(openset, files):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (("score", "test.parquet", "-o", "a.parquet"), "--scorers NAME,... or --rule gamma"),
+        (("score", "test.parquet", "-o", "a.parquet"), "or --rule gamma or cec"),
         ((*RULE, "--option", "gama=3", "-o", "a.parquet"), "Did you mean 'gamma'"),
-        ((*RULE, "--scorers", "msp", "-o", "a.parquet"), "--scorers NAME,... or --rule gamma"),
+        ((*RULE, "--scorers", "msp", "-o", "a.parquet"), "or --rule gamma or cec"),
         ((*RULE, "-o", "a.parquet"), "--option gamma=15, or --calibrate"),
         ((*RULE, "--fit", "val.parquet", "-o", "a.parquet"), "fits nothing"),
         ((*RULE, *HELD_OUT[:2], "-o", "a.parquet"), "--calibrate and --calibrate-truth together"),
@@ -101,3 +103,62 @@ def test_detections_in_place_of_regions(openset, files):
     assert done.code == 2 and "OS648" in done.err
     found = read_detections(files / "test.parquet")
     assert np.array_equal(found.score, regions_and_truth(seed=1)[0].score)
+
+
+def test_an_alpha_by_hand(openset, files):
+    done = openset(*CEC, *TRUTH, "-o", "found.parquet")
+    assert done.code == 0, done.err
+    assert "cec fitted on farm train (60 images)" in done.out
+    assert "cec rule (alpha 0.5, phi 0.6) given by hand; no leak known" in done.out
+    found = read_detections(files / "found.parquet")
+    assert found.labels[-1] == "unknown" and (found.label == 4).any()
+
+
+def test_an_alpha_by_the_papers_rule(openset, files):
+    done = openset(*CEC, *TRUTH, *HELD_OUT, "-o", "chosen.parquet", "--json")
+    assert done.code == 0, done.err
+    chosen, tried = done.json["rules"]["cec"]["options"], done.json["chosen"]["tried"]
+    assert {row["phi"] for row in tried} == {0.6} and len(tried) == 21
+    least = 0.99 * done.json["chosen"]["unchanged"]
+    assert chosen["alpha"] == max(row["alpha"] for row in tried if row["ap_known"] >= least)
+    said = ledger.summary(read_detections(files / "chosen.parquet"))
+    assert "threshold from farm val (60 images); no leak known" in said
+    openset(*CEC, *TRUTH, "--option", "alpha=0", "-o", "plain.parquet")
+    asked = ("--metrics", "ap_known,a_ose", "--no-intervals", "--json")
+    told = openset("evaluate", "test.json", "plain.parquet", "chosen.parquet", *asked).json
+    plain, cec = (told["models"][name]["values"] for name in ("plain", "chosen"))
+    assert cec["a_ose"]["value"] < plain["a_ose"]["value"]
+    freer = openset(*CEC, *TRUTH, *HELD_OUT, "--known-share", "0.5", "-o", "b.parquet", "--json")
+    assert freer.json["rules"]["cec"]["options"]["alpha"] > chosen["alpha"]
+
+
+def test_the_curve_over_alpha_and_phi(openset, files):
+    options = ("--option", "alpha=0.2,0.5", "--option", "phi=0.5,0.6")
+    done = openset(*CEC, *TRUTH[:2], *options, *HELD_OUT, "--known-share", "0.1", "-o", "c.parquet")
+    assert done.code == 0, done.err
+    head, *rows = (line.split() for line in done.out.splitlines()[1:4])
+    assert head == ["alpha", "phi", "0.5", "phi", "0.6"]
+    assert [row[0] for row in rows] == ["0.2", "0.5"]
+    done = openset(*CEC, *TRUTH[:2], *options, "-o", "sweep")
+    assert done.code == 0, done.err
+    names = ["alpha0.2-phi0.5", "alpha0.2-phi0.6", "alpha0.5-phi0.5", "alpha0.5-phi0.6"]
+    assert sorted(path.stem for path in (files / "sweep").iterdir()) == names
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ((*CEC[:4], "-o", "a.parquet"), "--rule cec needs --fit and --fit-truth"),
+        ((*CEC, "-o", "a.parquet"), "OS501"),
+        ((*CEC, *TRUTH[:2], "--option", "phi=1", "-o", "a.parquet"), "phi must be"),
+        ((*CEC, *TRUTH, "--option", "alpha=-1", "-o", "a.parquet"), "at least 0"),
+        ((*CEC, *TRUTH, "--option", "ranking=loud", "-o", "a.parquet"), "ranking"),
+        ((*CEC, *TRUTH, "--option", "alfa=1", "-o", "a.parquet"), "'alpha'"),
+        ((*CEC[:5], "test.parquet", *TRUTH, "-o", "a.parquet"), "OS505"),
+    ],
+)
+def test_everyday_mistakes_with_cec(openset, files, command, words):
+    done = openset(*command)
+    assert done.code == 2
+    assert words in " ".join(done.err.split())
+    assert not (files / "a.parquet").exists()

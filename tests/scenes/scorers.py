@@ -58,6 +58,7 @@ def scene(n=200, *, unknown=False, seed=0, layout=LAYOUT, split="train"):
             "projection": embedding[:, : D - 4] - 0.5,
             "shortcut": embedding,
             "shortcut_attacked": attacked,
+            "overlap": chance.uniform(0.85, 1, n),
         },
     )
     return scorers.of_split(found, split)

@@ -1,22 +1,27 @@
-"""Rules: detections that say unknown, made of a detector's regions (`openset score --rule`)."""
+"""Rules: detections that say unknown, made of a detector's own (`openset score --rule`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openset.cli._console import Answer, Output
-from openset.findings import UsageError
+from openset.findings import Finding, UsageError
+from openset.render import Table
 
 if TYPE_CHECKING:
     from openset.evaluation.choosing import Choice
+    from openset.scorers.cec import CecRule
     from openset.scorers.gamma_rule import GammaRule
+    from openset.scorers.rule import Rule
     from openset.tables import Detections
 
 GAMMAS = (1.5, 2.0, 3.0, 4.0, 5.0, 10.0, 15.0, 50.0)  # those of Tables 15 and 16
 _SWEPT = ("gamma", "temperature")
+ALPHAS = tuple(step / 20 for step in range(21))
+SHARES = {"gamma": 0.95, "cec": 0.99}  # of AP_known, what must be left
 
 
 def gamma_rules(given: Mapping[str, Any], *, chosen: bool) -> list[GammaRule]:
@@ -49,6 +54,28 @@ def gamma_rules(given: Mapping[str, Any], *, chosen: bool) -> list[GammaRule]:
     return [GammaRule(**options) for options in asked]
 
 
+def cec_rules(
+    given: Mapping[str, Any], training: Detections | None, *, chosen: bool, force: bool
+) -> list[CecRule]:
+    """Every rule that the options name, with means fitted once for each phi."""
+    from openset.options import chosen_options
+    from openset.scorers import find
+    from openset.scorers.cec import CecRule
+
+    if training is None:
+        raise UsageError("--rule cec needs --fit and --fit-truth: the means of right detections")
+    alphas = _numbers("alpha", given.get("alpha", ALPHAS if chosen else 0.5))
+    others = {name: value for name, value in given.items() if name not in ("alpha", "phi")}
+    defaults = {"alpha": 0.5, "phi": 0.9, "ranking": "unknownness"}
+    asked = chosen_options("rule 'cec'", others, defaults, CecRule.__init__)
+    ranking = asked["ranking"]
+    fits = [
+        find("cec").fit(training, phi=phi, force=force)
+        for phi in _numbers("phi", given.get("phi", 0.9))
+    ]
+    return [CecRule(fitted=fit, alpha=alpha, ranking=ranking) for fit in fits for alpha in alphas]
+
+
 def _numbers(name: str, value: Any) -> list[Any]:
     if isinstance(value, list | tuple):
         return list(value)
@@ -60,10 +87,10 @@ def _numbers(name: str, value: Any) -> list[Any]:
 
 
 def apply_rules(
-    regions: Detections,
-    rules: list[GammaRule],
+    detections: Detections,
+    rules: Sequence[Rule],
     out: Path,
-    held_out: tuple[Detections, Choice] | None,
+    held_out: tuple[Detections, Choice[Rule]] | None,
     output: Output,
 ) -> Answer:
     """Write the detections of each rule, or of the one that was chosen on held-out images."""
@@ -71,18 +98,17 @@ def apply_rules(
     from openset.formats import write
     from openset.scorers import ledger
 
-    named = {_name(rule): rule for rule in rules}
+    named = {rule.file_name: rule for rule in rules}
     if held_out is not None:
-        named = {"gamma": held_out[1].rule}
+        named = {rules[0].kind: held_out[1].rule}
     files = files_of(out, list(named))
     lines, document = _chosen(held_out[1]) if held_out else [], {}
-    for rule in {rule.temperature: rule for rule in named.values()}.values():
-        for finding in rule.findings(regions):
-            output.report(finding)
+    for finding in _findings(named.values(), detections):
+        output.report(finding)
     with output.progress(len(named)) as step:
         for name, rule in named.items():
             step(name)
-            made = rule.apply(regions, held_out[0] if held_out else None)
+            made = rule.apply(detections, held_out[0] if held_out else None)
             write(made if len(named) == 1 else _bare(made), files[name], format="parquet")
             unknown = len(ledger.unknown_rows(made))
             lines.append(
@@ -94,8 +120,10 @@ def apply_rules(
     return Answer("\n".join(lines), lambda: {"rules": document, **_told(held_out)})
 
 
-def _name(rule: GammaRule) -> str:
-    return f"gamma{rule.gamma:g}-t{rule.temperature:g}"
+def _findings(rules: Iterable[Rule], detections: Detections) -> list[Finding]:
+    """What the rules find worth knowing, each once."""
+    told = (finding for rule in rules for finding in rule.findings(detections))
+    return list({finding.message: finding for finding in told}.values())
 
 
 def _bare(made: Detections) -> Detections:
@@ -103,26 +131,32 @@ def _bare(made: Detections) -> Detections:
     return replace(made, logits=None, layout=None, embedding=None, head=None, attributes={})
 
 
-def _chosen(choice: Choice) -> list[str]:
-    lines = [f"  {rule}: {known:.1%}" for rule, known in choice.tried]
-    return [f"AP_known of held-out images: {choice.unchanged:.1%} with nothing unknown", *lines]
+def _chosen(choice: Choice[Rule]) -> list[str]:
+    """AP_known of each rule: the first option down, the second across."""
+    by, across = choice.rule.swept
+    rows, columns = ({rule.swept[name]: None for rule, _ in choice.tried} for name in (by, across))
+    known = {tuple(rule.swept.values()): f"{value:.1%}" for rule, value in choice.tried}
+    cells = ((f"{row:g}", *(known[row, column] for column in columns)) for row in rows)
+    curve = Table((by, *(f"{across} {column:g}" for column in columns)), tuple(cells))
+    return [
+        f"AP_known of held-out images: {choice.unchanged:.1%} with nothing unknown",
+        curve.text(),
+    ]
 
 
-def _facts(path: Path, made: Detections, rule: GammaRule, unknown: int) -> dict[str, Any]:
+def _facts(path: Path, made: Detections, rule: Rule, unknown: int) -> dict[str, Any]:
     from dataclasses import asdict
 
     from openset.scorers import ledger
 
     held = [asdict(entry) for entry in ledger.entries(made)]
     counts = {"detections": len(made), "unknown": unknown}
-    return {"out": str(path), **counts, "options": asdict(rule), "ledger": held}
+    return {"out": str(path), **counts, "options": dict(rule.options), "ledger": held}
 
 
-def _told(held_out: tuple[Detections, Choice] | None) -> dict[str, Any]:
+def _told(held_out: tuple[Detections, Choice[Rule]] | None) -> dict[str, Any]:
     if held_out is None:
         return {}
     choice = held_out[1]
-    rows = [
-        {"gamma": r.gamma, "temperature": r.temperature, "ap_known": v} for r, v in choice.tried
-    ]
+    rows = [{**rule.swept, "ap_known": known} for rule, known in choice.tried]
     return {"chosen": {"unchanged": choice.unchanged, "tried": rows}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,11 +17,12 @@ from openset.findings import InputError, UsageError
 if TYPE_CHECKING:
     from openset.evaluation.choosing import Choice
     from openset.scorers import Calibration, Fitted
-    from openset.scorers.gamma_rule import GammaRule
+    from openset.scorers.rule import Rule
     from openset.tables import Detections, Head
 
 app = verb("score", panel="Models")
 ALL = "all"
+KEPT = 0.95  # of held-out detections, what stays known
 
 
 @app.default
@@ -31,13 +32,13 @@ def score(
     *,
     out: Annotated[Path, Parameter(name=("--out", "-o"))],
     scorers: list[str] | None = None,
-    rule: Literal["gamma"] | None = None,
+    rule: Literal["gamma", "cec"] | None = None,
     fit: Path | None = None,
     fit_truth: Path | None = None,
     calibrate: Path | None = None,
     calibrate_truth: Path | None = None,
     minimum_score: float = 0.3,
-    known_share: float = 0.95,
+    known_share: float | None = None,
     threshold: Literal["quantile", "zscore"] = "quantile",
     head: Path | None = None,
     option: list[str] | None = None,
@@ -54,20 +55,24 @@ def score(
     a,b,c, make a file each), top, minimum_score, nms, limit and duplicates (better or neither).
     With --calibrate and --calibrate-truth, gamma and temperature are chosen on known classes.
 
+    --rule cec is the expelling classifier of RE-OWOD: it reads detections with all class scores (or
+    regions), and takes its means from --fit and --fit-truth. Its options are alpha, phi (several of
+    either, likewise) and ranking; with --calibrate and --calibrate-truth alpha is chosen.
+
     Args:
         dt: Detections with the evidence that scorers read: logits, embeddings.
         out: A Parquet file for one scorer or rule; a folder for several, with one file each.
         scorers: Names of scorers, a,b,c, or "all" that the detections have the evidence for.
-        rule: A rule that decides on regions, in place of scorers.
+        rule: A rule that decides, in place of scorers.
         fit: Detections on the training images, for scorers that fit. Never the test set.
         fit_truth: Ground truth of these images: only detections that found their object are fitted.
         calibrate: Detections on held-out images: what exceeds their threshold is called unknown.
-            For a rule, regions.
+            For a rule, what it reads.
         calibrate_truth: Ground truth of these, likewise.
         minimum_score: Where there is no such ground truth, only detections of at least this score
             are fitted or calibrated on; below it they are mostly background.
-        known_share: Share of those held-out detections that should stay known; for a rule, share
-            of their AP_known that should be left.
+        known_share: Share of those held-out detections that should stay known, 0.95; for a rule,
+            share of their AP_known that should be left, 0.95 for gamma and 0.99 for cec.
         threshold: How it is found: their quantile, or zscore, their mean plus 1.645 deviations, as
             in the code of FMIYC.
         head: The detector's last layer, an .npz of openset.scorers.save_head, for ASH, DICE, ReAct
@@ -77,7 +82,7 @@ def score(
         output: How to speak.
     """
     from openset.cli._inputs import files_of, listed, option_pairs
-    from openset.cli._rules import apply_rules, gamma_rules
+    from openset.cli._rules import SHARES, apply_rules, cec_rules, gamma_rules
     from openset.formats import write
     from openset.scorers import calibrate as calibrate_
     from openset.scorers import load_head
@@ -88,8 +93,15 @@ def score(
     if not force:
         _refuse_own(dt, {"--fit": fit, "--calibrate": calibrate})
     if rule is not None:
-        rules = gamma_rules(option_pairs(option), chosen=calibrate is not None)
-        chosen_on = _choice(rules, calibrate, calibrate_truth, known_share, force)
+        given, chosen_here = option_pairs(option), calibrate is not None
+        rules: Sequence[Rule]
+        if rule == "gamma":
+            rules = gamma_rules(given, chosen=chosen_here)
+        else:
+            training = _of_knowns(fit, fit_truth, last, minimum_score)
+            rules = cec_rules(given, training, chosen=chosen_here, force=force)
+        share = SHARES[rule] if known_share is None else known_share
+        chosen_on = _choice(rules, calibrate, calibrate_truth, share, force)
         return apply_rules(detections, rules, out, chosen_on, output)
     chosen = _chosen(listed(scorers), option_pairs(option), detections, fit)
     training, held_out = (
@@ -97,7 +109,8 @@ def score(
         for path, truth in ((fit, fit_truth), (calibrate, calibrate_truth))
     )
     files = files_of(out, list(chosen))
-    calibrated = partial(calibrate_, keep=known_share, flavour=threshold, force=force)
+    keep = KEPT if known_share is None else known_share
+    calibrated = partial(calibrate_, keep=keep, flavour=threshold, force=force)
     lines, document, left_out = [], {}, {}
     with output.progress(len(chosen)) as step:
         for name, options in chosen.items():
@@ -120,19 +133,19 @@ def score(
 
 def _refuse_both(scorers: list[str] | None, rule: str | None, fit: Path | None) -> None:
     if (scorers is None) == (rule is None):
-        raise UsageError("give --scorers NAME,... or --rule gamma, one of the two")
-    if rule is not None and fit is not None:
+        raise UsageError("give --scorers NAME,... or --rule gamma or cec, one of the two")
+    if rule == "gamma" and fit is not None:
         raise UsageError("--rule gamma fits nothing; --calibrate chooses gamma on held-out images")
 
 
 def _choice(
-    rules: list[GammaRule],
+    rules: Sequence[Rule],
     calibrate: Path | None,
     truth: Path | None,
     known_share: float,
     force: bool,
-) -> tuple[Detections, Choice] | None:
-    """Held-out regions, and the rule that was chosen on them."""
+) -> tuple[Detections, Choice[Rule]] | None:
+    """Held-out detections, and the rule that was chosen on them."""
     from openset.evaluation.choosing import choose
     from openset.formats import read_annotations, read_detections
 
@@ -140,9 +153,9 @@ def _choice(
         raise UsageError("a rule is chosen by --calibrate and --calibrate-truth together")
     if calibrate is None or truth is None:
         return None
-    regions = read_detections(calibrate)
+    found = read_detections(calibrate)
     known = read_annotations(truth)
-    return regions, choose(rules, regions, known, share=known_share, force=force)
+    return found, choose(rules, found, known, share=known_share, force=force)
 
 
 def _read(path: Path, head: Head | None) -> Detections:

@@ -35,6 +35,7 @@ Column = Literal[
     "projection",
     "shortcut",
     "shortcut_attacked",
+    "overlap",
     "head",
 ]
 BLOCK = 1 << 14  # rows scored at a time: what they need stays in the cache
@@ -52,6 +53,7 @@ _HOW = {
     "(boxes, passes, classes)}",
     "projection": "train the detector with the method siren: openset run then keeps it",
     "shortcut": "openset run --evidence shortcut pools the backbone's shortcuts over each box",
+    "overlap": "right_detections(truth, detections) measures it against ground truth: --fit-truth",
     "shortcut_attacked": "openset attack makes them, on the training images",
     "head": "openset run keeps it with the embeddings, where it is an affine map; head= gives that "
     "of another detector, a Head(weight, bias, layout)",

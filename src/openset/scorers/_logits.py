@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from openset.findings import UsageError, refuse
 from openset.scorers._evidence import Evidence
 from openset.tables.head import Head
-from openset.tables.logits import Activation, LogitLayout, class_columns
+from openset.tables.logits import Activation, LogitLayout, class_columns, probabilities
 
 Background = Literal["keep", "drop"]
 
@@ -33,6 +33,13 @@ def logits_of(evidence: Evidence, background: Background) -> NDArray[np.float64]
     if logits[:, classes].shape[1] == 0:
         raise refuse("OS503", "no column is left: the logits have a background and no class")
     return (logits[:, classes] if background == "drop" else logits).astype(np.float64)
+
+
+def class_probabilities(evidence: Evidence, temperature: float = 1.0) -> NDArray[np.float64]:
+    """Of each class, as the layout says: background takes part in a softmax, and is dropped."""
+    logits = logits_of(evidence, "keep") / temperature
+    activation: Activation = "sigmoid" if evidence.layout is LogitLayout.SIGMOID else "softmax"
+    return probabilities(logits, activation)[:, class_columns(evidence.layout)]
 
 
 def head_of(evidence: Evidence, background: Background) -> Head:

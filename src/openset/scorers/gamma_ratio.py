@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from openset.findings import UsageError, refuse
 from openset.scorers._evidence import Evidence, gather
 from openset.scorers._fitted import Unknownness
+from openset.scorers._logits import class_probabilities
 from openset.scorers._spec import scorer
 from openset.tables import Detections
-from openset.tables.logits import Activation, LogitLayout, class_columns, probabilities
+from openset.tables.logits import LogitLayout, class_columns
 
 PAPER = (
     "Hosoya et al., Rectifying Open-Set Object Detection: Proper Evaluation and a Simple Baseline"
@@ -48,9 +49,7 @@ def class_scores(detections: Detections, *, temperature: float = 1.0) -> NDArray
     """The score of each class: background takes part in the softmax and is dropped after it."""
     _check_temperature(temperature)
     evidence = gather("gamma_ratio", detections, ("logits",))
-    logits = evidence["logits"].astype(np.float64) / temperature
-    activation: Activation = "sigmoid" if evidence.layout is LogitLayout.SIGMOID else "softmax"
-    return probabilities(logits, activation)[:, class_columns(evidence.layout)]
+    return class_probabilities(evidence, temperature)
 
 
 def top_scores(

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from math import log
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +29,11 @@ from openset.findings import Finding, Level, UsageError, refuse
 from openset.scorers import ledger
 from openset.scorers.duplicates import Survivor, suppress_duplicates
 from openset.scorers.gamma_ratio import class_scores, gamma_ratio
+from openset.scorers.rule import best_of_region, check_regions, decided, filters_of, suppressed
 from openset.tables import Detections, LogitLayout
-from openset.tables.overlap import class_wise_nms
-from openset.tables.vocabulary import UNKNOWN
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
-_PUBLISHED: Mapping[str, Any] = {"score": 0.05, "nms": 0.5, "most": 100}
 _ROOT, _PRODUCT = 0.5, 1.0  # scores of FCOS, as torchvision and as mmdetection have them
 _NEAR = 1e-2  # of scores in half precision
 
@@ -57,6 +56,8 @@ class GammaRule:
             stays, or ``neither``; both by default, as published.
     """
 
+    kind: ClassVar[str] = "gamma"
+
     gamma: float
     temperature: float = 1.0
     top: int = 3
@@ -76,6 +77,30 @@ class GammaRule:
     def __str__(self) -> str:
         return f"gamma {self.gamma:g}, temperature {self.temperature:g}"
 
+    @property
+    def file_name(self) -> str:
+        """What its file among those of a sweep is called."""
+        return f"gamma{self.gamma:g}-t{self.temperature:g}"
+
+    @property
+    def swept(self) -> Mapping[str, float]:
+        """What it is chosen by."""
+        return {"gamma": self.gamma, "temperature": self.temperature}
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """All of it."""
+        return asdict(self)
+
+    @property
+    def margin(self) -> float:
+        """Regions whose two largest logits differ by less are unknown, under a softmax."""
+        return self.temperature * log(self.gamma)
+
+    def idle(self) -> GammaRule:
+        """The same with nothing unknown."""
+        return replace(self, gamma=1.0, temperature=1.0)
+
     def apply(self, regions: Detections, chosen_on: Detections | None = None) -> Detections:
         """Detections of regions, with the ratio as their unknownness and gamma in their ledger.
 
@@ -84,7 +109,7 @@ class GammaRule:
             chosen_on: What gamma and temperature were chosen on; by default they are the user's.
         """
         check_regions(regions)
-        scores = _scores(regions, self.temperature)
+        scores = every_score(regions, self.temperature)
         own = np.arange(len(regions)), regions.label
         pair = regions.score if self.temperature == 1 else scores[own]
         ratio = gamma_ratio(regions, temperature=self.temperature)
@@ -93,30 +118,22 @@ class GammaRule:
         unknown = ratio > 1 / self.gamma
         least, overlap, limit = self._filters(regions)
         rows = np.flatnonzero(pair > least)
-        rows = rows[~unknown[rows] | _best_of_region(regions, pair, rows)]
+        rows = rows[~unknown[rows] | best_of_region(regions, pair, rows)]
         label = np.where(unknown, len(regions.labels), regions.label)
-        keep = class_wise_nms(
-            regions.image[rows],
-            regions.box[rows],
-            label[rows],
-            np.where(unknown, sums, pair)[rows],
-            overlap=overlap,
-            limit=limit,
-        )
         most = count if regions.layout is LogitLayout.SIGMOID else 1
         columns = {
             "label": label,
             "score": np.where(unknown, np.minimum(sums / most, 1), pair),
             "unknownness": ratio,
         }
-        found = _called(regions, rows[keep], columns)
+        found = suppressed(regions, rows, columns, np.where(unknown, sums, pair), (overlap, limit))
         if self.duplicates is not None:
             found = suppress_duplicates(found, survivor=self.duplicates)
         return self._recorded(found, regions, chosen_on)
 
     def findings(self, regions: Detections) -> list[Finding]:
         """What is worth knowing before the rule is applied."""
-        held = _filters_of(regions)["score"]
+        held = filters_of(regions)["score"]
         least = self._filters(regions)[0]
         needed = _raw(least, self.temperature, regions)
         if held <= needed * (1 + 1e-9):
@@ -128,48 +145,23 @@ class GammaRule:
         fix = f"openset run --regions --minimum-score {0.99 * needed:.2g}"
         return [Finding("OS650", Level.WARNING, message, fix=fix)]
 
-    def _filters(self, regions: Detections) -> tuple[float, float, int]:
+    def _filters(self, regions: Detections) -> tuple[float, float | None, int | None]:
         """Least score, overlap and limit: those that were given, or else the detector's."""
-        own = _filters_of(regions)
+        own = filters_of(regions)
         least = own["score"] if self.minimum_score is None else self.minimum_score
         overlap = own["nms"] if self.nms is None else self.nms
         limit = own["most"] if self.limit is None else self.limit
-        return least, np.inf if overlap is None else overlap, limit or max(len(regions), 1)
+        return least, overlap, limit
 
     def _recorded(
         self, found: Detections, regions: Detections, chosen_on: Detections | None
     ) -> Detections:
         split, images = ledger.split_of(regions), len(np.unique(regions.image))
         done = ledger.LedgerEntry("score", "gamma_ratio", split, images, len(regions))
-        name, options = f"gamma rule ({self})", asdict(self)
-        entry = ledger.LedgerEntry("threshold", name, ledger.BY_HAND, 0, 0, options=options)
-        if chosen_on is not None:
-            entry = replace(entry, **_chosen_on(chosen_on, regions))
-        return ledger.recorded(found, done, entry)
+        return ledger.recorded(found, done, decided(self, chosen_on, regions))
 
 
-def _chosen_on(held_out: Detections, regions: Detections) -> dict[str, Any]:
-    """What the ledger says of the data that gamma was chosen on."""
-    ids, split = np.unique(held_out.image), ledger.split_of(held_out)
-    shared = ledger.overlap(split, ids, regions)
-    on_itself = (f"gamma from {shared:,} images it is applied to",) if shared else ()
-    leaks = (*ledger.check_fit("gamma", held_out, force=True), *on_itself)
-    return {"split": split, "images": len(ids), "detections": len(held_out), "leaks": leaks}
-
-
-def check_regions(regions: Detections) -> None:
-    """Refuse detections that are not regions before suppression, of a detector of knowns."""
-    if "region" not in regions.attributes:
-        raise refuse("OS648", "the detections do not say which region each is of")
-    if "model" in regions.provenance and "regions" not in regions.provenance:
-        raise refuse("OS648", "the detections are what suppression and a limit have left")
-    if regions.layout is not None and regions.layout.has_unknown:
-        raise refuse("OS651", 'the logits have a column of their own for "unknown"')
-    if len(ledger.unknown_rows(regions)):
-        raise refuse("OS651", "some regions are labelled unknown already")
-
-
-def _scores(regions: Detections, temperature: float) -> Array:
+def every_score(regions: Detections, temperature: float = 1.0) -> Array:
     """The detector's own score of every class of each pair's region.
 
     With class scores p, a detector's score of a class is p, p times a factor of the region, or the
@@ -198,34 +190,6 @@ def _power(regions: Detections, own: Array) -> float:
         first = f"score {regions.score[bad[0]]:.4g} of a class score of {own[bad[0]]:.4g}"
         raise refuse("OS649", message, count=len(bad), example=first)
     return _PRODUCT
-
-
-def _best_of_region(regions: Detections, score: Array, rows: Rows) -> NDArray[np.bool_]:
-    """Which of some rows is the best of its region."""
-    keys = [np.unique(c[rows], return_inverse=True)[1]
-            for c in (regions.image, regions.attributes["region"])]  # fmt: skip
-    order = np.lexsort((-score[rows], *keys[::-1]))
-    first = np.ones(len(rows), bool)
-    first[1:] = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
-    best = np.zeros(len(rows), bool)
-    best[order[first]] = True
-    return best
-
-
-def _called(regions: Detections, rows: Rows, columns: Mapping[str, Any]) -> Detections:
-    """Some of the regions, as detections with other columns."""
-    about = {key: value for key, value in regions.provenance.items() if key != "regions"}
-    return replace(
-        regions.select(rows),
-        labels=(*regions.labels, UNKNOWN),
-        provenance=about,
-        **{name: values[rows] for name, values in columns.items()},
-    )
-
-
-def _filters_of(regions: Detections) -> Mapping[str, Any]:
-    """The filters that the detector has, or the published ones."""
-    return {**_PUBLISHED, **regions.provenance.get("regions", {})}
 
 
 def _raw(least: float, temperature: float, regions: Detections) -> float:
