@@ -6,6 +6,7 @@ Most of these end the process, or make polars panic, without the check.
 from __future__ import annotations
 
 import base64
+import json
 import struct
 import subprocess
 import sys
@@ -76,13 +77,21 @@ def test_as_many_equal_rows_as_one_likes(path):
 
 @pytest.mark.parametrize(
     "column",
-    [[[[1.5]]], [{"x": 1}], [{"x": [1]}], [[{"x": 1}]]],
-    ids=["lists of lists", "structure", "lists in it", "structures in lists"],
+    [[{"x": 1}], [{"x": [1]}], [[{"x": 1}]], [{"x": 1, "y": 2}], json.loads("[" * 20 + "]" * 20)],
+    ids=["structure", "lists in it", "structures in lists", "two values", "deep lists"],
 )
 def test_nested_columns_are_refused(path, column):
     pl.DataFrame({"a": column}).write_parquet(path)
     with pytest.raises(ValueError, match=r"nested|repeated"):
         checked(path)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (1, 0), (0, 3), (2, 2, 2), (2, 0, 2)])
+def test_lists_of_lists(path, shape):
+    found = scene(4).tables()[1]
+    held = np.ones((len(found.image), *shape))
+    write(replace(found, attributes={"many": held}), path)
+    assert np.array_equal(read(path).attributes["many"], held)
 
 
 # Field 3 of a footer: its rows; of a group of rows: its rows; of a column, 5: its values.

@@ -3,7 +3,7 @@
 A decoder trusts the numbers of the footer and of the pages' headers: a wrong one makes it panic or
 ask for exabytes, which ends the process and cannot be caught. So they are read here, and a number
 that others or the size of the file contradict is a `ValueError`. Columns hold plain values or lists
-of them, as `openset` writes them; deeper ones are refused.
+of them, as `openset` writes them; others are refused.
 
 Not a reader of Parquet: what the pages hold is not looked at. Damage in there makes the decoder
 panic at worst, which can be caught.
@@ -25,6 +25,7 @@ _END = 8  # bytes: the length of the footer, and the magic number again
 _ROWS_PER_BYTE = 4096  # a million equal rows take some kilobytes
 _LARGEST_PAGE = 1 << 30  # bytes, unpacked; writers make pages of a megabyte
 _REPEATED = 2
+_DEEPEST = 16  # lists in lists; some hundred of them end the process
 _DATA, _DICTIONARY, _DATA_2 = 0, 2, 3  # types of pages
 _HEADER_OF = {_DATA: 5, _DICTIONARY: 7, _DATA_2: 8}  # and the field of a header that describes them
 _CODED_IN = {_DATA: (2, 3, 4), _DICTIONARY: (2,), _DATA_2: (4,)}  # fields of that with encodings
@@ -125,11 +126,13 @@ def _columns(schema: list[dict[int, Any]]) -> dict[str, bool]:
         name = element[4].decode()
         _demand(name not in listed, f"there are two columns {name!r}")
         listed[name] = bool(element.get(5))
-        middle, inner = (next(elements, {}), next(elements, {})) if listed[name] else ({}, element)
-        _demand(not inner.get(5) and inner.get(3) != _REPEATED, f"{name!r} is nested")
-        if listed[name]:
-            _demand(element[5] == middle.get(5) == 1, f"{name!r} is nested")
-            _demand(middle.get(3) == _REPEATED, f"{name!r} is nested")
+        depth = 0
+        while element.get(5):  # a group that holds a repeated group that holds a value or a group
+            middle, depth = next(elements, {}), depth + 1
+            alone = element[5] == middle.get(5) == 1 and middle.get(3) == _REPEATED
+            _demand(alone and depth <= _DEEPEST, f"{name!r} is nested in another way than lists")
+            element = next(elements, {})
+        _demand(4 in element and element.get(3) != _REPEATED, f"{name!r} is repeated")
     _demand(schema[0].get(5) == len(listed), "it claims another number of columns")
     return listed
 

@@ -11,9 +11,11 @@ Not a reader for any Parquet file: one without that metadata is refused.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -186,12 +188,18 @@ def _refuse_claims(path: Path) -> None:
 
     footer, schema = checked(path), pl.read_parquet_schema(path)
     for name, kind in schema.items():
-        inner, width = (kind.inner, kind.size) if isinstance(kind, pl.Array) else (kind, None)
+        inner: Any = kind
+        while isinstance(inner, pl.Array):
+            inner = inner.inner
         if not (inner.is_numeric() or inner in (pl.Boolean, pl.String)):
             raise TypeError(f"column {name!r} holds {kind}")
-        # A list of nothing has one entry, which says so.
-        if footer.lists.get(name) != (None if width is None else footer.rows * max(width, 1)):
+        if footer.lists.get(name) != (_entries(kind, footer.rows) if inner != kind else None):
             raise ValueError(f"column {name!r} holds not as many values as {kind} needs")
+
+
+def _entries(kind: Any, rows: int) -> int:
+    """How many values Parquet counts: a list of nothing has one entry, which says so."""
+    return rows * math.prod(takewhile(bool, kind.shape))
 
 
 def _texts(meta: Mapping[str, Any], name: str) -> tuple[str, ...]:
