@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import openset
-from openset.files import load, load_arrays, safe_path, toml
+from openset.files import load, load_arrays, parse_yaml, safe_path, toml
 from openset.formats import read, write
 from openset.recognition.reading import read_scores
 from openset.tables import Vocabulary
@@ -124,6 +124,44 @@ def test_yaml_names(case, tmp_path):
         return
     with pytest.raises(openset.InputError, match=code):
         read(tmp_path)
+
+
+LAUGHS = {
+    "lists": ("[x]", "[{}]", "*a{}"),
+    "merged keys": ("{{x: 1}}", "{{<<: [{}]}}", "*a{}"),
+    "long texts": ("x" * 9000, "[{}]", "*a{}"),
+}
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+@pytest.mark.parametrize("case", LAUGHS)
+def test_aliases_of_aliases(case, as_text, tmp_path):
+    """Ten times ten times ten: polite parsers make billions of it."""
+    first, later, alias = LAUGHS[case]
+    lines = [f"a0: &a0 {first.format()}"]
+    for at in range(1, 12):
+        held = ", ".join([alias.format(at - 1)] * 10)
+        lines.append(f"a{at}: &a{at} {later.format(held)}")
+    text = "\n".join([*lines, "names: *a11", "val: images"])
+    with pytest.raises(ValueError, match="aliases stand for far more"):
+        parse_yaml(text, as_text=as_text)
+    (tmp_path / "data.yaml").write_text(text)
+    with pytest.raises(openset.InputError, match="OS102"):
+        read(tmp_path)
+
+
+def test_honest_aliases():
+    held = parse_yaml("names: &n [dog, cat]\ntest: {<<: {a: 1}, names: *n}\nself: &s [*s]")
+    assert held["test"] == {"a": 1, "names": ["dog", "cat"]}
+    assert held["self"][0] is held["self"]
+    assert parse_yaml("a: 010", as_text=True) == {"a": "010"}
+    assert parse_yaml("") is None
+
+
+@pytest.mark.parametrize("text", ["[" * 5000, "a: \0", "a: [", "*a", "a: 2020-99-99"])
+def test_yaml_that_is_none(text):
+    with pytest.raises(ValueError):
+        parse_yaml(text)
 
 
 @pytest.mark.parametrize("key", ["path", "val"])

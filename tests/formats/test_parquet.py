@@ -85,3 +85,12 @@ def test_a_column_of_another_type_is_not_converted(tmp_path):
     state(tmp_path / "a.parquet", json.dumps(changed(document, ("dtypes", "score"), "i8")))
     with pytest.raises(InputError, match="column 'score' holds float64, not int64"):
         read(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("dtype", ["08", "f4,f4", "(2,)f8", "f16", "O", "m8", "1f8"])
+def test_a_type_that_is_none_of_numbers(tmp_path, dtype):
+    write(scene(4).tables()[1], tmp_path / "a.parquet")
+    document = stated(tmp_path / "a.parquet")
+    state(tmp_path / "a.parquet", json.dumps(changed(document, ("dtypes", "score"), dtype)))
+    with pytest.raises(InputError, match="is no type of numbers"):
+        read(tmp_path / "a.parquet")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 
 from tools.fuzz.readers import readers
-from tools.fuzz.running import fed
+from tools.fuzz.running import Task, fed, place
 
 
 def main() -> int:
@@ -24,13 +26,23 @@ def main() -> int:
     seconds = 0 if given.cases else 60 * given.minutes * given.jobs / max(len(chosen), 1)
     tasks = [(name, given.seed, given.cases, seconds) for name in chosen]
     failed = 0
-    # A process a reader: what one leaves behind in memory is not held against the next.
-    # Started anew, since threads of polars do not survive a fork.
-    with multiprocessing.get_context("spawn").Pool(given.jobs, maxtasksperchild=1) as pool:
-        for said, failures in pool.imap_unordered(fed, tasks):
+    with ThreadPoolExecutor(given.jobs) as threads:
+        for said, failures in threads.map(_apart, tasks):
             print(said, *failures, sep="\n", flush=True)
             failed += len(failures)
     return int(bool(failed))
+
+
+def _apart(task: Task) -> tuple[str, list[str]]:
+    """Feed a reader in a process of its own: what it leaves behind, or dies of, is its own.
+
+    Started anew, since threads of polars do not survive a fork.
+    """
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+        try:
+            return process.submit(fed, task).result()
+        except BrokenProcessPool:
+            return f"{task[0]:22} ended its process", [f"its last file lies in {place(task[0])}*"]
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import faulthandler
 import io
 import random
 import shutil
+import sys
 import tempfile
 import time
 import traceback
@@ -19,7 +21,9 @@ from tools.fuzz.damage import Calm
 from tools.fuzz.readers import Reader, readers
 
 MEMORY = 6 << 30  # bytes of addresses beyond those in use: many times what a case needs
+LONGEST = 60.0  # seconds of a case: what takes longer ends the process, and says where it was
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a private folder in there
+Task = tuple[str, int, int, float]  # reader, seed, cases or 0, seconds
 
 
 @dataclass
@@ -30,17 +34,25 @@ class Outcome:
     failures: list[str]
 
 
-def fed(task: tuple[str, int, int, float]) -> tuple[str, list[str]]:
+def place(name: str) -> Path:
+    """How the folders begin that the cases of a reader lie in."""
+    folder = _MEMORY if _MEMORY.is_dir() else Path(tempfile.gettempdir())
+    return folder / f"fuzz-{name.replace(' ', '-')}-"
+
+
+def fed(task: Task) -> tuple[str, list[str]]:
     """What became of a reader: a line, and a failure of each kind."""
     name, seed, cases, seconds = task
     reader = next(one for one in readers() if one.name == name)
     start = time.monotonic()
 
     def more(at: int) -> bool:
+        faulthandler.dump_traceback_later(LONGEST, exit=True, file=sys.__stderr__)
         return at < cases if cases else time.monotonic() - start < seconds
 
     with bounded():
         outcome = tried(reader, seed, more)
+    faulthandler.cancel_dump_traceback_later()
     said = f"{name:22} {dict(outcome.said)} in {time.monotonic() - start:.1f} s"
     kinds = {failure.strip().rpartition("\n")[2][:60]: failure for failure in outcome.failures}
     return said, list(kinds.values())[:5]
@@ -49,7 +61,8 @@ def fed(task: tuple[str, int, int, float]) -> tuple[str, list[str]]:
 def tried(reader: Reader, seed: int, more: Callable[[int], bool]) -> Outcome:
     """Feed a reader as long as there is more to do."""
     outcome, at = Outcome(Counter(), []), 0
-    home = Path(tempfile.mkdtemp(dir=_MEMORY if _MEMORY.is_dir() else None))
+    start = place(reader.name)
+    home = Path(tempfile.mkdtemp(prefix=start.name, dir=start.parent))
     try:
         _refuse_bad_seed(reader, home)
         while more(at - outcome.said["no file"]):

@@ -11,9 +11,11 @@ Not a reader for any Parquet file: one without that metadata is refused.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ from numpy.typing import NDArray
 
 from openset.findings import InputError, UsageError, refuse
 from openset.formats._columns import integers
+from openset.formats._footer import checked, texts_of
 from openset.formats._head_text import head_from, head_values, refuse_head
 from openset.formats._spec import FileFormat, Format, Kind, file_format
 from openset.options import is_of
@@ -46,6 +49,7 @@ _HELD = {
 }  # kinds of NumPy's types that a column of ours may have
 _HELD_WORDS = {"iuUT": "integers or text", "iu": "integers", "iuf": "numbers", "f": "floats"}
 _HELD_WORDS["b"] = "true or false"
+_NUMBERS = frozenset(("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"))
 _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
 
 
@@ -153,11 +157,8 @@ def _decoding(path: Path) -> Iterator[None]:
 
 def _metadata(path: Path) -> dict[str, Any]:
     """The file's statement about itself, refused if it is not ours."""
-    import polars as pl
-
     with _decoding(path):
-        held = pl.read_parquet_metadata(path)
-        meta: dict[str, Any] = json.loads(held.get(_KEY, "null"))
+        meta: dict[str, Any] = json.loads(texts_of(path).get(_KEY, "null"))
     if not isinstance(meta, dict) or meta.get("kind") not in (*_BOTH,):
         raise refuse(
             "OS104",
@@ -177,7 +178,28 @@ def _read(path: Path, kind: Kind) -> tuple[dict[str, Any], dict[str, Any]]:
     meta = _metadata(path)
     if meta["kind"] != kind:
         raise wrong_kind(str(path), kind)
+    _refuse_claims(path)
     return meta, _columns(pl.read_parquet(path, glob=False), meta["dtypes"], str(path))
+
+
+def _refuse_claims(path: Path) -> None:
+    """Refuse what polars would panic at, or die of, while it decodes."""
+    import polars as pl
+
+    footer, schema = checked(path), pl.read_parquet_schema(path)
+    for name, kind in schema.items():
+        inner: Any = kind
+        while isinstance(inner, pl.Array):
+            inner = inner.inner
+        if not (inner.is_numeric() or inner in (pl.Boolean, pl.String)):
+            raise TypeError(f"column {name!r} holds {kind}")
+        if footer.lists.get(name) != (_entries(kind, footer.rows) if inner != kind else None):
+            raise ValueError(f"column {name!r} holds not as many values as {kind} needs")
+
+
+def _entries(kind: Any, rows: int) -> int:
+    """How many values Parquet counts: a list of nothing has one entry, which says so."""
+    return rows * math.prod(takewhile(bool, kind.shape))
 
 
 def _texts(meta: Mapping[str, Any], name: str) -> tuple[str, ...]:
@@ -236,10 +258,9 @@ def _text(values: list[str], dtype: str) -> NDArray[Any]:
 
 
 def _number_type(dtype: str) -> np.dtype[Any]:
-    stated = np.dtype(dtype)
-    if stated.kind not in "biuf":
+    if dtype not in _NUMBERS:  # NumPy would run any text through a parser of Python
         raise TypeError(f"{dtype!r} is no type of numbers")
-    return stated
+    return np.dtype(dtype)
 
 
 def _name_of(dtype: np.dtype[Any]) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.files import load_text, safe_name
+from openset.files import load_text, parse_yaml, safe_name
 from openset.findings import refuse
 from openset.formats._spec import EVIDENCE, FileFormat, Format, Kind, file_format
 from openset.formats.imagesize import SUFFIXES, image_size
@@ -184,11 +184,9 @@ def _yaml_in(folder: Path) -> Path | None:
 
 
 def _load_yaml(file: Path) -> Mapping[str, Any]:
-    import yaml
-
     try:
-        value = yaml.safe_load(load_text(file))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        value = parse_yaml(load_text(file))
+    except ValueError as error:
         raise undecodable(str(file), error) from error
     if not isinstance(value, dict):
         raise wrong_type(str(file), "document", "a mapping", [], value, 1)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from openset.benchmarks.pool import Pool, image_names
 from openset.benchmarks.rules import image_rule
-from openset.files import load_list, load_text
+from openset.files import load_list, load_text, parse_yaml
 from openset.findings import refuse
 from openset.matching.matcher import LISTED
 from openset.plugins import lookup
@@ -144,12 +144,10 @@ def lines_of(names: Sequence[str], folders: Sequence[Path]) -> list[str]:
 
 def _inside(path: Path, keys: str) -> list[str]:
     """All entries below a key of a YAML file."""
-    import yaml
-
     try:
         # As text: an id of Open Images such as 0010 or 1e5 is no number.
-        held = yaml.load(load_text(path), yaml.BaseLoader)  # noqa: S506 - makes text alone
-    except (yaml.YAMLError, RecursionError) as error:
+        held = parse_yaml(load_text(path), as_text=True)
+    except ValueError as error:
         raise refuse("OS102", f"cannot read {path}: {error}") from error
     for key in keys.split("/"):
         held = lookup(held if isinstance(held, dict) else {}, key, f"key of {path.name}:")
