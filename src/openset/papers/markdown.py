@@ -56,8 +56,13 @@ def errata(pages: Sequence[Page], where: str) -> str:
             continue
         parts.append(f"## [{page.definition.title}]({page.name}.md)")
         for each in page.definition.erratum:
-            text = f"- **{each.where}** says: {each.says}\n  Found: {page.filled(each.found)}\n"
-            parts.append(text + f"  Check: `{each.command}`")
+            says, found = page.filled(each.says), page.filled(each.found)
+            lines = [
+                f"- **{each.where}** says: {says}",
+                f"Found: {found}",
+                f"Check: `{each.command}`",
+            ]
+            parts.append("\n  ".join(lines))
     return "\n\n".join(parts) + "\n"
 
 
