@@ -297,7 +297,7 @@ _ENTRIES = (
     Code("OS420", "a level that cannot be", "A recall, a true-positive rate or a wilderness ratio "
          "was asked for at which no metric can stand.",
          "a percentage, a zero, or a level given twice",
-         "give recalls and rates above 0 and up to 1, ratios above 0, each once: --recall 0.5,0.8"),
+         "give recalls and rates above 0 and up to 1, ratios, each once: --recall 0.5,0.8"),
     Code("OS421", "a level that no metric takes", "Nothing that was asked for stands at such a "
          "level.",
          "a metric without one, or --metrics that names none with it",

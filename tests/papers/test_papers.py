@@ -221,6 +221,8 @@ def test_a_folder_without_pages(tmp_path):
         verify(tmp_path)
     with pytest.raises(InputError, match="OS952"):
         verify(tmp_path, tmp_path)
+    with pytest.raises(InputError, match="OS101"):
+        verify(tmp_path / "nothing")
 
 
 def test_the_command(pages, capsys):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openset.files import load_text, replacing
-from openset.findings import Finding, InputError, Level
+from openset.findings import Finding, InputError, Level, refuse
 from openset.papers import figures
 from openset.papers.markdown import errata, markdown, pictures
 from openset.papers.page import Figure, Page, pages_in, read_page
@@ -66,6 +66,9 @@ def verify(folder: Path, runs: Path | None = None) -> list[Checked]:
     Raises:
         InputError: There is nothing to verify, or a source is wrong.
     """
+    for each in (folder, *([] if runs is None else [runs])):
+        if not each.is_dir():
+            raise refuse("OS101", f"no such folder: {each}")
     runs = source_of(folder) if runs is None else runs
     pages = [read_page(each) for each in pages_in(runs)]
     if not pages:
