@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from string import ascii_lowercase
 
 from openset.papers.page import Claim, Element, Figure, Page
-from openset.papers.run_file import Run, written
 from openset.render import Table
 
 ERRATA = """# Errata
@@ -92,18 +91,11 @@ def _seen(page: Page, claim: Claim) -> str:
     if not claim.cells:
         return claim.why
     seen = [
-        f"{row}, {column}: {written_in(page.runs[run], row, column)}"
+        f"{row}, {column}: {page.runs[run].shown(row, column)}"
         for run, row, column in claim.cells
         if page.cell(run, row, column) is not None
     ]
     return "<br>".join(seen) + (f" ({claim.why})" if claim.why else "")
-
-
-def written_in(run: Run, row: str, column: str) -> str:
-    """A number of a run with its unit."""
-    of = next(each for each in run.columns if each.name == column)
-    text = written(run.cell(row, column), of)
-    return f"{text} {of.unit}" if of.unit in ("%", "points") else text
 
 
 def _overview(page: Page) -> str:
