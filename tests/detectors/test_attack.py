@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 pytest.importorskip("torchvision", reason="the torch extra is not installed")
 
 from openset import scorers  # noqa: E402
-from openset.detectors import ImageFiles, attack, carry, find  # noqa: E402
+from openset.detectors import ImageFiles, _rcnn, attack, carry, find  # noqa: E402
 from openset.detectors._rcnn import RegionModel  # noqa: E402
 from openset.findings import InputError, UsageError  # noqa: E402
 from openset.formats import read_annotations  # noqa: E402
@@ -52,13 +52,13 @@ def test_a_step_of_nothing_changes_nothing_and_cannot_be_told(data):
 
 def test_every_value_moves_by_one_step_at_most(monkeypatch):
     model, seen = built(), []
-    transform = model.network.transform.forward
+    laid = _rcnn.laid
 
-    def watched(images, targets=None):
+    def watched(transform, images):
         seen.append([image.detach().clone() for image in images])
-        return transform(images, targets)
+        return laid(transform, images)
 
-    monkeypatch.setattr(model.network.transform, "forward", watched)
+    monkeypatch.setattr(_rcnn, "laid", watched)
     image = torch.rand(3, 64, 64)
     target = {"boxes": torch.tensor([[8.0, 8, 40, 40]]), "labels": torch.tensor([0])}
     model.attacked(image, target, target["boxes"], 0.03)

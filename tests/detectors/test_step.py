@@ -170,15 +170,18 @@ def test_every_region_is_sampled_as_often():
     assert torch.allclose(often, torch.tensor([3 / 6] * 6 + [3 / 10] * 10), atol=0.04)
 
 
-def test_images_of_one_size_are_scaled_as_one_by_one():
+@pytest.mark.parametrize(
+    "sides", [[(40, 60)] * 2, [(40, 60), (60, 40)], [(375, 500), (64, 64)] * 2]
+)
+def test_images_are_scaled_as_one_by_one(sides):
     transform = model(shortest=96, longest=128).network.transform
-    images, targets = batch([(40, 60)] * 2, (2, 1))
+    images, targets = batch(sides, [2, 1, 0, 3][: len(sides)])
     together, moved = scaled(transform, images, targets)
     alone, wanted = transform(images, targets)
     assert together.image_sizes == alone.image_sizes
-    torch.testing.assert_close(together.tensors, alone.tensors)
+    assert torch.equal(together.tensors, alone.tensors)
     for one, two in zip(moved, wanted, strict=True):
-        torch.testing.assert_close(one["boxes"], two["boxes"])
+        assert torch.equal(one["boxes"], two["boxes"])
 
 
 def test_objects_are_padded_to_few_shapes():
@@ -231,10 +234,10 @@ def test_a_compiled_step_is_the_same_step(monkeypatch):
     torch.manual_seed(1)
     plain = one(*given)
     one.compile_step()
-    assert built == ["_maps", "_anchor_losses", "_samples", "again"]
+    assert built == ["_maps", "_anchor_losses", "_samples", "again", "overlapping", "_predicted"]
     torch.manual_seed(1)
     again = one(*given)
     assert all(torch.equal(plain[name], again[name]) for name in plain)
     boxes = batch([(64, 64)], (12,))[1][0]["boxes"][None]
-    kept = _boxes.settled(boxes, 0.3, one.step._rounds)
+    kept = _boxes.settled(boxes, 0.3, one.step._rounds, one.step._overlapped)
     assert torch.equal(kept, _boxes.unsuppressed(boxes, 0.3))

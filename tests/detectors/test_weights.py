@@ -127,3 +127,21 @@ def test_memory_that_runs_out_advises_a_batch(error):
         raise error
     with pytest.raises(RuntimeError, match="shape"), memory_guard(16):
         raise RuntimeError("shape mismatch")
+
+
+def test_a_frozen_norm_is_torchvisions():
+    from torchvision.ops import FrozenBatchNorm2d
+
+    from openset.detectors._backbones import FrozenNorm
+
+    torch.manual_seed(0)
+    stock, ours = FrozenBatchNorm2d(3), FrozenNorm(3)
+    for name, value in stock.state_dict().items():
+        value.copy_(torch.rand(3) + 0.5)
+        getattr(ours, name).copy_(value)
+    maps = torch.randn(2, 3, 4, 5, requires_grad=True)
+    torch.testing.assert_close(ours(maps), stock(maps))
+    (slope,) = torch.autograd.grad(ours(maps).square().sum(), maps)
+    (wanted,) = torch.autograd.grad(stock(maps).square().sum(), maps)
+    torch.testing.assert_close(slope, wanted)
+    assert ours(maps.bfloat16()).dtype == torch.bfloat16

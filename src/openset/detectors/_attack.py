@@ -128,7 +128,7 @@ def _changed(
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(0)
         rows = model.attacked(
-            tensor_of(pixels).to(place),
+            tensor_of(pixels, place),
             {name: value.to(place) for name, value in target.items()},
             torch.tensor(corners, dtype=torch.float32, device=place),
             step,

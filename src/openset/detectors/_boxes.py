@@ -18,8 +18,9 @@ from torchvision.ops import nms
 
 Weights = tuple[float, float, float, float]
 LARGEST = math.log(1000 / 16)  # of a decoded logarithm of a side, as everywhere since Fast R-CNN
-ROUNDS = 4  # of suppression between two looks at whether anything still changes
+ROUNDS = 8  # of suppression between two looks at whether anything still changes
 _CELLS = 2**26  # pairs of boxes that are compared at a time: a bound on memory
+_HELD = 2**30  # pairs of which is known whether they overlap, two bytes each
 
 
 def areas(boxes: Tensor) -> Tensor:
@@ -73,7 +74,10 @@ def chosen(among: Tensor, most: int) -> tuple[Tensor, Tensor]:
 
 
 def unsuppressed(
-    boxes: Tensor, limit: float, round_of: Callable[[Tensor, Tensor], Tensor] | None = None
+    boxes: Tensor,
+    limit: float,
+    round_of: Callable[[Tensor, Tensor], Tensor] | None = None,
+    overlapped: Callable[[Tensor, float], Tensor] | None = None,
 ) -> Tensor:
     """Which boxes greedy suppression leaves, exactly: ``[G, N, 4]``, best first, give ``[G, N]``.
 
@@ -84,35 +88,63 @@ def unsuppressed(
     Args:
         boxes: Groups of boxes.
         limit: Overlap from which on a box is suppressed.
-        round_of: `ROUNDS` rounds, if they have been compiled.
+        round_of: `again`, if it has been compiled.
+        overlapped: `overlapping`, if it has been compiled.
     """
     if boxes.device.type == "cpu":
         return _one_by_one(boxes, limit)
-    return settled(boxes, limit, round_of or again)
+    return settled(boxes, limit, round_of or again, overlapped)
 
 
-def settled(boxes: Tensor, limit: float, round_of: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-    """`unsuppressed` by rounds on all groups at once."""
-    part = max(1, _CELLS // max(1, boxes.shape[1] ** 2))
-    before = torch.cat([_overlapped(some, limit) for some in boxes.split(part)])
-    kept = torch.ones(boxes.shape[:2], dtype=torch.bool, device=boxes.device)
-    while True:
-        new = round_of(before, kept)
-        if torch.equal(new, kept):
-            return kept
-        kept = new
+def settled(
+    boxes: Tensor,
+    limit: float,
+    round_of: Callable[[Tensor, Tensor], Tensor],
+    overlapped: Callable[[Tensor, float], Tensor] | None = None,
+) -> Tensor:
+    """`unsuppressed` by rounds on all groups at once, or on as many as memory is for."""
+    pairs = max(1, boxes.shape[1] ** 2)
+    look, parts = overlapped or overlapping, []
+    for some in boxes.split(max(1, _HELD // pairs)):
+        before = torch.cat([look(few, limit) for few in some.split(max(1, _CELLS // pairs))])
+        kept = torch.ones_like(before[..., 0])
+        while not torch.equal(new := round_of(before, kept), kept):
+            kept = new
+        parts.append(kept.bool())
+    return torch.cat(parts)
 
 
-def again(before: Tensor, kept: Tensor) -> Tensor:
-    """Some rounds of suppression."""
-    for _ in range(ROUNDS):
-        kept = ~(before & kept[:, None, :]).any(-1)
+def unsuppressed_by_group(boxes: Tensor, group: Tensor, limit: float) -> Tensor:
+    """Which boxes greedy suppression leaves, each group on its own: ``[N, 4]`` give ``[N]``.
+
+    Args:
+        boxes: The best first.
+        group: A number of the group of each; boxes of other groups suppress none.
+        limit: Overlap from which on a box is suppressed.
+    """
+    if not len(boxes):
+        return group.bool()
+    order = group.argsort(stable=True)
+    _, at, counts = group[order].unique_consecutive(return_inverse=True, return_counts=True)
+    place = torch.arange(len(boxes), device=boxes.device) - (counts.cumsum(0) - counts)[at]
+    padded = boxes.new_zeros(len(counts), int(counts.max()), 4)
+    padded[at, place] = boxes[order]  # what fills up has no area, and suppresses none
+    kept = torch.zeros_like(group, dtype=torch.bool)
+    kept[order] = unsuppressed(padded, limit)[at, place]
     return kept
 
 
-def _overlapped(boxes: Tensor, limit: float) -> Tensor:
-    """Which boxes before it each box overlaps by more."""
-    return torch.tril(overlaps(boxes, boxes) > limit, -1)
+def again(before: Tensor, kept: Tensor) -> Tensor:
+    """Some rounds of suppression; ones and zeros, because a product is one pass over memory."""
+    for _ in range(ROUNDS):
+        kept = (torch.bmm(before, kept[..., None])[..., 0] == 0).to(before.dtype)
+    return kept
+
+
+def overlapping(boxes: Tensor, limit: float) -> Tensor:
+    """Which boxes before it each box overlaps by more, as ones and zeros."""
+    kind = torch.float32 if boxes.device.type == "cpu" else torch.bfloat16
+    return (overlaps(boxes, boxes) > limit).tril_(-1).to(kind)
 
 
 def _one_by_one(boxes: Tensor, limit: float) -> Tensor:

@@ -19,16 +19,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torchvision.models.detection import FasterRCNN, MaskRCNN
 from torchvision.models.detection.roi_heads import maskrcnn_loss
-from torchvision.models.detection.rpn import concat_box_prediction_layers
-from torchvision.ops import boxes as box_ops
 
 from openset.detectors._boxes import sent
 from openset.detectors._dropout import Sampling, observed
 from openset.detectors._found import Filters, Found
 from openset.detectors._regions import Regions
-from openset.detectors._scaling import scaled
+from openset.detectors._scaling import laid, ratios, scaled
 from openset.detectors._spec import EvidenceName
 from openset.detectors._step import Objects, Pooled, Step
+from openset.detectors._survivors import Sizes, Survivors, filtered, proposed
 from openset.detectors._torch import (
     BoxTensors,
     Target,
@@ -45,8 +44,6 @@ from openset.tables import Head, LogitLayout
 
 SAMPLES = 30  # passes of the evidence, where detections are those of one
 OF_PASSES: frozenset[EvidenceName] = frozenset({"logits", "embedding", "objectness", "region"})
-Kept = tuple[Tensor, Tensor, Tensor, Tensor]
-"""Boxes, scores, columns of the logits, and numbers of regions."""
 
 
 class RegionModel(TorchModel):
@@ -147,19 +144,19 @@ class RegionModel(TorchModel):
     def record(self, images: list[Tensor], keep: frozenset[EvidenceName]) -> list[BoxTensors]:
         """The kept boxes of each image with their evidence."""
         network = self._network
-        batch, _ = network.transform(images)
+        batch = laid(network.transform, images)
         with tapped(network.rpn.head.conv) as maps, tapped(*shortcuts(network)) as stages:
             features = network.backbone(batch.tensors)
             if isinstance(features, Tensor):
                 features = OrderedDict([("0", features)])
-            proposals, objectness = _proposals(network.rpn, batch, features)
+            proposals, objectness = proposed(self.step, batch, features)
         heads = network.roi_heads
         regions = heads.box_roi_pool(features, proposals, batch.image_sizes)
         whole = heads.box_head(regions)
         logits, deltas = heads.box_predictor(whole)
         embedding = self._classified(whole)
         sampling = Sampling(heads, regions, whole, proposals, batch.image_sizes)
-        sizes = [tuple(image.shape[-2:]) for image in images]
+        sizes: Sizes = [(image.shape[-2], image.shape[-1]) for image in images]
         if self.observations:
             return self._of_each_pass(sampling, torch.cat(objectness), sizes)
         if self.passes:
@@ -167,9 +164,8 @@ class RegionModel(TorchModel):
         else:
             scores = self._scores(embedding, logits)
             decoded = heads.box_coder.decode(deltas, proposals)
-        kept = _filtered(heads, scores, decoded, proposals, batch.image_sizes)
-        rows = _rows(kept, proposals)
-        boxes = [item[0] for item in kept]
+        kept = filtered(heads, scores, decoded, proposals, batch.image_sizes)
+        rows, boxes = kept.row, kept.each(kept.box)
         height, width = batch.tensors.shape[-2:]
         columns = {"logits": logits[rows], "embedding": embedding[rows]}
         columns["objectness"] = torch.cat(objectness)[rows]
@@ -184,8 +180,8 @@ class RegionModel(TorchModel):
         if "shortcut" in keep:
             columns["shortcut"] = pooled(stages, boxes, height)
         if keep & {"logit_samples", "box_samples"}:
-            columns |= self._samples(sampling, kept, rows, sizes)
-        return _boxes(network, kept, columns, batch.image_sizes, sizes)
+            columns |= self._samples(sampling, kept, sizes)
+        return _by_image(_in_pixels(kept, batch.image_sizes, sizes) | columns, kept)
 
     def found(
         self, images: Sequence[NDArray[np.uint8]], keep: frozenset[EvidenceName]
@@ -202,39 +198,30 @@ class RegionModel(TorchModel):
         return merged if "logits" in keep else [replace(one, logits=None) for one in merged]
 
     def _of_each_pass(
-        self, sampling: Sampling, objectness: Tensor, sizes: list[Any]
+        self, sampling: Sampling, objectness: Tensor, sizes: Sizes
     ) -> list[BoxTensors]:
         """What every pass finds for itself on each image, one pass after the other."""
         parts: list[list[BoxTensors]] = [[] for _ in sizes]
         heads, proposals, inner = sampling.heads, sampling.proposals, sampling.sizes
         for one in sampling.passes(self.passes):
             scores = self._scores(one.embedding, one.logits)
-            kept = _filtered(heads, scores, one.box, proposals, inner)
-            rows = _rows(kept, proposals)
+            kept = filtered(heads, scores, one.box, proposals, inner)
             columns = {"logits": one.logits, "embedding": self._classified(one.embedding)}
-            columns = {name: held[rows] for name, held in columns.items()}
-            columns["objectness"] = objectness[rows]
-            for part, boxes in zip(
-                parts, _boxes(self._network, kept, columns, inner, sizes), strict=True
-            ):
+            columns["objectness"] = objectness
+            held = {name: values[kept.row] for name, values in columns.items()}
+            found = _by_image(_in_pixels(kept, inner, sizes) | held, kept)
+            for part, boxes in zip(parts, found, strict=True):
                 part.append(boxes)
         return [{name: torch.cat([p[name] for p in part]) for name in part[0]} for part in parts]
 
-    def _samples(
-        self, sampling: Sampling, kept: list[Kept], rows: Tensor, sizes: list[Any]
-    ) -> BoxTensors:
+    def _samples(self, sampling: Sampling, kept: Survivors, sizes: Sizes) -> BoxTensors:
         """What each pass says of the kept boxes: those that were averaged, or some of their own."""
-        column = torch.cat([item[2] for item in kept])
+        rows = kept.row
         if not self.passes:
-            sampling = sampling.only(rows, [item[3] for item in kept])
+            sampling = sampling.only(rows, kept.each(kept.region))
             rows = torch.arange(len(rows), device=rows.device)
-        logits, boxes = sampling.of(rows, column, self.passes or SAMPLES)
-        scale = [
-            (width / w, height / h) * 2
-            for (height, width), (h, w) in zip(sizes, sampling.sizes, strict=True)
-        ]
-        counts = torch.tensor([len(item[0]) for item in kept], device=rows.device)
-        boxes = boxes * sent(scale, boxes).repeat_interleave(counts, 0)[:, None]
+        logits, boxes = sampling.of(rows, kept.column, self.passes or SAMPLES)
+        boxes = boxes * _per_row(ratios(sampling.sizes, sizes, boxes), kept)[:, None]
         sides = torch.cat([boxes[..., :2], boxes[..., 2:] - boxes[..., :2]], -1)
         return {"logit_samples": logits, "box_samples": sides}
 
@@ -248,7 +235,7 @@ class RegionModel(TorchModel):
         self.eval()
         with torch.no_grad():
             changed = (image + step * slope.sign()).clamp(0, 1)
-            batch, _ = self._network.transform([changed])
+            batch = laid(self._network.transform, [changed])
             with tapped(*shortcuts(self._network)) as stages:
                 self._network.backbone(batch.tensors)
             # From pixels of the image to those of the network's input.
@@ -302,64 +289,21 @@ def _mask_loss(heads: Any, seen: Pooled, targets: list[Target], sizes: list[Any]
     return loss
 
 
-def _proposals(rpn: Any, batch: Any, features: Any) -> tuple[list[Tensor], list[Tensor]]:
-    """Regions, and how much each looks like an object."""
-    maps = list(features.values())
-    objectness, deltas = rpn.head(maps)
-    anchors = rpn.anchor_generator(batch, maps)
-    counts = [level[0].numel() for level in objectness]
-    objectness, deltas = concat_box_prediction_layers(objectness, deltas)
-    boxes = rpn.box_coder.decode(deltas, anchors).view(len(anchors), -1, 4)
-    filtered: tuple[list[Tensor], list[Tensor]] = rpn.filter_proposals(
-        boxes, objectness, batch.image_sizes, counts
-    )
-    return filtered
+def _by_image(columns: BoxTensors, kept: Survivors) -> list[BoxTensors]:
+    """What is told of the kept boxes, image by image."""
+    parts = [kept.each(values) for values in columns.values()]
+    return [dict(zip(columns, part, strict=True)) for part in zip(*parts, strict=True)]
 
 
-def _filtered(
-    heads: Any, scores: Tensor, decoded: Tensor, proposals: list[Tensor], sizes: list[Any]
-) -> list[Kept]:
-    counts = [len(boxes) for boxes in proposals]
-    boxes = decoded.expand(-1, scores.shape[1], 4).split(counts)  # of one box for all columns too
-    shares = scores.split(counts)
-    return [_survivors(heads, *item) for item in zip(boxes, shares, sizes, strict=True)]
+def _in_pixels(kept: Survivors, inner: Sizes, sizes: Sizes) -> BoxTensors:
+    """The kept boxes, in pixels of their images as they were given."""
+    box = kept.box * _per_row(ratios(inner, sizes, kept.box), kept)
+    return {"box": box, "score": kept.score, "label": kept.column - 1, "region": kept.region}
 
 
-def _survivors(heads: Any, boxes: Tensor, scores: Tensor, size: tuple[int, int]) -> Kept:
-    """What is left of one image's (region, class) pairs after the stock model's filters."""
-    boxes = box_ops.clip_boxes_to_image(boxes, size)[:, 1:].reshape(-1, 4)
-    count, columns = scores.shape
-    device = scores.device
-    region = torch.arange(count, device=device).repeat_interleave(columns - 1)
-    column = torch.arange(1, columns, device=device).repeat(count)
-    scores = scores[:, 1:].reshape(-1)
-    index = torch.where(scores > heads.score_thresh)[0]
-    index = index[box_ops.remove_small_boxes(boxes[index], min_size=1e-2)]
-    best = box_ops.batched_nms(boxes[index], scores[index], column[index], heads.nms_thresh)
-    index = index[best[: heads.detections_per_img]]
-    return boxes[index], scores[index], column[index], region[index]
-
-
-def _rows(kept: list[Kept], proposals: list[Tensor]) -> Tensor:
-    """Rows of the kept regions among those of the whole batch."""
-    start, rows = 0, []
-    for (*_, region), boxes in zip(kept, proposals, strict=True):
-        rows.append(region + start)
-        start += len(boxes)
-    return torch.cat(rows)
-
-
-def _boxes(
-    network: Any, kept: list[Kept], columns: BoxTensors, scaled: list[Any], sizes: list[Any]
-) -> list[BoxTensors]:
-    parts = [tensor.split([len(item[0]) for item in kept]) for tensor in columns.values()]
-    stock = network.transform.postprocess([{"boxes": item[0]} for item in kept], scaled, sizes)
-    found = []
-    for at, (_, score, column, region) in enumerate(kept):
-        evidence = {name: part[at] for name, part in zip(columns, parts, strict=True)}
-        plain = {"box": stock[at]["boxes"], "score": score, "label": column - 1, "region": region}
-        found.append(plain | evidence)
-    return found
+def _per_row(values: Tensor, kept: Survivors) -> Tensor:
+    """A row for each box, of one for each image."""
+    return values.repeat_interleave(sent(kept.counts, values), 0)
 
 
 def shortcuts(network: Any) -> list[nn.Module]:

@@ -111,6 +111,8 @@ class Step:
         self._rpn_losses = self._stage(self._anchor_losses)
         self._sample = self._stage(self._samples)
         self._rounds = self._stage(_boxes.again)
+        self._overlapped = self._stage(_boxes.overlapping)
+        self._heads = self._stage(self._predicted)
         self._anchors: tuple[Any, Tensor] | None = None
 
     def _stage(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -127,29 +129,38 @@ class Step:
             see: Told the proposals before regions are sampled.
         """
         maps, objectness, deltas = self._trunk(batch.tensors)
-        anchors = self._anchors_of(batch.tensors, list(maps.values()))
+        anchors = self.anchors_of(batch.tensors, list(maps.values()))
         losses = self._rpn_losses(torch.cat(objectness, 1), torch.cat(deltas, 1), anchors, objects)
         with torch.no_grad():
             found = self.proposals(objectness, deltas, anchors, batch.image_sizes)
             if see is not None:
                 see(found)
             sampled = self._sample(found, objects)
-        heads = self.network.roi_heads
-        regions, order = heads.box_roi_pool.rows(maps, sampled.box, batch.image_sizes)
-        embedding = heads.box_head(regions)[order]
-        logits, boxes = heads.box_predictor(embedding)
+        pool = self.network.roi_heads.box_roi_pool
+        regions, order = pool.rows(maps, sampled.box, batch.image_sizes)
+        embedding, logits, boxes = self._heads(regions, order)
         return Pooled(maps, sampled, embedding, logits, boxes, losses)
+
+    def _predicted(self, regions: Tensor, order: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Embeddings, logits and boxes of the sampled regions, in their order."""
+        heads = self.network.roi_heads
+        embedding = heads.box_head(regions)[order]
+        return embedding, *heads.box_predictor(embedding)
 
     def _maps(self, images: Tensor) -> tuple[dict[str, Tensor], list[Tensor], list[Tensor]]:
         """Maps by level, and per level the objectness and deltas of every anchor."""
         maps = self.network.backbone(images)
         maps = {"0": maps} if isinstance(maps, Tensor) else maps
-        objectness, deltas = self.network.rpn.head(list(maps.values()))
+        return maps, *self.flat(list(maps.values()))
+
+    def flat(self, maps: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        """Per level the objectness and deltas of every anchor."""
+        objectness, deltas = self.network.rpn.head(maps)
         flat = [level.permute(0, 2, 3, 1).flatten(1) for level in objectness]
         sides = [level.permute(0, 2, 3, 1).flatten(1).unflatten(1, (-1, 4)) for level in deltas]
-        return maps, flat, sides
+        return flat, sides
 
-    def _anchors_of(self, images: Tensor, maps: list[Tensor]) -> Tensor:
+    def anchors_of(self, images: Tensor, maps: list[Tensor]) -> Tensor:
         """The anchors of one image; kept, because most batches have the shape of the last."""
         key = (images.shape[-2:], images.device, *(one.shape[-2:] for one in maps))
         if self._anchors is None or self._anchors[0] != key:
@@ -194,27 +205,37 @@ class Step:
         sizes: list[tuple[int, int]],
     ) -> Proposals:
         """The best boxes of all levels, each level suppressed on its own."""
-        rpn, parts = self.network.rpn, []
+        rpn = self.network.rpn
         levels = anchors.split([level.shape[1] for level in objectness])
-        most = min(rpn.pre_nms_top_n(), max(map(len, levels)))
+        most = rpn.pre_nms_top_n()
         high = sent([(float(w), float(h)) * 2 for h, w in sizes], anchors)[:, None]
+        found = []
         for score, moved, level in zip(objectness, deltas, levels, strict=True):
             top, at = score.float().topk(min(most, len(level)), 1)
             box = decoded(rows(moved, at).float(), level[at])
-            box = torch.minimum(box.clamp_(min=0), high)
-            more = most - len(level) if len(level) < most else 0
-            parts.append((functional.pad(box, (0, 0, 0, more)),
-                          functional.pad(top, (0, more), value=_NEVER)))  # fmt: skip
-        box, score = (torch.stack(part, 1) for part in zip(*parts, strict=True))
+            found.append((torch.minimum(box.clamp_(min=0), high), top))
+        # Full levels together and the others together: suppression costs the square of a width.
+        full = [at for at, (_, top) in enumerate(found) if top.shape[1] == most]
+        rest = [at for at in range(len(found)) if at not in full]
+        some = [self._best_of([found[at] for at in places]) for places in (full, rest) if places]
+        box, score = (torch.cat(part, 1) for part in zip(*some, strict=True))
+        score, at = score.topk(min(rpn.post_nms_top_n(), score.shape[1]), 1)
+        return Proposals(rows(box, at), score, score > _NEVER)
+
+    def _best_of(self, levels: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+        """Boxes and scores of some levels, with no score where a better box suppresses one."""
+        rpn, wide = self.network.rpn, max(top.shape[1] for _, top in levels)
+        box = torch.stack([functional.pad(b, (0, 0, 0, wide - b.shape[1])) for b, _ in levels], 1)
+        score = torch.stack(
+            [functional.pad(t, (0, wide - t.shape[1]), value=_NEVER) for _, t in levels], 1
+        )
         large = ((box[..., 2:] - box[..., :2]) >= rpn.min_size).all(-1)
         # What is no box must not suppress: it is moved to where it overlaps nothing.
         real = large & (score > _NEVER) & (score.sigmoid() >= rpn.score_thresh)
-        kept = _boxes.unsuppressed(
-            torch.where(real[..., None], box, 0.0).flatten(0, 1), rpn.nms_thresh, self._rounds
-        )
-        score = score.masked_fill(~(kept.view_as(real) & real), _NEVER).flatten(1)
-        score, at = score.topk(min(rpn.post_nms_top_n(), score.shape[1]), 1)
-        return Proposals(rows(box.flatten(1, 2), at), score, score > _NEVER)
+        groups = torch.where(real[..., None], box, 0.0).flatten(0, 1)
+        kept = _boxes.unsuppressed(groups, rpn.nms_thresh, self._rounds, self._overlapped)
+        score = score.masked_fill(~(kept.view_as(real) & real), _NEVER)
+        return box.flatten(1, 2), score.flatten(1)
 
     def _samples(self, found: Proposals, objects: Objects) -> Sampled:
         """Regions to classify: proposals and the objects themselves, some of each kind."""

@@ -116,17 +116,20 @@ class TorchModel(nn.Module):
         """What is found on some RGB images, with the evidence asked for."""
         self.eval()
         with torch.inference_mode(), memory_guard(len(images)):
-            tensors = [tensor_of(image).to(self.device) for image in images]
-            return [_numpy(boxes, keep) for boxes in self.record(tensors, keep)]
+            tensors = [tensor_of(image, self.device) for image in images]
+            return _numpy(self.record(tensors, keep), keep)
 
 
-def _numpy(boxes: BoxTensors, keep: frozenset[EvidenceName]) -> Found:
+def _numpy(boxes: list[BoxTensors], keep: frozenset[EvidenceName]) -> list[Found]:
+    """What was found on each image; a column leaves the device once, not once per image."""
     # What is no evidence of the detector is the box itself, or what its method says of it.
-    held: dict[str, Any] = {
-        name: _array(values)
-        for name, values in boxes.items()
-        if name in keep or name not in EVIDENCE
-    }
+    names = [name for name in boxes[0] if name in keep or name not in EVIDENCE]
+    ends = np.cumsum([len(one["score"]) for one in boxes])[:-1]
+    held = {name: np.split(_array(torch.cat([b[name] for b in boxes])), ends) for name in names}
+    return [_found({name: held[name][at] for name in names}) for at in range(len(boxes))]
+
+
+def _found(held: dict[str, Any]) -> Found:
     columns = {name: held.pop(name, None) for name in _FIELDS}
     return Found(**columns, attributes=held)
 
@@ -136,9 +139,9 @@ def _array(values: Tensor) -> NDArray[Any]:
     return np.asarray((values.float() if values.is_floating_point() else values).numpy())
 
 
-def tensor_of(image: NDArray[np.uint8]) -> Tensor:
-    """Pixels as float, 0 to 1, channels first."""
-    return torch.tensor(image).permute(2, 0, 1).float().div(255)
+def tensor_of(image: NDArray[np.uint8], device: torch.device | None = None) -> Tensor:
+    """Pixels as float, 0 to 1, channels first; they travel to a device as bytes."""
+    return torch.tensor(image).to(device).permute(2, 0, 1).float().div(255)
 
 
 @contextmanager

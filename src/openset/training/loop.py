@@ -189,12 +189,19 @@ def _loaded(
         if bad:
             raise InputError([replace(one, fix=_MEND) for one in bad])
         images = [image.to(device, non_blocking=True) for image, _ in batch]
-        targets = [
-            {name: value.to(device, non_blocking=True) for name, value in target.items()}
-            for _, target in batch
-        ]
         state.model.progress = state.step / last
-        yield images, targets
+        yield images, _sent([target for _, target in batch], device)
+
+
+def _sent(targets: list[dict[str, Tensor]], device: torch.device) -> list[dict[str, Tensor]]:
+    """Targets on a device, to which all values of a name travel together."""
+    counts = [len(target["boxes"]) for target in targets]
+    held = {
+        name: torch.cat([target[name] for target in targets]).to(device, non_blocking=True)
+        for name in targets[0]
+    }
+    parts = [values.split(counts) for values in held.values()]
+    return [dict(zip(held, part, strict=True)) for part in zip(*parts, strict=True)]
 
 
 def _as_list(batch: list[Any]) -> list[Any]:

@@ -215,4 +215,5 @@ def _optimizer(recipe: Recipe, model: Any) -> torch.optim.Optimizer:
     ]
     if recipe.optimizer == "adamw":
         return torch.optim.AdamW(listed)
+    # Not fused: weights that a method leaves out of its first steps have no momentum yet.
     return torch.optim.SGD(listed, lr=recipe.lr, momentum=recipe.momentum)
