@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +29,7 @@ from openset.detectors import find
 from openset.evaluation.numbers import number
 from openset.evaluation.run import evaluate_all
 from openset.files import replacing
-from openset.formats import read_annotations
+from openset.formats import read_annotations, read_detections
 from openset.matching import match, right_detections
 from openset.metrics import table as metrics
 from openset.metrics.load import best_threshold
@@ -109,31 +111,61 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=4000)
     parser.add_argument("--steps", type=int, help="fewer steps, to try the script out")
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each detector")
+    parser.add_argument("--jobs", type=int, default=1, help="trainings or detectors at a time")
     given = parser.parse_args()
     made = DigitsWorld(images=given.images)
-    world = made.write(given.work / "world")
     tested = DigitsWorld(images=TEST_TIMES * given.images, seed=TEST_SEED)
-    fresh = tested.write(given.work / "fresh")
-    worlds = {"train": world, "val": world, "test": fresh}
-    truths = {split: read_annotations(worlds[split] / f"{split}.json") for split in SPLITS}
-    sections: list[str] = []
-    tables: dict[str, list[Row]] = {}
-    for name in RECIPES:
-        recipe = Recipe.of(name) if given.steps is None else Recipe.of(name).shortened(given.steps)
-        found = []
-        for seed in range(given.seeds):
-            folder = given.work / (
-                f"{name}-{seed}" if seed else name
-            )  # `make_digits` has the first
-            model = trained(replace(recipe, seed=seed), world, folder)
-            found.append({split: detected(model, worlds[split], split) for split in SPLITS})
-        title = find(recipe.detector).title
-        tables[title] = rows_of(truths, found)
-        sections.append(section(title, recipe, tables[title], closed_set(truths, found)))
-        print(f"{recipe.detector}: done")
+    world, fresh = made.write(given.work / "world"), tested.write(given.work / "fresh")
+    job = Job(given.work, {"train": world, "val": world, "test": fresh}, given.steps, given.seeds)
+    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
+        each = [(name, seed) for seed in range(given.seeds) for name in RECIPES]
+        list(pool.map(job.found, *zip(*each, strict=True)))
+        held = dict(zip(RECIPES, pool.map(job.judged, RECIPES), strict=True))
+    tables = {find(job.recipe(name).detector).title: held[name][0] for name in RECIPES}
+    parts = [section(title, job.recipe(name), *held[name])
+             for title, name in zip(tables, RECIPES, strict=True)]  # fmt: skip
     with replacing(given.page, folder=False) as part:
-        text = "\n\n".join([opening(made, tested, given.seeds), overview(tables), *sections])
+        text = "\n\n".join([opening(made, tested, given.seeds), overview(tables), *parts])
         part.write_text(text + "\n", "utf-8")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is trained and judged, in any process.
+
+    Attributes:
+        work: Where trainings and detections are.
+        worlds: The folder of each split.
+        steps: Fewer steps than the recipes have, or None.
+        seeds: Trainings of each detector.
+    """
+
+    work: Path
+    worlds: Mapping[str, Path]
+    steps: int | None
+    seeds: int
+
+    def recipe(self, name: str) -> Recipe:
+        """As it is trained."""
+        recipe = Recipe.of(name)
+        return recipe if self.steps is None else recipe.shortened(self.steps)
+
+    def found(self, name: str, seed: int) -> dict[str, Path]:
+        """Train with a seed and run on all splits, unless that is there; files of detections."""
+        folder = self.work / (f"{name}-{seed}" if seed else name)  # `make_digits` has the first
+        model = trained(replace(self.recipe(name), seed=seed), self.worlds["train"], folder)
+        return {split: detected(model, self.worlds[split], split) for split in SPLITS}
+
+    def judged(self, name: str) -> tuple[list[Row], dict[str, str]]:
+        """Every scorer on a detector, and the detector alone."""
+        truths = {split: read_annotations(self.worlds[split] / f"{split}.json") for split in SPLITS}
+        found = [
+            {split: read_detections(path) for split, path in self.found(name, seed).items()}
+            for seed in range(self.seeds)
+        ]
+        rows = rows_of(truths, found)
+        print(f"{name}: done", flush=True)
+        return rows, closed_set(truths, found)
 
 
 Found = Mapping[str, Detections]
@@ -383,7 +415,7 @@ Made by `python experiments/digits_page.py --work runs/digits --page docs/result
 openset {__version__} and [the digits world](../worlds.md): {counts} images of seed
 {world.seed}, and {tested.count("test"):,} test images of seed {TEST_SEED}, with which no choice
 was made. The world is synthetic and easy: what ranks first here may not
-[on photographs](real-images.md).
+[on photographs](methods.md).
 {what_intervals_hold(seeds)}
 
 - **AUROC**: boxes on unknown objects against boxes on known objects of their class (overlap 0.5),

@@ -51,7 +51,7 @@ def main() -> None:
     for name in RECIPES:
         recipe = Recipe.of(name) if given.steps is None else Recipe.of(name).shortened(given.steps)
         model = trained(recipe, world, given.work / name)
-        found = {split: detected(model, world, split) for split in SPLITS}
+        found = {split: read_detections(detected(model, world, split)) for split in SPLITS}
         fit, held_out = (
             right_detections(read_annotations(world / f"{split}.json"), found[split])
             for split in ("train", "val")
@@ -74,15 +74,15 @@ def trained(recipe: Recipe, world: Path, folder: Path) -> Path:
     ).model
 
 
-def detected(model: Path, world: Path, split: str) -> Detections:
-    """Detections of a model on a split, with logits and embeddings; kept in the work folder."""
+def detected(model: Path, world: Path, split: str) -> Path:
+    """The file of a model's detections on a split, with logits and embeddings; made if need be."""
     path = model.parent / f"{world.name}-{split}.parquet"
     if not path.exists():
         files = ImageFiles.of_annotations(read_annotations(world / f"{split}.json"), world)
         loaded = load(str(model))
         keep = tuple(name for name in EVIDENCE if name in find(loaded.about["detector"]).keeps)
         write(run(loaded, files, keep=keep, batch=32, split=f"digits {split}"), path)
-    return read_detections(path)
+    return path
 
 
 def scored(

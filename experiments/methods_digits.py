@@ -5,7 +5,7 @@ and several may share the work by ``--only``:
 
     python experiments/methods_digits.py --work runs/methods --results experiments/results
 
-`methods_page` puts what it wrote on the page, with ``--digits RESULTS/methods_digits.json``.
+`methods_page` puts what it wrote on the page.
 Every method is trained with three seeds by the recipe ``digits-small``. A plain detector is judged
 with every scorer that needs logits or embeddings alone, and by the means of 30 passes with dropout;
 methods by what they say themselves, or by the score of their paper. Scorers are fitted on train
@@ -25,8 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from digits_page import PASSES, TEST_SEED, TEST_TIMES
-from photographs import METRICS
-from real_images import Clock, write_json
+from photographs import METRICS, Clock, write_json
 
 import openset
 from openset import scorers
@@ -132,6 +131,7 @@ def taught(recipe: Recipe, worlds: Worlds, folder: Path) -> dict[str, Any]:
         "seconds": None if done.resumed else round(done.seconds, 1),
         "findings": [f"{finding.code}: {finding.message}" for finding in done.findings],
         "versions": {"openset": __version__, "torch": str(torch.__version__)},
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
         "threads": torch.get_num_threads(),
     }
 

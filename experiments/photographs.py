@@ -1,4 +1,4 @@
-"""Train detectors for the open set on photographs: VOC 2007 known, 60 classes of COCO unknown.
+r"""Train detectors for the open set on photographs: VOC 2007 known, 60 classes of COCO unknown.
 
 From the repository's root; `train` and `find` want a GPU, and need only numpy, scikit-learn, torch
 and torchvision beside this package:
@@ -6,8 +6,9 @@ and torchvision beside this package:
     python experiments/photographs.py prepare DATA --work runs/photos
     python experiments/photographs.py train --work runs/photos --method opendet --seed 0
     python experiments/photographs.py find --work runs/photos --method opendet --seed 0 --out found
-    python experiments/photographs.py judge found --work runs/photos --results RESULTS.json
-    python experiments/methods_page.py RESULTS.json --page docs/results/methods.md
+    python experiments/photographs.py judge found --work runs/photos \
+        --results experiments/results/photographs.json
+    python experiments/methods_page.py experiments/results --page docs/results/methods.md
 
 Faster R-CNN with a ResNet-50 that has seen ImageNet only learns the 20 classes of VOC 2007 trainval
 (but for one picture in twenty, on which thresholds are set), from pictures of 256 pixels. It is
@@ -22,6 +23,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -29,20 +31,32 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from real_images import Clock, detected, right, write_json
 
 from openset import scorers
-from openset.detectors import load
+from openset.detectors import Model, load, run
+from openset.findings import InputError
 from openset.tables import Annotations, Detections
 from openset.tables.annotations import Images
-from openset.training import Recipe, TrainingData, train
+from openset.training import Progress, Recipe, TrainingData, train
 
 METHODS = ("base", "cosine", "opendet", "opendet_cwa", "vos", "siren")
-SCORERS, OWN = ("msp", "energy"), "own"
+POST_HOC = ("msp", "max_logit", "energy", "entropy", "gen", "gamma_ratio", "react", "dice", "ash")
+POST_HOC += ("knn", "mahalanobis", "ddu", "vim")
+# By which scores a method is judged, beside what it says itself.
+SCORERS: Mapping[str, tuple[str, ...]] = {
+    "base": POST_HOC,
+    "cosine": ("msp", "energy"),
+    "vos": ("msp", "energy"),
+    "siren": ("siren_knn", "siren_vmf"),
+}
+NAMES_UNKNOWN = ("opendet", "opendet_cwa")  # by itself, without a threshold of ours
+OWN = "own"
+RIGHT = 0.5  # overlap of a detection with an object of its class
 METRICS = ("ap_known", "ap_unknown", "unknown_recall", "a_ose", "wilderness_impact")
 METRICS += ("auroc", "fpr_at_95_tpr")
 SIDE, HELD_OUT = 320, 0.05
 SPLITS = ("train", "val", "test")
+WEIGHTS = "resnet50.safetensors"
 # What COCO calls classes of VOC.
 SAME = {
     "airplane": "aeroplane",
@@ -109,8 +123,8 @@ def prepare(given: argparse.Namespace) -> None:
     for path in sorted(given.data.glob("*.tar")):
         with tarfile.open(path) as archive:
             archive.extractall(given.work / "images", filter="data")
-    (weights,) = given.data.glob("resnet50*.safetensors")
-    write_weights(weights, given.work / "resnet50.safetensors")
+    for path in given.data.glob("resnet50*.safetensors"):
+        write_weights(path, given.work / WEIGHTS)
     for split in given.only:
         table = truth_of(split, given.data, given.work / "images")
         write(table, given.work / f"{split}.json")
@@ -244,8 +258,9 @@ def teach(given: argparse.Namespace) -> None:
 
     torch.backends.cudnn.benchmark = True
     method = {} if given.method == "base" else {"method": given.method}
-    start = {"pretrained": str(given.work / "resnet50.safetensors")}
-    start |= {"shortest": given.side, "longest": given.side}
+    start: dict[str, Any] = {"shortest": given.side, "longest": given.side}
+    if RECIPE.options["backbone"] == "resnet50":
+        start["pretrained"] = str(given.work / WEIGHTS)
     recipe = Recipe.of(RECIPE, seed=given.seed, batch=given.batch, options=start, **method)
     recipe = recipe if given.steps is None else recipe.shortened(given.steps)
     data, clock = TrainingData.of(given.work / "train.json"), Clock(recipe.batch)
@@ -274,26 +289,98 @@ def find(given: argparse.Namespace) -> None:
     model = load(str(folder / "model.pt"))
     data = {
         split: TrainingData.of(given.work / f"{split}.json", labels=model.labels, empty=True)
-        for split in ("val", "test")
+        for split in SPLITS
     }
     start = time.perf_counter()
-    found = {split: detected(model, some, split) for split, some in data.items()}
-    seconds = time.perf_counter() - start
-    given.out.mkdir(parents=True, exist_ok=True)
-    fitted = {name: scorers.find(name).fit(None) for name in SCORERS}
+    found = {split: detected(model, data[split], split) for split in ("val", "test")}
+    seconds, images = time.perf_counter() - start, len(data["val"]) + len(data["test"])
+    print(f"{images / seconds:.0f} pictures/s", flush=True)
     held_out = found["val"].select(right(found["val"], data["val"]))
-    tails = {}
-    columns = {}
-    for name, one in fitted.items():
-        tails[name] = float(np.quantile(one.score(held_out), 0.95)) if len(held_out) else None
-        columns[f"scorer.{name}"] = one.score(found["test"]).astype(np.float32)
-    if held_out.unknownness is not None and len(held_out):
-        tails[OWN] = float(np.quantile(held_out.unknownness, 0.95))
+    names = SCORERS.get(given.method, ())
+    fit = None
+    if any(scorers.find(name).fits_on != "nothing" for name in names):
+        taught = detected(model, data["train"], "train")
+        fit = taught.select(right(taught, data["train"]))
+    columns, tails, refused = scored(names, fit, held_out, found["test"])
+    if held_out.unknownness is not None:
+        tails[OWN] = tail_of(held_out.unknownness)
     about = json.loads((folder / "about.json").read_text("utf-8"))
-    about |= {"run_seconds": round(seconds, 1), "run_images": sum(map(len, data.values()))}
+    about |= {"run_seconds": round(seconds, 1), "run_images": images}
     about |= {"labels": list(found["test"].labels), "tails": tails, "calibrated_on": len(held_out)}
+    about |= {"fitted_on": None if fit is None else len(fit), "refused": refused}
+    given.out.mkdir(parents=True, exist_ok=True)
     keep(given.out / f"{folder.name}.npz", found["test"], columns)
     write_json(given.out / f"{folder.name}.json", about)
+
+
+def scored(
+    names: Sequence[str], fit: Detections | None, held_out: Detections, test: Detections
+) -> tuple[dict[str, NDArray[Any]], dict[str, float | None], dict[str, str]]:
+    """What scorers say of test detections, their tails, and why some could not be fitted."""
+    columns: dict[str, NDArray[Any]] = {}
+    tails: dict[str, float | None] = {}
+    refused = {}
+    for name in names:
+        record = scorers.find(name)
+        try:
+            one = record.fit(None if record.fits_on == "nothing" else fit)
+        except InputError as error:
+            refused[name] = error.findings[0].message
+            continue
+        tails[name] = tail_of(one.score(held_out))
+        columns[f"scorer.{name}"] = one.score(test).astype(np.float32)
+        print(name, flush=True)
+    return columns, tails, refused
+
+
+def tail_of(values: NDArray[np.floating[Any]]) -> float | None:
+    """Where the highest 5 % begin."""
+    return float(np.quantile(values, 0.95)) if len(values) else None
+
+
+def detected(model: Model, data: TrainingData, split: str) -> Detections:
+    """Detections with logits and embeddings."""
+    return run(model, data.files, batch=32, threads=8, split=f"photos {split}")
+
+
+def right(found: Detections, data: TrainingData) -> NDArray[np.bool_]:
+    """Whether a detection overlaps an object of its own class; without a match, on any machine."""
+    from openset.tables.overlap import by_image, iou
+
+    place = {id_: at for at, id_ in enumerate(data.files.id.tolist())}
+    is_right = np.zeros(len(found), bool)
+    for rows in by_image(found.image):
+        at = place[found.image[rows[0]].item()]
+        corners = data.boxes[at].astype(np.float64)
+        boxes = np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
+        same = found.label[rows][:, None] == data.classes[at][None]
+        is_right[rows] = ((iou(found.box[rows], boxes) >= RIGHT) & same).any(axis=1)
+    return is_right
+
+
+class Clock:
+    """Reads the time at logged steps; speed is that between the second of them and the last."""
+
+    def __init__(self, batch: int) -> None:
+        self.seen: list[tuple[int, float]] = []
+        self.batch, self.loss = batch, 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        """Note a logged step."""
+        self.seen.append((progress.step, time.perf_counter()))
+        self.loss = progress.loss
+        print(f"step {progress.step} of {progress.steps}, loss {progress.loss:.3f}", flush=True)
+
+    @property
+    def rate(self) -> float:
+        """Images per second, without the start."""
+        (start, then), (end, now) = self.seen[min(1, len(self.seen) - 2)], self.seen[-1]
+        return (end - start) * self.batch / max(now - then, 1e-9)
+
+
+def write_json(path: Path, about: Mapping[str, Any]) -> None:
+    """Write plain values."""
+    path.write_text(json.dumps(about, indent=2) + "\n", "utf-8")
 
 
 def keep(path: Path, found: Detections, columns: dict[str, NDArray[Any]]) -> None:
@@ -349,14 +436,16 @@ def found_in(folder: Path) -> dict[str, list[Detections]]:
             labels=tuple(about["labels"]),
             unknownness=columns.get("unknownness"),
         )
-        if about["method"] in ("opendet", "opendet_cwa", "base", "cosine"):
-            rows.setdefault(about["method"], []).append(found)
-        elif found.unknownness is not None:  # of a method that calls nothing unknown by itself
+        method = about["method"]
+        if found.unknownness is None or method in NAMES_UNKNOWN:
+            rows.setdefault(method, []).append(found)
+        else:
             called = tail_unknown(found, found.unknownness, about["tails"][OWN])
-            rows.setdefault(about["method"], []).append(called)
-        for name in SCORERS if found.unknownness is None else ():
-            called = tail_unknown(found, columns[f"scorer.{name}"], about["tails"][name])
-            rows.setdefault(f"{about['method']} + {name}", []).append(called)
+            rows.setdefault(method, []).append(called)
+        for name in SCORERS.get(method, ()):
+            if f"scorer.{name}" in columns:
+                called = tail_unknown(found, columns[f"scorer.{name}"], about["tails"][name])
+                rows.setdefault(f"{method} + {name}", []).append(called)
     return rows
 
 

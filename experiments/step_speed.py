@@ -5,8 +5,8 @@
 Faster R-CNN R50-FPN, 21 columns, SGD, random images with 2 to 15 objects each; bfloat16 on CUDA.
 Rounds of the contenders alternate, so that a busy machine slows all of them. Prints one line of
 JSON per measurement, and keeps them in FILE: what is there already is not measured again, so a run
-that was cut off goes on. ``regions`` is proposals kept before and after suppression: torchvision's
-own are 2000 and 2000; 1000 and 1000 are what our earlier measurements used.
+that was cut off goes on. ``regions`` is proposals kept before and after suppression, of ours and of
+``stock alike``; ``stock`` has torchvision's own, 2000. With 2000 for all, ``stock`` is enough.
 
 Needs torch and torchvision, and `src` on the path; nothing else of openset's requirements.
 """
@@ -30,8 +30,9 @@ from openset.detectors import carry, find
 CUDA = torch.cuda.is_available()
 DEVICE = "cuda" if CUDA else "cpu"
 LABELS = tuple(f"class {at}" for at in range(20))
-CASES = [(512, 32, 2000), (512, 32, 1000), (256, 32, 2000), (256, 128, 1000), (512, 96, 1000)]
-KINDS = ("stock", "eager", "compiled", "eager vos", "eager opendet")
+CASES = [(512, 32, 1000), (256, 128, 1000), (512, 32, 2000)]
+METHODS = ("vos", "opendet", "opendet_cwa", "siren")
+KINDS = ("stock", "stock alike", "eager", "compiled", *(f"eager {name}" for name in METHODS))
 
 
 class Contender:
@@ -42,15 +43,17 @@ class Contender:
         size = {"shortest": side, "longest": side}
         self.model = find("faster_rcnn").build(LABELS, device=DEVICE, **size)
         self.kind, self.seconds = kind, []
-        rpn = self.model.network.rpn
-        rpn._pre_nms_top_n["training"] = rpn._post_nms_top_n["training"] = regions
-        if kind == "stock":
+        self.stock, rpn = kind.startswith("stock"), self.model.network.rpn
+        if kind != "stock":
+            rpn._pre_nms_top_n["training"] = rpn._post_nms_top_n["training"] = regions
+        if self.stock:
             self.model.network.roi_heads.box_roi_pool = MultiScaleRoIAlign(list("0123"), 7, 2)
-        for name in ("vos", "opendet"):
+            self.model.network.to(memory_format=torch.contiguous_format)
+        for name in METHODS:
             if kind.endswith(name):
                 carry(self.model, name, {})
                 self.model.progress = 0.9
-                fill(self.model.method.bank)
+                fill(getattr(self.model.method, "bank", None))
         if kind == "compiled":
             self.model.compile_step()
         self.model.train()
@@ -62,7 +65,7 @@ class Contender:
         """One training step."""
         images, targets = self.batch
         with torch.autocast(DEVICE, torch.bfloat16, enabled=CUDA):
-            if self.kind == "stock":
+            if self.stock:
                 shifted = [{**target, "labels": target["labels"] + 1} for target in targets]
                 losses = self.model.network(images, shifted)
             else:
@@ -81,8 +84,10 @@ class Contender:
         self.seconds.append((time.perf_counter() - start) / steps)
 
 
-def fill(bank: torch.nn.Module) -> None:
+def fill(bank: torch.nn.Module | None) -> None:
     """Random rows in every place, so that a method acts from the first step on."""
+    if bank is None:
+        return
     bank.held.normal_()
     bank.filled.fill_(bank.size)
 
@@ -125,10 +130,13 @@ def measured(case: tuple[int, int, int], kinds: list[str], rounds: int, steps: i
         for one in contenders:
             one.timed(steps)
     memory = torch.cuda.max_memory_allocated() / 2**30 if CUDA else 0.0
+    rates = {one.kind: batch / statistics.median(one.seconds) for one in contenders}
     return [
         {
             "kind": one.kind, "side": side, "batch": batch, "regions": regions,
-            "images_per_second": round(batch / statistics.median(one.seconds), 1),
+            "images_per_second": round(rates[one.kind], 1),
+            "times_stock": round(rates[one.kind] / rates["stock"], 2),
+            "beside": sorted(rates),
             "warm_up_s": round(one.warm, 1), "peak_gib_of_all": round(memory, 1),
             "device": torch.cuda.get_device_name() if CUDA else "cpu",
             "torch": torch.__version__,
@@ -143,32 +151,26 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one small case, few steps")
     parser.add_argument("--out", type=Path, default=Path("step_speed.jsonl"))
     parser.add_argument("--kinds", nargs="*", default=list(KINDS))
+    parser.add_argument("--cases", type=int, nargs="*", help="numbers of cases, from 0")
     given = parser.parse_args()
     torch.backends.cudnn.benchmark = True
     torch.set_float32_matmul_precision("high")
     held = given.out.read_text().splitlines() if given.out.exists() else []
     done = {(r["kind"], r["side"], r["batch"], r["regions"]) for r in map(json.loads, held)}
     cases = [(128, 2, 200)] if given.quick else CASES
-    rounds, steps = (2, 1) if given.quick else (3, 8)
+    cases = cases if given.cases is None else [cases[at] for at in given.cases]
     for case in cases:
         kinds = [kind for kind in given.kinds if (kind, *case) not in done]
-        # A pair at a time: stock beside one of ours, so that each measurement is short.
-        for kind in [k for k in kinds if k != "stock"]:
-            try:
-                rows = measured(case, ["stock", kind], rounds, steps)
-            except torch.OutOfMemoryError as error:
-                rows = [{"kind": kind, "side": case[0], "batch": case[1], "regions": case[2],
-                         "failed": str(error)[:200]}]  # fmt: skip
-            for row in rows[-1:]:
-                if len(rows) == 2:
-                    row["stock"] = rows[0]["images_per_second"]
-                    row["times_stock"] = round(row["images_per_second"] / row["stock"], 2)
-                print(json.dumps(row), flush=True)
-                with given.out.open("a") as file:
-                    file.write(json.dumps(row) + "\n")
-            if CUDA:
-                torch.cuda.empty_cache()
-                torch.cuda.reset_peak_memory_stats()
+        if not set(kinds) - {"stock"}:
+            continue
+        rounds, steps = (2, 1) if given.quick else (3, 8 if case[1] <= 32 else 4)
+        for row in measured(case, ["stock", *(k for k in kinds if k != "stock")], rounds, steps):
+            print(json.dumps(row), flush=True)
+            with given.out.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+        if CUDA:
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
 
 
 if __name__ == "__main__":

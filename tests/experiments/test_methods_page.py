@@ -11,22 +11,20 @@ import pytest
 from openset.tables import Annotations, Detections, Images
 
 ROOT = Path(__file__).parents[2]
-KEPT = ROOT / "experiments" / "results" / "photographs.json"
-DIGITS = ROOT / "experiments" / "results" / "methods_digits.json"
+KEPT = ROOT / "experiments" / "results"
 
 
 def test_the_page_is_made_from_the_results():
-    digits = json.loads(DIGITS.read_text("utf-8")) if DIGITS.exists() else None
-    text = methods_page.page(json.loads(KEPT.read_text("utf-8")), digits)
+    text = methods_page.page_of(KEPT)
     assert text == (ROOT / "docs" / "results" / "methods.md").read_text("utf-8")
 
 
 def test_what_is_said_follows_the_numbers():
-    held = json.loads(KEPT.read_text("utf-8"))
+    held = json.loads((KEPT / "photographs.json").read_text("utf-8"))
     opendet = held["methods"]["opendet"]["values"]
-    assert "holds: it calls" in methods_page.page(held)
+    assert "holds: it calls" in methods_page.photographs(held, [])
     opendet["ap_known"]["value"] -= 0.2
-    assert "does not hold: it calls" in methods_page.page(held)
+    assert "does not hold: it calls" in methods_page.photographs(held, [])
 
 
 def test_the_tail_of_a_scorer_is_called_unknown():

@@ -1,0 +1,101 @@
+"""The photographs' experiment on drawn pictures: prepare, train, run, judge, and the page."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="the torch extra is not installed")
+pytest.importorskip("torchvision", reason="the torch extra is not installed")
+
+import methods_page
+import photographs
+
+COLOURS = {"person": (220, 30, 30), "dog": (30, 220, 30), "zebra": (220, 120, 30)}
+NAMES = ("person", "dog", "zebra")
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory) -> Path:
+    """Squares at half their stated size: VOC has two classes, COCO another one, too."""
+    folder, chance = tmp_path_factory.mktemp("data"), np.random.default_rng(0)
+    drawn(folder, "voc2007_trainval_coco", chance, count=80, kinds=2, suffix="webp", first=1)
+    drawn(
+        folder, "voc2007_test_coco_difficult", chance, count=16, kinds=2, suffix="webp", first=500
+    )
+    drawn(folder, "instances_val2017", chance, count=24, kinds=3, suffix="jpg", first=900)
+    target = tmp_path_factory.mktemp("work")
+    called("prepare", folder, "--work", target)
+    return target
+
+
+def drawn(folder, name, chance, *, count, kinds, suffix, first):
+    from PIL import Image
+
+    images, objects = [], []
+    with tarfile.open(folder / f"{name}.tar", "w") as archive:
+        for at in range(first, first + count):
+            pixels, kind = np.full((48, 64, 3), 90, np.uint8), at % kinds
+            x, y, side = chance.integers(2, 30), chance.integers(2, 20), chance.integers(16, 26)
+            pixels[y : y + side, x : x + side] = COLOURS[NAMES[kind]]
+            Image.fromarray(pixels).save(folder / f"{at:06}.{suffix}", lossless=True, quality=95)
+            archive.add(folder / f"{at:06}.{suffix}", f"{at:06}.{suffix}")
+            images.append({"id": at, "file_name": f"{at:06}.jpg", "width": 128, "height": 96})
+            box = [int(2 * edge) for edge in (x, y, side, side)]
+            objects.append({"id": at, "image_id": at, "category_id": kind + 1, "bbox": box})
+    categories = [{"id": at + 1, "name": name} for at, name in enumerate(NAMES[:kinds])]
+    truth = {"images": images, "annotations": objects, "categories": categories}
+    (folder / f"{name}.json.gz").write_bytes(gzip.compress(json.dumps(truth).encode()))
+
+
+def called(*arguments):
+    own, sys.argv = sys.argv, ["photographs.py", *map(str, arguments)]
+    try:
+        photographs.main()
+    finally:
+        sys.argv = own
+
+
+def test_boxes_fit_the_pictures_and_splits_are_apart(work):
+    from openset.formats import read_annotations
+
+    parts = {split: read_annotations(work / f"{split}.json") for split in photographs.SPLITS}
+    ids = [set(part.images.id.tolist()) for part in parts.values()]
+    assert not ids[0] & ids[1] | ids[0] & ids[2] | ids[1] & ids[2]
+    assert len(ids[0]) + len(ids[1]) == 80 and 0 < len(ids[1]) < 16 and len(ids[2]) == 40
+    assert set(parts["test"].role) == {"known", "unknown"}
+    assert (parts["train"].box[:, 2] <= 26).all()
+    assert (parts["train"].images.width == 64).all()
+
+
+def test_from_pictures_to_the_page(work, tmp_path, monkeypatch):
+    quick = {"precision": "float32", "optimizer": "adamw", "lr": 2e-3, "schedule": "cosine"}
+    plain = replace(photographs.RECIPE, **quick, milestones=(), options={"backbone": "small"})
+    monkeypatch.setattr(photographs, "RECIPE", plain)
+    trained = {("base", 0): 60, ("base", 1): 50, ("opendet", 0): 60, ("vos", 0): 60}
+    for (method, seed), steps in trained.items():
+        given = ("--work", work, "--method", method, "--seed", seed)
+        called("train", *given, "--steps", steps, "--batch", 4, "--side", 64)
+        called("find", *given, "--out", tmp_path / "found")
+    about = json.loads((tmp_path / "found" / "base-0.json").read_text("utf-8"))
+    assert about["fitted_on"] > 10
+    assert set(about["refused"]) <= {"vim"}  # too few detections to have a residual
+    assert about["images_per_second"] > 0 and about["tails"]["knn"] > 0
+    results = tmp_path / "results.json"
+    called("judge", tmp_path / "found", "--work", work, "--results", results)
+    held = json.loads(results.read_text("utf-8"))
+    assert held["methods"]["base"]["runs"] == 2
+    assert held["methods"]["base"]["values"]["unknown_recall"]["value"] == 0
+    assert held["methods"]["base + knn"]["values"]["auroc"]["value"] > 0.5
+    text = methods_page.photographs(held, [])
+    assert "| Faster R-CNN + knn |" in text and "| OpenDet |" in text
+    assert "nan" not in text.lower().split()
