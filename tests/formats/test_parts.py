@@ -202,3 +202,16 @@ def test_lists_of_provenance_are_of_all_parts(tmp_path, truth, found):
         parts.add(number, replace(here, provenance={"images": 9, "skipped_images": lost}))
     said = read_detections(tmp_path / "x").provenance
     assert said == {"images": 9, "skipped_images": ["a.jpg", "b.jpg"]}
+
+
+def test_records_of_provenance_are_counted_together(tmp_path, truth, found):
+    from dataclasses import replace
+
+    parts = Parts.plan(tmp_path / "x", planned("detections", truth.images.id, {}, 5))
+    taught = {"step": "train", "images": 70}
+    for number, count in enumerate((3, 4)):
+        here = found.select(np.isin(found.image, parts.images[number]))
+        held = {"ledger": [taught, {"step": "score", "detections": count}]}
+        parts.add(number, replace(here, provenance=held))
+    said = read_detections(tmp_path / "x").provenance["ledger"]
+    assert said == [taught, {"step": "score", "detections": 7}]

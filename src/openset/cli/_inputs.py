@@ -175,16 +175,16 @@ def option_pairs(pairs: Sequence[str] | None, flag: str = "--option") -> dict[st
     return found
 
 
-def files_of(out: Path, names: list[str]) -> dict[str, Path]:
+def files_of(out: Path, names: list[str], suffix: str = ".parquet") -> dict[str, Path]:
     """Where each scorer or rule writes to."""
     if not names:
         raise UsageError("no scorer can run on these detections: they have no logits or embeddings")
-    if len(names) == 1 and out.suffix == ".parquet":
+    if len(names) == 1 and out.suffix == suffix:
         return {names[0]: out}
     if out.suffix:
         raise UsageError(f"{len(names)} results need a folder to write to, not the file {out}")
     out.mkdir(parents=True, exist_ok=True)
-    return {name: out / f"{name}.parquet" for name in names}
+    return {name: out / f"{name}{suffix}" for name in names}
 
 
 def protocol_with(name: str, pairs: Sequence[str] | None) -> Protocol | str:

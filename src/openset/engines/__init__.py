@@ -19,9 +19,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from openset.engines._spec import Done, Engine, engine
+from openset.engines.shards import Shard
 from openset.plugins import lookup, records
 
-__all__ = ["Done", "Engine", "engine", "find", "table"]
+__all__ = ["Done", "Engine", "Shard", "engine", "find", "table"]
 
 
 def table() -> Mapping[str, Engine]:

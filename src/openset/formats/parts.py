@@ -110,9 +110,11 @@ class Parts:
             InputError: The folder holds parts of another model, options or images.
         """
         if not is_parts(folder):
-            if folder.exists() and any(folder.iterdir()):
-                raise UsageError(f"{folder} is a folder that is not empty")
             folder.mkdir(parents=True, exist_ok=True)
+            # Others may begin at the same moment: hidden names are drafts of theirs.
+            others = [path for path in folder.iterdir() if not path.name.startswith(".")]
+            if others and not is_parts(folder):
+                raise UsageError(f"{folder} is a folder that is not empty")
             _put(folder / MANIFEST, plan)
         there = cls.open(folder)
         _refuse_other(folder, there.manifest, plan)
@@ -132,6 +134,11 @@ class Parts:
         listed = [part.images for part in self.manifest.parts]
         text = any(isinstance(one, str) for images in listed for one in images)
         return [np.array(images, np.str_ if text else np.int64) for images in listed]
+
+    def rows(self, number: int) -> slice:
+        """Which of all images a part has."""
+        start = sum(len(part.images) for part in self.manifest.parts[:number])
+        return slice(start, start + len(self.manifest.parts[number].images))
 
     @property
     def missing(self) -> list[int]:
@@ -188,6 +195,22 @@ class Parts:
         receipt = _Receipt(_identity(self.manifest), len(table), digest(path))
         _put(self.folder / (part.file + _RECEIPT), receipt)
 
+    def taking(self, other: Parts) -> Self:
+        """With the parts that another folder of the same plan has; refused where the two differ."""
+        import shutil
+
+        pairs = zip(self.manifest.parts, other.manifest.parts, strict=True)
+        for mine, its in pairs:
+            if mine.done and its.done and mine.sha256 != its.sha256:
+                said = f"{its.file} of {other.folder} differs from that of {self.folder}"
+                raise refuse("OS362", said, example=its.file)
+            if its.done and not mine.done:
+                with replacing(self.folder / mine.file, folder=False) as target:
+                    shutil.copyfile(other.folder / its.file, target)
+                receipt = _Receipt(_identity(self.manifest), its.rows, its.sha256)
+                _put(self.folder / (mine.file + _RECEIPT), receipt)
+        return type(self).open(self.folder)
+
     def close(self) -> Self:
         """The finished parts, their receipts gone into the manifest."""
         done = type(self).open(self.folder).finished()
@@ -195,6 +218,23 @@ class Parts:
         for part in done.manifest.parts:
             (self.folder / (part.file + _RECEIPT)).unlink(missing_ok=True)
         return done
+
+
+def merged(folders: Sequence[Path], out: Path) -> Parts:
+    """The parts that shards have made in folders of their own, as one folder.
+
+    Raises:
+        InputError: They are of different plans, made a part twice with different rows, or left
+            one out; what was copied stays, and more folders may follow.
+    """
+    given = [Parts.open(folder) for folder in folders]
+    plan = given[0].manifest
+    blank = [Part(part.file, part.images) for part in plan.parts]
+    made = Parts.plan(out, msgspec.structs.replace(plan, parts=blank))
+    for one in given:
+        _refuse_other(one.folder, one.manifest, plan)
+        made = made.taking(one)
+    return made.finished().close()
 
 
 def is_parts(path: Path) -> bool:
@@ -219,7 +259,20 @@ def planned(
         Part(f"part-{at:05d}.parquet", listed[start : start + per_part])
         for at, start in enumerate(starts)
     ]
-    return Manifest(SCHEMA, kind, plain(dict(about)), parts)
+    return Manifest(SCHEMA, kind, _plain(about), parts)
+
+
+def _plain(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What JSON can say of it, so that it is the same once it was written."""
+    said: dict[str, Any] = decode(encode(plain(dict(about)), finite=False), "the plan")
+    return said
+
+
+def derived(parts: Parts, about: Mapping[str, Any]) -> Manifest:
+    """A plan of parts with the same images that are made of others, part by part."""
+    made_of = {"of": [part.sha256 for part in parts.finished().manifest.parts]}
+    blank = [Part(part.file, part.images) for part in parts.manifest.parts]
+    return Manifest(SCHEMA, parts.kind, _plain({**about, **made_of}), blank)
 
 
 def _identity(manifest: Manifest) -> str:
@@ -342,8 +395,8 @@ class PartsFormat(Format):
     ) -> None:
         """Write ground truth, so many images a part."""
         parts = Parts.plan(path, planned("annotations", table.images.id, {}, per_part))
-        for number, rows in enumerate(_runs(parts)):
-            parts.add(number, table.of_images(rows))
+        for number in range(len(parts)):
+            parts.add(number, table.of_images(parts.rows(number)))
         parts.close()
 
     def write_detections(
@@ -367,7 +420,8 @@ class PartsFormat(Format):
                 example=f"image {table.image[lost[0]]}",
             )
         parts = Parts.plan(path, planned("detections", truth.images.id, {}, per_part))
-        for number, rows in enumerate(_runs(parts)):
+        for number in range(len(parts)):
+            rows = parts.rows(number)
             parts.add(number, table.select((place >= rows.start) & (place < rows.stop)))
         parts.close()
 
@@ -378,14 +432,6 @@ def _all(path: Path, kind: Kind) -> Iterator[Table]:
         raise wrong_kind(str(path), kind)
     note_read(path / MANIFEST)
     return parts.read_all()
-
-
-def _runs(parts: Parts) -> Iterator[slice]:
-    """Which images of all every part has."""
-    stop = 0
-    for part in parts.manifest.parts:
-        start, stop = stop, stop + len(part.images)
-        yield slice(start, stop)
 
 
 def _refuse_unlike(path: Path, said: Sequence[tuple[Any, ...]]) -> None:
@@ -405,5 +451,28 @@ def _together(said: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for key, value in found.items():
         each = [one[key] for one in said if key in one]
         if isinstance(value, list) and any(one != value for one in each):
-            found[key] = [*{compact(item): item for one in each for item in one}.values()]
+            found[key] = _listed(each)
     return found
+
+
+def _listed(each: Sequence[list[Any]]) -> list[Any]:
+    """Lists as one: records place by place, their counts added up; else what any of them holds."""
+    rows = [*zip(*each, strict=False)]
+    if all(len(one) == len(rows) for one in each) and all(map(_counted_alike, rows)):
+        return [row[0] if all(one == row[0] for one in row) else _added(row) for row in rows]
+    return [*{compact(item): item for one in each for item in one}.values()]
+
+
+def _counted_alike(row: Sequence[Any]) -> bool:
+    """Whether records differ in nothing but whole numbers."""
+    bare = [_uncounted(one) if isinstance(one, dict) else None for one in row]
+    return bare[0] is not None and all(one == bare[0] for one in bare)
+
+
+def _uncounted(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if type(value) is not int}
+
+
+def _added(row: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    counts = {key for key, value in row[0].items() if type(value) is int}
+    return {k: sum(one[k] for one in row) if k in counts else v for k, v in row[0].items()}
