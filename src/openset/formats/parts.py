@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.files import digest, note_read, replacing, safe_name
+from openset.files import digest, note_read, replacing, safe_name, target_of, unwritable
 from openset.findings import UsageError, refuse
 from openset.formats._spec import FileFormat, Format, Kind, file_format
 from openset.json_text import compact, decode, encode, plain
@@ -110,7 +110,7 @@ class Parts:
             InputError: The folder holds parts of another model, options or images.
         """
         if not is_parts(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            _make(folder)
             # Others may begin at the same moment: hidden names are drafts of theirs.
             others = [path for path in folder.iterdir() if not path.name.startswith(".")]
             if others and not is_parts(folder):
@@ -218,6 +218,14 @@ class Parts:
         for part in done.manifest.parts:
             (self.folder / (part.file + _RECEIPT)).unlink(missing_ok=True)
         return done
+
+
+def _make(folder: Path) -> None:
+    target_of(folder, folder=True, empty=False)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
 
 
 def merged(folders: Sequence[Path], out: Path) -> Parts:
