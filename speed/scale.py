@@ -23,8 +23,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import workloads
 
+import workloads
 from openset.formats.parts import Parts, planned
 from openset.tables import Annotations, Detections, Images
 

@@ -66,8 +66,15 @@ def run(
     Raises:
         InputError: Images cannot be decoded, or memory is too small for the batch.
     """
-    options = {"keep": keep, "batch": batch, "threads": threads, "unreadable": unreadable}
-    how = _how(model, **options, regions=regions, split=split)
+    how = _how(
+        model,
+        keep=keep,
+        batch=batch,
+        threads=threads,
+        unreadable=unreadable,
+        regions=regions,
+        split=split,
+    )
     with processes() as among, _opened(model, regions) as filters:
         mine = images.select(among.part(len(images), batch))
         parts = among.gathered(_over(model, mine, how, progress))
@@ -159,11 +166,11 @@ class _How:
 
 def _how(model: Model, **options: Any) -> _How:
     """The same, from what `run` takes by name."""
-    given = {"keep": KEPT, "batch": 8, "threads": 2, "unreadable": "refuse"} | options
-    skip = given["unreadable"] == "skip"
-    wanted = _checked(model, given["keep"], given["batch"])
-    regions, split = given.get("regions", False), given.get("split")
-    return _How(wanted, given["batch"], given["threads"], skip, regions, split)
+    usual: dict[str, Any] = {"keep": KEPT, "batch": 8, "threads": 2, "unreadable": "refuse"}
+    given = {**usual, "regions": False, "split": None, **options}
+    wanted, skip = _checked(model, given["keep"], given["batch"]), given["unreadable"] == "skip"
+    rest = {name: given[name] for name in ("batch", "threads", "regions", "split")}
+    return _How(wanted=wanted, skip=skip, **rest)
 
 
 def _tabled(
