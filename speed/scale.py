@@ -1,12 +1,12 @@
 """Growth and memory of an evaluation in parts, from synthetic parts that are made on the fly.
 
-    python speed/scale.py                                   # 1e5 and 1e6 detections, a minute or two
+    python speed/scale.py                                # 1e5 and 1e6 detections, minutes
     python speed/scale.py --detections 1e6 1e7 1e8 --engines processes --workers 2
 
-Parts have 2,000 images drawn like workload L (500 classes, 48 detections an image), each from a seed
-of its own, so that any number of them can be made, part by part. Every evaluation is a fresh process;
-its peak memory is that of the largest process it consists of. Times are wall and processor time,
-from parts to all numbers, interpreter start and imports included. Answers of all engines are
+Parts have 2,000 images drawn like workload L (500 classes, 48 detections an image), each from a
+seed of its own, so that any number of them can be made, part by part. Every evaluation is a fresh
+process; its peak memory is that of the largest process it consists of. Times are wall and processor
+time, from parts to all numbers, interpreter start and imports included. Answers of all engines are
 compared to the byte. A table goes to stdout.
 """
 
