@@ -29,6 +29,23 @@ def one_torch_thread():
     torch.set_num_threads(before)
 
 
+@pytest.fixture(scope="session")
+def ray_here():
+    """A Ray of two cores for all tests: each start takes seconds."""
+    import ray
+
+    places = {"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}}
+    ray.init(
+        num_cpus=2,
+        num_gpus=0,
+        include_dashboard=False,
+        log_to_driver=False,
+        runtime_env=places,  # tests are not a package that workers could import
+    )
+    yield
+    ray.shutdown()
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """An empty working directory, 80 columns wide, without settings of the user."""

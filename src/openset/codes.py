@@ -1,7 +1,7 @@
 """Codes: the catalogue of everything that can be wrong with an input.
 
 One entry per code: what it means, the likely cause and the fix. A finding takes its cause and fix
-from here unless it knows better. The hundreds digit names the group (`GROUPS`).
+from here unless it knows better. The hundreds digit names the group (`GROUPS`), or the tens, too.
 
 Not the checks themselves (see `openset.tables.check`), and not their levels: the same code can be
 a warning for a few records and an error for all of them.
@@ -16,6 +16,7 @@ GROUPS: Mapping[str, str] = {
     "1": "Reading files",
     "2": "Boxes and scores",
     "3": "Labels and roles",
+    "36": "Parts and engines",
     "4": "Joining ground truth and detections",
     "5": "Scoring",
     "6": "Running and training detectors",
@@ -46,7 +47,7 @@ class Code:
     @property
     def group(self) -> str:
         """Name of the group the code belongs to."""
-        return GROUPS[self.code[2]]
+        return GROUPS.get(self.code[2:4]) or GROUPS[self.code[2]]
 
 
 _SCALE = "boxes were predicted on resized images, or are in another layout than x, y, width, height"
@@ -240,6 +241,30 @@ _ENTRIES = (
          "objects of one other class, and in the others labels are right: no detector fails so.",
          "files of two detectors, or of two lists of classes, were put together",
          "number the classes of both parts alike; force=True evaluates as it is"),
+    Code("OS360", "several manifests", "Which of them the parts belong to cannot be told.",
+         "two folders of parts were copied into one, or a manifest was kept under another name",
+         "leave the manifest that the parts were written with, as manifest.json"),
+    Code("OS361", "parts of another model", "Parts of one folder come from one model, with "
+         "the same options, on the same images; these do not.", "the folder of an earlier run was "
+         "given again, or parts were copied from another",
+         "write to another folder, or remove this one"),
+    Code("OS362", "part listed twice", "Its rows would count twice.",
+         "manifests were joined by hand", "openset merge joins folders of parts"),
+    Code("OS363", "part is not the one that was written", "Its checksum or its rows are not "
+         "those of the manifest: other boxes would be counted.", "a truncated copy, or a part that "
+         "was written again", "copy the part again, or remove it and give its command again"),
+    Code("OS364", "images in no part, or in two", "The parts do not hold exactly the images of the "
+         "ground truth, in its order.", "another version of the ground truth, or parts of another "
+         "split", "openset convert FOUND --truth GT --to parts -o DIR makes parts that fit"),
+    Code("OS365", "parts are missing", "Some parts are not done, or their files are gone.",
+         "a job that was stopped, or shards that are still running",
+         "give the command again: finished parts are kept; openset merge joins folders of shards"),
+    Code("OS366", "cluster cannot be reached", "No Ray answers at the address.",
+         "it has not been started, or stands behind a firewall",
+         "ray start --head, or leave --address away: Ray is then started here"),
+    Code("OS367", "workers are lost", "Processes that do the work end again and again before they "
+         "have done any.", "memory: the system ends the largest process",
+         "fewer workers, or smaller parts (--per-part)"),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",

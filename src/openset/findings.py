@@ -83,6 +83,10 @@ class InputError(OpenSetError, ValueError):
         self.findings = tuple(findings)
         super().__init__("\n".join(str(finding) for finding in findings))
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[list[Finding]]]:
+        """From its findings, not from its text: engines bring it here from other processes."""
+        return type(self), (list(self.findings),)
+
 
 class UsageError(OpenSetError, ValueError):
     """An argument is wrong: a misspelt name, an impossible option."""

@@ -78,7 +78,12 @@ def test_integrations_say_whether_what_they_need_is_installed(openset):
 
 
 def test_engines(openset):
-    assert openset("list", "engines", "--json").json["entries"].keys() >= {"here", "threads"}
+    assert openset("list", "engines", "--json").json["entries"].keys() >= {
+        "local",
+        "threads",
+        "processes",
+        "ray",
+    }
 
 
 @pytest.mark.parametrize("topic", ["detectors", "diagnosis", "recipes", "scorers"])

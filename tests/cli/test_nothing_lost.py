@@ -37,6 +37,7 @@ LOSSES = {
         ("yolo", "-o", "{yolo/data.yaml}", "--to", "coco"),
         ("yolo", "-o", "{yolo/sizes.csv}", "--to", "csv"),
         ("yolo/data.yaml", "-o", "yolo", "--to", "voc"),
+        ("dt.parts", "--truth", "gt.json", "-o", "{dt.parts/part-00000.parquet}"),
     ],
     "demo": [("-o", "yolo")],
     "draw": [
@@ -49,6 +50,7 @@ LOSSES = {
         ("gt.json", "base.json", "--known", "known.txt", "-o", "{known.txt}"),
     ],
     "fetch": [("mine.toml", "-o", "{mine.toml}", "--download")],
+    "merge": [("dt.parts", "-o", "{gt.json}"), ("dt.parts", "-o", "run")],
     "recognise": [("s.npz", "-o", "{s.npz}"), ("s.npz", "--plot", "{s.npz}")],
     "report": [
         ("run", "-o", "{run/run.json}"),
@@ -60,6 +62,7 @@ LOSSES = {
     "score": [
         ("energy.parquet", "--scorers", "energy", "-o", "{energy.parquet}"),
         ("energy.parquet", "--scorers", "energy", "-o", "."),
+        ("dt.parts", "--scorers", "energy", "-o", "dt.parts"),
     ],
     "train": [
         ("digits-small", "gt.json", "-o", "yolo"),
@@ -83,6 +86,8 @@ def everything(scene, openset):
     write_pictures(scene / "pictures")
     assert openset(*EVALUATE, "-o", "run").code == 0
     assert openset("convert", "gt.json", "-o", "yolo", "--to", "yolo").code == 0
+    truth = ("--truth", "gt.json")
+    assert openset("convert", "base.json", "-o", "dt.parts", *truth).code == 0
     (scene / "mine.toml").write_text(TOML)
     (scene / "sources").mkdir()
     shutil.copy(scene / "gt.json", scene / "sources" / "gt.json")

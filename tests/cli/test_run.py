@@ -19,6 +19,7 @@ import torch
 from openset.detectors import find, save
 from openset.formats import read_detections
 from openset.scorers import ledger
+from scenes.files import contents
 from scenes.training import LABELS, make_data
 
 SMALL = {"backbone": "small", "shortest": 64, "longest": 64}
@@ -288,24 +289,78 @@ def test_without_torch_it_says_what_to_install(openset, data, monkeypatch):
     assert "OS601" in done.err and "openset[torch]" in done.err
 
 
-def test_several_processes_share_the_images(openset, data):
-    assert openset(*RUN, "--batch", "1").code == 0
+def cut_some(folder):
+    """Images of different sizes: what a batch pads them to depends on which are in it."""
+    from PIL import Image
+
+    for at in (1, 4, 5):
+        picture = Image.open(folder / "data" / f"{at}.png")
+        picture.crop((0, 0, 64, 40)).save(folder / "data" / f"{at}.png")
+
+
+def in_two_processes(folder, *line):
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
-    shared = ("-m", "openset", *RUN[:3], "-o", "shared.parquet", *RUN[5:], "--batch", "1")
     done = subprocess.run(
-        [*command, *shared],
+        [*command, "-m", "openset", *line],
         capture_output=True,
         text=True,
         check=False,
-        cwd=data,
+        cwd=folder,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.count("wrote shared.parquet") == 1
-    alone, shared = (read_detections(data / f"{n}.parquet") for n in ("found", "shared"))
-    assert np.array_equal(alone.image, shared.image)
-    assert np.array_equal(alone.logits, shared.logits)
-    assert alone.provenance == shared.provenance
+    return done.stdout
+
+
+def test_several_processes_share_the_images(openset, data):
+    cut_some(data)
+    assert openset(*RUN, "--batch", "3").code == 0
+    out = in_two_processes(data, *RUN[:3], "-o", "shared.parquet", *RUN[5:], "--batch", "3")
+    assert out.count("wrote shared.parquet") == 1
+    assert (data / "found.parquet").read_bytes() == (data / "shared.parquet").read_bytes()
+
+
+PARTED = (*RUN[:3], "-o", "found.parts", *RUN[5:], "--batch", "3", "--per-part", "4")
+
+
+def test_parts_hold_what_a_file_would(openset, data):
+    cut_some(data)
+    assert openset(*RUN, "--batch", "3").code == 0
+    done = openset(*PARTED)
+    assert done.code == 0 and "made 3 of 3 parts of found.parts" in done.out
+    whole, parts = read_detections(data / "found.parquet"), read_detections(data / "found.parts")
+    for name in ("image", "label", "box", "score", "logits", "embedding"):
+        assert np.array_equal(getattr(whole, name), getattr(parts, name)), name
+    assert whole.provenance == parts.provenance and parts.head.equals(whole.head)
+    judge = ("evaluate", "data/train.json", "found.parts", "--known", "red,green", "--force")
+    assert openset(*judge).code == 0
+    shared = (*PARTED[:4], "shared.parts", *PARTED[5:])
+    assert in_two_processes(data, *shared).count("all are done") == 1
+    assert contents(data / "shared.parts") == contents(data / "found.parts")
+
+
+def test_a_restart_of_parts_makes_what_is_missing(openset, data):
+    assert openset(*PARTED, "--shard", "2/3").code == 0
+    (made,) = (data / "found.parts").glob("*.parquet")
+    before = made.stat().st_mtime_ns
+    assert "made 2 of 3 parts" in openset(*PARTED).out
+    assert made.stat().st_mtime_ns == before
+    other = openset(*PARTED, "--minimum-score", "0.2")
+    assert other.code == 2 and "OS361" in other.err and "model differs" in other.err
+    other = openset(*PARTED, "--evidence", "logits")
+    assert other.code == 2 and "run differs" in other.err
+    wrong = openset(*RUN, "--shard", "1/2")
+    assert wrong.code == 2 and "found.parts" in wrong.err
+
+
+def test_a_bad_image_spoils_its_part_alone(openset, data):
+    (data / "data" / "4.png").write_bytes(b"no picture")
+    done = openset(*PARTED)
+    assert done.code == 2 and "OS603" in done.err
+    assert len([*(data / "found.parts").glob("*.parquet")]) == 2
+    skipping = (*PARTED[:4], "skipped.parts", *PARTED[5:], "--unreadable", "skip")
+    assert openset(*skipping).code == 0
+    assert "4.png" in read_detections(data / "skipped.parts").provenance["skipped_images"][0]
 
 
 def test_regions_become_detections_by_a_rule(openset, data):

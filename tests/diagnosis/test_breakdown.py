@@ -30,7 +30,7 @@ def test_attributes_are_strata(made):
     lens = np.where(np.arange(len(truth.images)) % 2, "wide", "tele")
     images = replace(truth.images, attributes={"lens": lens})
     tagged = replace(truth, attributes={"tier": tier}, images=images)
-    slices = breakdown(deployed(replace(made, truth=tagged)))
+    slices = breakdown(deployed(replace(made, read_truth=lambda: tagged)))
     names = [p.name for p in slices if p.stratum == "tier" and p.role == "known"]
     assert names[:2] == ["near", "far"]
     assert {p.name for p in slices if p.stratum == "lens"} == {"wide", "tele"}

@@ -2,84 +2,104 @@
 
 from __future__ import annotations
 
+import os
 import threading
-import time
+from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
 from openset import engines
-from openset.findings import InputError, UsageError, refuse
+from openset.findings import InputError, UsageError
+from scenes import work
 
-every_engine = pytest.mark.parametrize("engine", engines.table().values(), ids=engines.table())
+EVERY = [name for name in engines.table() if name != "ray" or find_spec("ray")]
+
+
+@pytest.fixture(params=EVERY)
+def engine(request):
+    if request.param == "ray":
+        request.getfixturevalue("ray_here")
+    return engines.find(request.param, workers=2)
 
 
 def test_the_engines_are_there():
-    assert {"here", "threads"} <= set(engines.table())
+    assert {"local", "threads", "processes", "ray"} <= set(engines.table())
     assert all(engine.summary.endswith(".") for engine in engines.table().values())
     with pytest.raises(UsageError, match=r"unknown engine 'thread'.*'threads'"):
         engines.find("thread")
+    with pytest.raises(UsageError, match="at least 1 worker"):
+        engines.find("threads", workers=0)
 
 
-@every_engine
 def test_results_are_in_the_order_of_the_items(engine):
-    def late(item):
-        time.sleep(0.02 / (1 + item))  # the first is ready last
-        return item * item
-
-    assert engine.map(late, iter(range(12))) == [item * item for item in range(12)]
-    assert engine.map(late, []) == []
+    seen = []
+    assert engine.map(work.late, iter(range(12)), seen.append) == [n * n for n in range(12)]
+    assert seen == list(range(1, 13))
+    assert engine.map(work.late, []) == []
 
 
-@every_engine
 def test_answers_are_identical_bit_for_bit(engine):
     items = [np.random.default_rng(seed).normal(size=(40, 30)) for seed in range(9)]
-    found = engine.map(lambda one: (one @ one.T).sum(axis=0), items)
-    for one, wanted in zip(found, engines.find("here").map(lambda v: (v @ v.T).sum(0), items),
-                           strict=True):  # fmt: skip
-        assert one.tobytes() == wanted.tobytes()
+    wanted = engines.find("local").map(work.sums, items)
+    for one, other in zip(engine.map(work.sums, items), wanted, strict=True):
+        assert one.tobytes() == other.tobytes()
 
 
-@every_engine
-def test_what_is_wrong_with_any_item_is_said_at_once(engine):
-    tried = []
-
-    def work(item):
-        tried.append(item)
-        if item % 2:
-            raise refuse("OS101", f"no such file: {item % 5}")
-        return item
-
+def test_what_is_wrong_with_any_item_is_said_at_once(engine, tmp_path):
+    function = partial(work.odd_is_bad, tmp_path)
     with pytest.raises(InputError) as caught:
-        engine.map(work, range(8))
-    assert sorted(tried) == list(range(8))
+        engine.map(function, range(8))
+    tried = sorted(int(path.name.partition("-")[0]) for path in tmp_path.iterdir())
+    assert tried == list(range(8))
     said = [finding.message for finding in caught.value.findings]
     assert said == [f"no such file: {which}" for which in (1, 3, 0, 2)]
     with pytest.raises(InputError) as caught:
-        engine.map(work, [1, 2, 1])  # one finding is said once
+        engine.map(function, [1, 2, 1])  # one finding is said once
     assert len(caught.value.findings) == 1
 
 
-@every_engine
 def test_any_other_exception_is_that_of_the_first_item_that_has_one(engine):
-    def work(item):
-        time.sleep(0.02 if item == 1 else 0)
-        raise (refuse("OS101", "bad") if item == 0 else KeyError(item))
-
     with pytest.raises(KeyError, match="1"):
-        engine.map(work, range(5))
+        engine.map(work.fails, range(5))
 
 
-@every_engine
 def test_a_result_may_be_an_error(engine):
-    error = refuse("OS101", "bad")
-    assert engine.map(lambda _: error, [0]) == [error]
+    (error,) = engine.map(work.an_error, [0])
+    assert isinstance(error, InputError) and error.findings[0].message == "bad"
 
 
 def test_threads_work_at_the_same_time(monkeypatch):
     monkeypatch.setenv("OPENSET_THREADS", "3")
     meeting = threading.Barrier(3, timeout=20)
     assert sorted(engines.find("threads").map(lambda _: meeting.wait(), range(3))) == [0, 1, 2]
-    assert set(engines.find("here").map(lambda _: threading.get_ident(), range(3))) == {
+    assert set(engines.find("local").map(lambda _: threading.get_ident(), range(3))) == {
         threading.get_ident()
     }
+
+
+def test_processes_have_one_thread():
+    assert engines.find("processes", workers=1).map(os.getenv, ["OPENSET_THREADS"]) == ["1"]
+
+
+def test_processes_take_functions_of_modules():
+    with pytest.raises(UsageError, match="a function of a module"):
+        engines.find("processes").map(lambda item: item, [1])
+
+
+def test_a_lost_process_is_replaced_and_its_item_tried_again(tmp_path):
+    function = partial(work.lost_at, tmp_path, 3)
+    assert engines.find("processes", workers=2).map(function, range(5)) == list(range(5))
+    assert len([*tmp_path.iterdir()]) == 3
+
+
+def test_a_process_that_is_lost_every_time_is_given_up(tmp_path):
+    with pytest.raises(InputError, match="OS367"):
+        engines.find("processes", workers=1).map(partial(work.lost_at, tmp_path, 99), [2])
+
+
+@pytest.mark.skipif(find_spec("ray") is not None, reason="Ray is installed")
+def test_ray_is_an_extra():
+    with pytest.raises(InputError, match=r"(?s)OS601.*ray"):
+        engines.find("ray").map(work.late, [1])

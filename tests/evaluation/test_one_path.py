@@ -130,8 +130,9 @@ def test_check_takes_the_same_path(files, capsys):
 
 # What the command line says in another way than Python.
 FLAGS = {"no_intervals": "intervals", "group_by": "groups"}
-# In Python two sets are a Pair, and a changed protocol is Protocol.but().
+# In Python two sets are a Pair, a changed protocol is Protocol.but(), workers are an engine's.
 ONLY_THERE = {"gt", "dt", "out", "output", "paired", "id_set", "change", "by"}
+ONLY_THERE |= {"engine", "workers", "address"}
 
 
 def test_the_command_line_has_the_options_of_python():

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from openset.benchmarks.cutting import _chosen
 from openset.files import replacing
 from openset.formats.coco import truth_document
 from openset.json_text import encode
@@ -56,7 +55,7 @@ def _chunk(table: Annotations, start: int, stop: int) -> Annotations:
     names = ("label", "box", "area", "crowd", "difficult", "id")
     return replace(
         table,
-        images=_chosen(table.images, np.arange(start, stop)),
+        images=table.images.select(np.arange(start, stop)),
         image=table.image[rows] - start,
         attributes=take(table.attributes, rows),
         **{name: getattr(table, name)[rows] for name in names},

@@ -14,10 +14,12 @@ from openset.findings import UsageError, refuse
 from openset.tables.sets import Pair
 
 if TYPE_CHECKING:
+    from openset.engines import Engine
     from openset.evaluation.result import Evaluation
     from openset.matching import Protocol
 
 _SUFFIXES = {".json", ".jsonl", ".gz", ".csv", ".txt", ".parquet", ".bbox", ".result", ".npz"}
+_SUFFIXES |= {".parts"}
 
 
 def model_names(paths: Sequence[Path]) -> dict[str, Path]:
@@ -98,6 +100,21 @@ def _named(path: Path) -> bool:
     return "=" in str(path) and not path.exists()
 
 
+def chosen_engine(name: str | None, workers: int | None, address: str | None) -> Engine | None:
+    """The engine that was asked for, or None for none; an address is Ray's own way to say it."""
+    import os
+
+    from openset.engines import find
+
+    if address is not None:
+        if name != "ray":
+            raise UsageError("--address is that of a Ray cluster: --engine ray")
+        os.environ["RAY_ADDRESS"] = address
+    if name is None and workers is not None:
+        raise UsageError("--workers belongs to an engine: --engine processes")
+    return None if name is None else find(name, workers)
+
+
 def read_result(path: Path) -> Evaluation:
     """A result of detectors or of classifiers, whichever the file says it is."""
     import json
@@ -158,16 +175,16 @@ def option_pairs(pairs: Sequence[str] | None, flag: str = "--option") -> dict[st
     return found
 
 
-def files_of(out: Path, names: list[str]) -> dict[str, Path]:
+def files_of(out: Path, names: list[str], suffix: str = ".parquet") -> dict[str, Path]:
     """Where each scorer or rule writes to."""
     if not names:
         raise UsageError("no scorer can run on these detections: they have no logits or embeddings")
-    if len(names) == 1 and out.suffix == ".parquet":
+    if len(names) == 1 and out.suffix == suffix:
         return {names[0]: out}
     if out.suffix:
         raise UsageError(f"{len(names)} results need a folder to write to, not the file {out}")
     out.mkdir(parents=True, exist_ok=True)
-    return {name: out / f"{name}.parquet" for name in names}
+    return {name: out / f"{name}{suffix}" for name in names}
 
 
 def protocol_with(name: str, pairs: Sequence[str] | None) -> Protocol | str:

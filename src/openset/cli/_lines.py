@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from openset.evaluation.provenance import Provenance
 from openset.evaluation.run import Run
 from openset.evaluation.strata import Strata
-from openset.tables.sets import ood_images
 from openset.wording import COLUMN, short, spaced
 
 
@@ -56,7 +55,8 @@ def counts_line(counts: Mapping[str, int]) -> str:
 
 def sets_lines(run: Run) -> list[str]:
     """Which numbers are of which set, where there are two."""
-    ood = ood_images(run.truth.images)
+    matches = next(iter(run.evaluations.values())).matches
+    ood = None if matches is None else matches.ood
     if ood is None:
         return []
     of_ood = int(ood.sum())

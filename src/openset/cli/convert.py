@@ -28,6 +28,7 @@ def convert(
     write_as: Annotated[str | None, Parameter(name="--to")] = None,
     truth: Path | None = None,
     sizes: Path | None = None,
+    per_part: int | None = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Convert ground truth or detections to another format.
@@ -42,6 +43,7 @@ def convert(
         truth: For detections: the ground truth they belong to, of whose names, ids and image sizes
             some formats make use.
         sizes: Sizes of the images, a CSV of image,width,height, for formats that lack them.
+        per_part: Images of a part, 2000, where parts are written (*.parts).
         output: How to speak.
     """
     from openset.formats import read, read_annotations, write
@@ -50,7 +52,8 @@ def convert(
     record = _record(out, write_as)
     belongs = None if truth is None else read_annotations(truth)
     table = read(source, format=read_as, **_sizes(source, read_as, sizes, belongs))
-    write(table, out, format=record.name, truth=belongs)
+    options = {} if per_part is None else {"per_part": per_part}
+    write(table, out, format=record.name, truth=belongs, **options)
     kind = "objects" if isinstance(table, Annotations) else "detections"
     lost = sorted(record.loses)
     if lost:

@@ -51,6 +51,9 @@ def evaluate(
     seed: int = 0,
     paired: Flag = False,
     no_intervals: Flag = False,
+    engine: str | None = None,
+    workers: int | None = None,
+    address: str | None = None,
     force: Flag = False,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
@@ -94,11 +97,16 @@ def evaluate(
         seed: Seed of the resamples.
         paired: The trainings of all methods belong together, place by place: same seeds.
         no_intervals: Leave out the 95 % intervals, which take most of the time.
+        engine: Where parts are matched, where detections are folders of parts: local, processes,
+            ray; see `openset list engines`. The answer is the same to the byte.
+        workers: How many at a time; by default as many as there are cores.
+        address: The Ray cluster to join, such as auto or 10.0.0.1:6379; without it, --engine ray
+            starts one here.
         force: Go on in spite of errors in the inputs.
         output: How to speak.
     """
     from openset.cli._config import command_line
-    from openset.cli._inputs import known_labels, listed, protocol_with
+    from openset.cli._inputs import chosen_engine, known_labels, listed, protocol_with
     from openset.evaluation.run import evaluate_all
     from openset.evaluation.settings import Settings
     from openset.evaluation.strata import strata_of
@@ -127,9 +135,12 @@ def evaluate(
         image_list=image_list,
         groups=group_by,
     )
-    with output.progress(1 + 2 * sum(map(len, files.values()))) as step:
+    place = chosen_engine(engine, workers, address)
+    with output.progress(_steps(files)) as step:
         truth = gt if id_set is None else Pair(id_set, gt)
-        run = evaluate_all(truth, files, settings=settings, command=command_line(), step=step)
+        run = evaluate_all(
+            truth, files, settings=settings, command=command_line(), step=step, engine=place
+        )
         run = replace(run, paired=paired, by=by or "")
         strata = None if by is None else strata_of(run, by)
         kept = None if out is None else run.save(out)
@@ -148,12 +159,24 @@ def _models(dt: list[Path], out: Path | None) -> dict[str, list[Path | Pair[Path
     return {name: list(map(halves, paths)) for name, paths in methods(dt).items()}
 
 
+def _steps(files: dict[str, list[Path | Pair[Path]]]) -> int:
+    """How many steps there will be: for files one, and two per model; of parts, one for each."""
+    from openset.evaluation.reading import are_parts
+
+    given = [one for several in files.values() for one in several]
+    if not are_parts(given):
+        return 1 + 2 * len(given)
+    from openset.formats.parts import Parts
+
+    return 1 + len(given) + len(Parts.open(Path(str(given[0]))))
+
+
 def _tell(run: Run, gt: Path, output: Output, seconds: float) -> None:
     """What was checked, and what was found, on stderr."""
-    boxes = sum(len(one) for one in run.detections.values())
+    images, objects, boxes = map(spaced, run.sizes)
     output.say(
-        f"checked {1 + len(run.names)} files, {spaced(len(run.truth.images))} images, "
-        f"{spaced(len(run.truth))} objects, {spaced(boxes)} detections in {seconds:.1f} s"
+        f"checked {1 + len(run.names)} files, {images} images, "
+        f"{objects} objects, {boxes} detections in {seconds:.1f} s"
     )
     for finding in run.truth_findings:
         output.report(finding, gt.name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from openset.cli import _parts
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
 from openset.findings import Finding, Level, UsageError, refuse
@@ -40,6 +41,8 @@ def run(
     batch: int = 8,
     device: str | None = None,
     unreadable: Literal["refuse", "skip"] = "refuse",
+    per_part: int | None = None,
+    shard: str | None = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Run a detector over images and keep logits and embeddings of every box.
@@ -48,11 +51,15 @@ def run(
 
     Under torchrun the images are shared: torchrun --nproc-per-node 8 -m openset run ...
 
+    -o found.parts writes parts, each as soon as it is done. Given again, the command goes on where
+    it was stopped; with --shard 3/16 it makes every sixteenth part, so that many machines can share
+    the work.
+
     Args:
         model: A folder or model.pt that `openset train` has made, an .onnx file, or a name that
             `openset list detectors` shows, with --weights.
         data: A folder of images, an image, or a ground truth, whose image ids are then used.
-        out: File to write; Parquet keeps everything.
+        out: File to write, Parquet; or a folder of parts, *.parts.
         images: What the names of images in the ground truth are relative to; by default its folder.
             Given several times where data sets are mixed.
         weights: A local file of weights, or a folder of transformers, for a detector by name.
@@ -71,6 +78,9 @@ def run(
         batch: Images at a time.
         device: Such as cpu or cuda:1; by default a GPU where there is one.
         unreadable: Refuse images that cannot be decoded, or skip and count them.
+        per_part: Images of a part, 2000; whole batches.
+        shard: Which of the parts to make: 3/16, the third of sixteen shards; auto, as SLURM says to
+            the tasks of an array; auto/16 for an indexed job of Kubernetes.
         output: How to speak.
     """
     from openset.cli._inputs import listed
@@ -84,17 +94,19 @@ def run(
     named = {"score": minimum_score, "passes": passes, "observations": observations or None}
     options = _options(option, named)
     loaded = _model(model, weights, _labels(known, truth), device, options)
+    how: dict[str, Any] = {
+        "keep": _kept(loaded, listed(evidence), regions=regions),
+        "batch": batch,
+        "unreadable": unreadable,
+        "regions": regions,
+        "split": split or _split(data),
+    }
+    if out.suffix == _parts.SUFFIX:
+        return _in_parts(loaded, files, how, _parts.Into(out, per_part, shard), output)
+    if per_part is not None or shard is not None:
+        raise UsageError(f"--per-part and --shard are for parts: -o {out.stem}{_parts.SUFFIX}")
     with output.track(len(files)) as at:
-        found = run_model(
-            loaded,
-            files,
-            keep=_kept(loaded, listed(evidence), regions=regions),
-            batch=batch,
-            unreadable=unreadable,
-            regions=regions,
-            split=split or _split(data),
-            progress=lambda done, of: at(done, "images"),
-        )
+        found = run_model(loaded, files, **how, progress=lambda done, of: at(done, "images"))
     if not is_first():
         return Answer("")
     write(found, out, format="parquet")
@@ -102,9 +114,27 @@ def run(
     return Answer(_text(found, out), lambda: _document(found, out))
 
 
+def _in_parts(
+    model: Model, files: ImageFiles, how: dict[str, Any], into: _parts.Into, output: Output
+) -> Answer:
+    from openset.detectors import part_plan, run_in_parts
+    from openset.formats.parts import Parts
+    from openset.nets.processes import is_first
+
+    share = into.share
+    size = {} if into.per_part is None else {"per_part": into.per_part}
+    parts = Parts.plan(into.folder, part_plan(model, files, **size, **how))
+    before = len(parts.missing)
+    with output.track(before) as at:
+        done = run_in_parts(
+            model, files, parts, shard=share, progress=lambda k, of: at(k, "parts"), **how
+        )
+    return _parts.answer(done, before - len(done.missing)) if is_first() else Answer("")
+
+
 def _refuse_place(out: Path) -> None:
     """Refuse early what could not be written after a long run."""
-    if out.suffix != ".parquet":
+    if out.suffix not in (".parquet", _parts.SUFFIX):
         raise UsageError(
             f"detections are written with their evidence, as Parquet: {out.name} should end in "
             ".parquet (openset convert makes other formats of it)"

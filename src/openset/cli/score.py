@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from cyclopts import Parameter
 
+from openset.cli import _parts
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
 from openset.findings import InputError, UsageError
@@ -42,13 +43,15 @@ def score(
     threshold: Literal["quantile", "zscore"] = "quantile",
     head: Path | None = None,
     option: list[str] | None = None,
+    shard: str | None = None,
     force: Flag = False,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Score how unknown each detection looks: larger = more unknown.
 
     Writes one Parquet file per scorer, which `openset evaluate` reads; what was fitted on which
-    data travels with it. Of "all", those that cannot be fitted are named in the end (exit code 1).
+    data travels with it. Of a folder of parts it makes such folders (*.parts), and goes on where it
+    was stopped. Of "all", those that cannot be fitted are named in the end (exit code 1).
 
     --rule gamma is the baseline of OSOD-III: it reads what `openset run --regions` wrote, and makes
     detections of it, some of them unknown. Its options are gamma, temperature (several of either,
@@ -78,18 +81,20 @@ def score(
         head: The detector's last layer, an .npz of openset.scorers.save_head, for ASH, DICE, ReAct
             and ViM on files from elsewhere; what `openset run` wrote carries it.
         option: An option of the scorer or rule, as name=value; only with a single scorer.
+        shard: Which of the parts to make: 3/16, the third of sixteen shards; auto, as SLURM says to
+            the tasks of an array; auto/16 for an indexed job of Kubernetes.
         force: Fit even on test data or unknown objects; the ledger says so.
         output: How to speak.
     """
     from openset.cli._inputs import files_of, listed, option_pairs
     from openset.cli._rules import SHARES, apply_rules, cec_rules, gamma_rules
-    from openset.formats import write
     from openset.scorers import calibrate as calibrate_
     from openset.scorers import load_head
 
     _refuse_both(scorers, rule, fit)
     last = None if head is None else load_head(head)
-    detections = _read(dt, last)
+    parted = _is_parted(dt, rule, shard)
+    detections = _first_part(dt, last) if parted else _read(dt, last)
     if not force:
         _refuse_own(dt, {"--fit": fit, "--calibrate": calibrate})
     if rule is not None:
@@ -108,7 +113,7 @@ def score(
         _of_knowns(path, truth, last, minimum_score)
         for path, truth in ((fit, fit_truth), (calibrate, calibrate_truth))
     )
-    files = files_of(out, list(chosen))
+    files = files_of(out, list(chosen), _parts.SUFFIX if parted else ".parquet")
     keep = KEPT if known_share is None else known_share
     calibrated = partial(calibrate_, keep=keep, flavour=threshold, force=force)
     lines, document, left_out = [], {}, {}
@@ -117,7 +122,9 @@ def score(
             step(name)
             try:
                 fitted = _fitted(name, training, options, force=force)
-                made = _scored(fitted, detections, held_out, calibrated)
+                limit = None if held_out is None else calibrated(fitted.scored(held_out))
+                into, how = _parts.Into(files[name], shard=shard), _Scoring(fitted, limit, last)
+                made = _made(dt if parted else detections, into, how)
             except (InputError, UsageError) as error:
                 left_out[name] = error
                 if listed(scorers) != [ALL] or len(left_out) == len(chosen):
@@ -125,9 +132,8 @@ def score(
             else:
                 for finding in fitted.findings:
                     output.report(finding, name)
-                write(made[0], files[name], format="parquet")
-                lines.append(_line(name, files[name], *made))
-                document[name] = _facts(files[name], *made)
+                lines.append(made.text)
+                document[name] = dict(made.document())
     return _answer(lines, document, left_out)
 
 
@@ -223,18 +229,88 @@ def _fitted(
     return record.fit(fit_on, force=force, **options)
 
 
-def _scored(
-    fitted: Fitted,
-    detections: Detections,
-    held_out: Detections | None,
-    calibrated: Callable[[Detections], Calibration],
-) -> tuple[Detections, Calibration | None]:
-    """The detections with unknownness; relabelled where there are others to calibrate on."""
+class _Scoring(NamedTuple):
+    """How detections are scored: by what was fitted, a threshold, and a last layer from a file."""
+
+    fitted: Fitted
+    threshold: Calibration | None
+    head: Head | None
+
+
+def _scored(fitted: Fitted, detections: Detections, threshold: Calibration | None) -> Detections:
+    """The detections with unknownness; relabelled where there was something to calibrate on."""
     scored = fitted.scored(detections)
-    if held_out is None:
-        return scored, None
-    threshold = calibrated(fitted.scored(held_out))
-    return threshold.relabel(scored), threshold
+    return scored if threshold is None else threshold.relabel(scored)
+
+
+def _is_parted(dt: Path, rule: str | None, shard: str | None) -> bool:
+    """Whether parts are scored one by one; a rule reads them as one table."""
+    from openset.formats.parts import is_parts
+
+    parted = rule is None and is_parts(dt)
+    if shard is not None and not parted:
+        raise UsageError("--shard is for scorers on a folder of parts, *.parts")
+    return parted
+
+
+def _made(source: Path | Detections, into: _parts.Into, how: _Scoring) -> Answer:
+    """Score a folder of parts, or a table."""
+    if isinstance(source, Path):
+        return _score_parts(source, into, how)
+    return _score_file(source, into.folder, how)
+
+
+def _score_file(detections: Detections, path: Path, how: _Scoring) -> Answer:
+    """Score a table, and write it."""
+    from openset.formats import write
+
+    scored = _scored(how.fitted, detections, how.threshold)
+    write(scored, path, format="parquet")
+    text = _line(how.fitted.scorer.name, path, scored, how.threshold)
+    facts = _facts(path, scored, how.threshold)
+    return Answer(text, lambda: facts)
+
+
+def _first_part(folder: Path, head: Head | None) -> Detections:
+    """The first part that has detections: what they all have the evidence of."""
+    from openset.formats.parts import Parts
+    from openset.refusals import wrong_kind
+    from openset.scorers import own_head
+    from openset.tables import Detections
+
+    parts = Parts.open(folder).finished()
+    full = next((at for at, part in enumerate(parts.manifest.parts) if part.rows), 0)
+    table = parts.read(full)
+    if not isinstance(table, Detections):
+        raise wrong_kind(str(folder), "detections")
+    return replace(table, head=own_head(table, head))
+
+
+def _score_parts(folder: Path, into: _parts.Into, how: _Scoring) -> Answer:
+    """Score a folder of parts, part by part; those that are done are skipped."""
+    from openset.engines import Shard
+    from openset.formats.parts import Parts, derived
+    from openset.scorers import own_head
+    from openset.tables import Detections
+
+    source = Parts.open(folder)
+    about = {
+        "scorer": how.fitted.scorer.name,
+        "options": how.fitted.options,
+        "fitted": asdict(how.fitted.entry),
+        "threshold": None if how.threshold is None else how.threshold.threshold,
+    }
+    parts = Parts.plan(into.folder, derived(source, about))
+    mine = (into.share or Shard()).mine(parts.missing)
+    for number in mine:
+        table = source.read(number)
+        assert isinstance(table, Detections)
+        table = replace(table, head=own_head(table, how.head))
+        parts.add(number, _scored(how.fitted, table, how.threshold))
+    left = Parts.open(into.folder)
+    done = left if left.missing else left.close()
+    text = f"{how.fitted.scorer.name}: {_parts.said(done, len(mine))}"
+    return Answer(text, lambda: _parts.document(done, len(mine)))
 
 
 def _answer(

@@ -20,7 +20,7 @@ from openset.detectors._attack import attack
 from openset.detectors._carry import carry
 from openset.detectors._found import Found
 from openset.detectors._regions import BACKGROUND, NOTHING, Proposals, Queries, Regions, Shown
-from openset.detectors._run import KEPT, OF_REGIONS, run
+from openset.detectors._run import KEPT, OF_REGIONS, part_plan, run, run_in_parts
 from openset.detectors._spec import Detector, Model, detector
 from openset.nets.pictures import ImageFiles
 from openset.plugins import check_installed, lookup, records
@@ -51,7 +51,9 @@ __all__ = [
     "detector",
     "find",
     "load",
+    "part_plan",
     "run",
+    "run_in_parts",
     "save",
     "table",
 ]

@@ -38,10 +38,9 @@ class Deployed:
         name: What it is called in the run.
         title: What it is called where people read it: the same, unless that is too long.
         index: Its place in the run.
+        run: The run, with the tables.
         evaluation: Its numbers.
-        detections: What it said.
         matches: What the numbers were computed from.
-        truth: What there is.
         levels: The ladder of scores that all detectors of the run share.
         place: Positions of the sliders to look at it at; its operating point by default.
         view: Recalls, ratios and overlaps for the questions that stand at such.
@@ -50,13 +49,22 @@ class Deployed:
     name: str
     title: str
     index: int
+    run: Run
     evaluation: Evaluation
-    detections: Detections
     matches: Matches
-    truth: Annotations
     levels: NDArray[np.float64]
     place: tuple[int, int] | None = None
     view: View = field(default_factory=View)
+
+    @cached_property
+    def detections(self) -> Detections:
+        """What it said."""
+        return self.run.detections[self.name]
+
+    @property
+    def truth(self) -> Annotations:
+        """What there is."""
+        return self.run.truth
 
     @cached_property
     def judged(self) -> Detections:
@@ -139,10 +147,9 @@ def deployed(run: Run) -> tuple[Deployed, ...]:
             name=name,
             title=shown[at],
             index=at,
+            run=run,
             evaluation=run.evaluations[name],
-            detections=run.detections[name],
             matches=matches,
-            truth=run.truth,
             levels=levels,
         )
         for at, (name, matches) in enumerate(matched.items())

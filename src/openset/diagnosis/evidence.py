@@ -134,7 +134,12 @@ def against_background(one: Deployed) -> ObjectEvidence:
 
 
 def evidence_of(run: Run) -> Iterator[tuple[str, ObjectEvidence]]:
-    """By detector; those without logits of a background, or with unnamed columns, have none."""
+    """By detector; those without logits of a background, or with unnamed columns, have none.
+
+    Nor have those whose tables are in parts: a run that is kept holds them, and can be asked.
+    """
+    if run.in_parts is not None:
+        return
     for name, detections in run.detections.items():
         matches = run.evaluations[name].matches
         if detections.layout in BACKGROUND and matches is not None:

@@ -5,22 +5,24 @@ every engine, all items are tried, and what is wrong with any of the inputs is s
 an engine is adding a file; `table()` lists them, those of other packages too (entry points in the
 group ``openset.engines``).
 
->>> find("here").map(len, ["a", "bb"])
+>>> find("local").map(len, ["a", "bb"])
 [1, 2]
 >>> find("threads").map(lambda work: work(), [lambda: 1, lambda: "of another kind"])
 [1, 'of another kind']
 
-Not a scheduler: no work waits for other work, and nothing is tried twice.
+Not a scheduler: no work waits for other work, and only what was lost is tried twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from openset.engines._spec import Engine, engine
+from openset.engines._spec import Done, Engine, engine
+from openset.engines.shards import Shard
 from openset.plugins import lookup, records
 
-__all__ = ["Engine", "engine", "find", "table"]
+__all__ = ["Done", "Engine", "Shard", "engine", "find", "table"]
 
 
 def table() -> Mapping[str, Engine]:
@@ -28,6 +30,6 @@ def table() -> Mapping[str, Engine]:
     return records(__name__, "engine")
 
 
-def find(name: str) -> Engine:
-    """The engine of a name, or an error that suggests one."""
-    return lookup(table(), name, "engine")
+def find(name: str, workers: int | None = None) -> Engine:
+    """The engine of a name, or an error that suggests one; with so many workers."""
+    return replace(lookup(table(), name, "engine"), workers=workers)

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from openset.findings import InputError, raise_all
+from openset.findings import InputError, UsageError, raise_all
 from openset.plugins import tag
 
 T = TypeVar("T")
 R = TypeVar("R")
-F = TypeVar("F", bound=Callable[..., list[Any]])
+Done = Callable[[int], None]
+F = TypeVar("F", bound=Callable[..., Iterable[Any]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,32 +34,46 @@ class Engine:
 
     Attributes:
         name: How it is asked for.
-        apply: From a function and a list of items to the results, in the order of the items.
+        apply: From a function, a list of items and a number of workers to the results, in the order
+            of the items; any iterable of them.
         doc: What it does.
+        workers: How many at a time; None leaves it to the engine.
     """
 
     name: str
-    apply: Callable[..., list[Any]]
+    apply: Callable[..., Iterable[Any]]
     doc: str
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 1:
+            raise UsageError(f"there must be at least 1 worker, not {self.workers}")
 
     @property
     def summary(self) -> str:
         """The first line of what it does."""
         return self.doc.partition("\n")[0]
 
-    def map(self, function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    def map(
+        self, function: Callable[[T], R], items: Iterable[T], done: Done | None = None
+    ) -> list[R]:
         """The results of a function on each of some items, in their order.
 
         Args:
             function: What to do with an item. It may run at the same time as others.
             items: The items, independent of each other.
+            done: Called with the number of results that are there.
 
         Raises:
             InputError: Some inputs cannot be used. Every item was tried; each finding is named
                 once, in the order of the items.
             Exception: Any other, of the first item that has one; later items may not be tried.
         """
-        tried = self.apply(partial(_tried, function), list(items))
+        tried: list[Any] = []
+        for one in self.apply(partial(_tried, function), list(items), self.workers):
+            tried.append(one)
+            if done is not None:
+                done(len(tried))
         raise_all([one.error for one in tried if isinstance(one, _Failed)])
         return tried
 
@@ -73,8 +88,8 @@ def _tried(function: Callable[[Any], Any], item: Any) -> Any:
 def engine(name: str) -> Callable[[F], F]:
     """Make a function an engine, under a name.
 
-    It takes a function and a list, and returns the results in the order of the list. It leaves
-    exceptions alone; of several, that of the first item must come out.
+    It takes a function, a list and a number of workers or None, and gives the results in the order
+    of the list. It leaves exceptions alone; of several, that of the first item must come out.
     """
 
     def mark(apply: F) -> F:

@@ -6,14 +6,16 @@ them release the interpreter. Plain Python gains nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from openset.engines._spec import engine
 
 
 @engine("threads")
-def threads(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+def threads(
+    function: Callable[[Any], Any], items: Sequence[Any], workers: int | None
+) -> Iterator[Any]:
     """Several at a time, in this process: as many as OPENSET_THREADS says, or as there are cores.
 
     Work that has threads of its own, as BLAS has, should be told to use one.
@@ -22,5 +24,5 @@ def threads(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
 
     from openset.kernels import threads as allowed
 
-    with ThreadPoolExecutor(allowed()) as pool:
-        return list(pool.map(function, items))
+    with ThreadPoolExecutor(workers or allowed()) as pool:
+        yield from pool.map(function, items)

@@ -100,9 +100,8 @@ def load(folder: Path) -> Run:
         name: tuple(finding for finding in one.findings if finding not in of_truth)
         for name, one in evaluations.items()
     }
-    run = Run(
-        truth, tables, evaluations, vocabulary, protocol, seed, leaked, command, of_truth, findings
-    )
+    read = (lambda: truth), tables
+    run = Run(*read, evaluations, vocabulary, protocol, seed, leaked, command, of_truth, findings)
     return settle_trainings(replace(run, trainings=trainings, paired=paired, by=by), force=True)
 
 

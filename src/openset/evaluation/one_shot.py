@@ -8,16 +8,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from openset.evaluation.reading import Input, Reading
+from openset.evaluation.reading import Input, Reading, are_parts
 from openset.evaluation.settings import Settings, takes_settings
 
 if TYPE_CHECKING:
+    from openset.engines import Engine
     from openset.evaluation.result import Evaluation
 
 
 @takes_settings
 def evaluate(
-    gt: Input, dt: Input, *, settings: Settings | None = None, **options: Any
+    gt: Input,
+    dt: Input,
+    *,
+    engine: Engine | None = None,
+    settings: Settings | None = None,
+    **options: Any,
 ) -> Evaluation:
     """Evaluate detections against ground truth.
 
@@ -25,6 +31,7 @@ def evaluate(
         gt: Ground truth: a file or folder in any known format, a table, or torchvision targets; or
             a `Pair` of such, of an in-distribution and an out-of-distribution set.
         dt: Detections, likewise.
+        engine: Where parts are matched, if `dt` is a folder of parts (`openset.engines.find`).
         settings: Options made before, which those given by name change.
         **options: What `Settings` holds, by name.
 
@@ -36,6 +43,8 @@ def evaluate(
         UsageError: When an option cannot be meant.
     """
     asked = Settings.of(settings, options)
+    if engine is not None or are_parts([dt]):
+        return _in_parts(gt, dt, asked, engine)
     reading = Reading(gt, {"": dt})
     # Imported while the files are being read: it takes as long.
     from openset.evaluation.run import examine_all
@@ -44,3 +53,11 @@ def evaluate(
     # Of the two only the matches stay, which hold all that metrics need.
     (matched,) = examine_all(reading, asked)[1].values()
     return evaluation_of(matched, asked)
+
+
+def _in_parts(gt: Input, dt: Input, settings: Settings, engine: Engine | None) -> Evaluation:
+    from openset.evaluation.run import examined
+    from openset.evaluation.steps import evaluation_of
+
+    (matched,) = examined(gt, {"": dt}, settings, engine)[1].values()
+    return evaluation_of(matched, settings)

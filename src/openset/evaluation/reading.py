@@ -6,7 +6,7 @@ and whoever waits may do something else meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from threading import Semaphore
 from typing import Any, TypeVar
@@ -65,7 +65,22 @@ class Reading:
     def inputs(self, name: str) -> dict[str, str]:
         """How the inputs of one detector are called in a result."""
         truth, detections = self._sources
-        return {"truth": _source_name(truth), "detections": _source_name(detections[name])}
+        return inputs_of(truth, detections[name])
+
+
+def are_parts(detections: Iterable[Input]) -> bool:
+    """Whether the detections of all detectors are folders of parts (`openset.formats.parts`)."""
+    given = list(detections)
+    if not all(isinstance(one, (str, Path)) and Path(one).is_dir() for one in given):
+        return False
+    from openset.formats.parts import is_parts  # files need not wait for its import
+
+    return all(is_parts(Path(one)) for one in given)
+
+
+def inputs_of(truth: Input, detections: Input) -> dict[str, str]:
+    """How two inputs are called in a result."""
+    return {"truth": _source_name(truth), "detections": _source_name(detections)}
 
 
 def _source_name(source: Input) -> str:

@@ -17,12 +17,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from openset.engines import Engine, find
 from openset.evaluation.grouping import as_grouped
 from openset.evaluation.listing import as_listed
 from openset.evaluation.pairs import one_set
-from openset.evaluation.reading import Input, Reading
+from openset.evaluation.reading import Input, Reading, are_parts, inputs_of
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings, takes_settings
 from openset.evaluation.steps import Examined, Ground, Matched, evaluation_of, examine, settle
@@ -38,6 +39,7 @@ from openset.findings import Finding, InputError, UsageError, raise_all
 from openset.matching import Protocol
 from openset.resampling.draws import draw
 from openset.tables import Annotations, Detections, Vocabulary
+from openset.tables.check import in_order
 from openset.tables.join import Leaked
 
 if TYPE_CHECKING:
@@ -46,13 +48,21 @@ if TYPE_CHECKING:
 Step = Callable[[str], None]
 
 
+class Sizes(NamedTuple):
+    """Images and objects of a ground truth, and the detections of all detectors."""
+
+    images: int
+    objects: int
+    detections: int
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """Several detectors on one benchmark.
 
     Attributes:
-        truth: The ground truth.
-        detections: What each detector said, by its name, in the order given.
+        read_truth: Gives the ground truth, which `truth` is; one in parts is read when asked for.
+        detections: What each detector said, by its name, in the order given; likewise.
         evaluations: The numbers of each, with their matches.
         vocabulary: Which labels are known.
         protocol: How detections were matched and counted.
@@ -65,9 +75,10 @@ class Run:
             stand alone are not named.
         paired: Whether trainings of different methods belong together, place by place.
         by: The image column of strata to show (`openset.evaluation.strata`), if any.
+        in_parts: How much there is, where the tables are in parts and nobody holds them.
     """
 
-    truth: Annotations
+    read_truth: Callable[[], Annotations]
     detections: Mapping[str, Detections]
     evaluations: Mapping[str, Evaluation]
     vocabulary: Vocabulary
@@ -80,6 +91,20 @@ class Run:
     trainings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     paired: bool = False
     by: str = ""
+    in_parts: Sizes | None = None
+
+    @property
+    def truth(self) -> Annotations:
+        """The ground truth."""
+        return self.read_truth()
+
+    @property
+    def sizes(self) -> Sizes:
+        """How many images, objects and detections there are."""
+        if self.in_parts is not None:
+            return self.in_parts
+        boxes = sum(len(one) for one in self.detections.values())
+        return Sizes(len(self.truth.images), len(self.truth), boxes)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -156,6 +181,7 @@ def evaluate_all(
     *,
     command: str = "",
     step: Step = _nothing,
+    engine: Engine | None = None,
     settings: Settings | None = None,
     **options: Any,
 ) -> Run:
@@ -166,7 +192,10 @@ def evaluate_all(
         detections: Detections by the name of their detector; the first is the reference. A list of
             them is of several trainings of one method, which are called ``name.1`` and so on.
         command: The command line, to be kept with the run.
-        step: Called with a few words before each step, of which there are one and two per detector.
+        step: Called with a few words before each step, of which there are one and two per detector,
+            and one for each part.
+        engine: Where parts are matched, if the detections of all are folders of parts
+            (`openset.evaluation.in_parts`); by default here, one after another.
         settings: Options made before, which those given by name change.
         **options: What `Settings` holds, by name.
 
@@ -189,13 +218,35 @@ def evaluate_all(
     step("reading")
     listed = {name: one if _are_several(one) else [one] for name, one in detections.items()}
     given, trainings = apart(listed)
-    run, matched = examine_all(Reading(truth, given), asked, step)
+    run, matched = examined(truth, given, asked, engine, step)
     evaluations, drawn = {}, lru_cache(maxsize=1)(draw)  # all see the same resamples
     for name, one in matched.items():
         step(f"measuring {name}")
         evaluations[name] = evaluation_of(one, asked, drawn)
     made = replace(run, evaluations=evaluations, command=command, trainings=trainings)
     return settle_trainings(made, force=asked.force)
+
+
+def examined(
+    truth: Input,
+    detections: Mapping[str, Input],
+    settings: Settings,
+    engine: Engine | None = None,
+    step: Step = _nothing,
+) -> tuple[Run, dict[str, Matched]]:
+    """Check and match: part by part where all detections are in parts, else as tables.
+
+    Raises:
+        InputError: When an input cannot be used; says what is wrong with all of them.
+    """
+    if are_parts(detections.values()):
+        return examine_parts(truth, detections, settings, engine or find("local"), step)
+    if engine is not None:
+        raise UsageError(
+            f"the engine {engine.name} works on parts: openset convert FOUND --truth GT --to parts "
+            "-o DIR makes them of a file"
+        )
+    return examine_all(Reading(truth, detections), settings, step)
 
 
 def _are_several(given: Input | Sequence[Input]) -> bool:
@@ -246,8 +297,63 @@ def examine_all(
             findings[name] = one.settled(settings.force)
     raise_all(failures)
     rules, seed, leaked = settings.rules, settings.seed, settings.leaked
-    run = Run(truth, tables, {}, ground.vocabulary, rules, seed, leaked, "", of_truth, findings)
+    run = Run(
+        lambda: truth, tables, {}, ground.vocabulary, rules, seed, leaked, "", of_truth, findings
+    )
     return run, {n: one.matched(ground, reading.inputs(n)) for n, one in examined.items()}
+
+
+def examine_parts(
+    truth: Input,
+    detections: Mapping[str, Input],
+    settings: Settings,
+    engine: Engine,
+    step: Step = _nothing,
+) -> tuple[Run, dict[str, Matched]]:
+    """The same of folders of parts, each part where the engine says; no table is held as a whole.
+
+    Raises:
+        InputError: When an input cannot be used; says what is wrong with all of them.
+    """
+    from openset.evaluation.in_parts import batches_of
+
+    settings.resolve()
+    tables, batches = batches_of(
+        truth, detections, settings, engine, lambda done: step(f"matched part {done}")
+    )
+    first, force = next(iter(batches.values())), settings.force
+    failures: list[InputError] = []
+    findings: dict[str, tuple[Finding, ...]] = {}
+    of_truth: tuple[Finding, ...] = ()
+    with _noting(failures):
+        of_truth = settle(in_order(first.of_truth), force)
+    for name, one in batches.items():
+        with _noting(failures, name if len(batches) > 1 else ""):
+            findings[name] = settle(in_order(one.findings), force)
+    raise_all(failures)
+    run = Run(
+        tables.truth,
+        tables,
+        {},
+        first.matches.vocabulary,
+        settings.rules,
+        settings.seed,
+        settings.leaked,
+        truth_findings=of_truth,
+        findings=findings,
+        in_parts=Sizes(
+            first.matches.n_images, first.rows[0], sum(one.rows[1] for one in batches.values())
+        ),
+    )
+    return run, {
+        name: Matched(
+            one.matches,
+            tuple(in_order([*of_truth, *findings[name]])),
+            inputs_of(truth, detections[name]),
+            one.ledger,
+        )
+        for name, one in batches.items()
+    }
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from openset.resampling.trainings import Spread
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.check import check_detections, check_truth, in_order, no_match
 from openset.tables.dropping import valid_detections, valid_objects
+from openset.tables.join import Joined
 from openset.tables.written import Written
 from openset.wording import grouped
 
@@ -110,15 +111,10 @@ def examine(ground: Ground, detections: Detections, settings: Settings) -> Exami
     if settings.minimum_score == "best":
         settings = replace(settings, minimum_score=_best_score(ground, detections, settings))
     truth, vocabulary = ground.truth, ground.vocabulary
-    detections, findings = adjusted(detections, truth, vocabulary, settings)
-    written = Written(detections, settings.boxes, settings.image_ids)
-    read = written.read(truth, vocabulary)
-    if settings.drop_invalid:
-        valid, dropped = valid_detections(read[0])
-        written, read = written.select(valid), (read[0].select(valid), read[1].select(valid))
-        findings += dropped
-    detections, joined = read
-    findings = in_order(findings + check_detections(truth, vocabulary, written, read))
+    judged = as_judged(ground, detections, settings)
+    detections, joined = judged.read
+    checked = check_detections(truth, vocabulary, judged.written, judged.read)
+    findings = in_order(judged.findings + checked)
     matches = None
     if settings.force or not errors([*ground.findings, *findings]):
         rules, leaked = settings.rules, settings.leaked
@@ -130,6 +126,33 @@ def examine(ground: Ground, detections: Detections, settings: Settings) -> Exami
             said = {finding.code for finding in findings}
             findings += [finding for finding in error.findings if finding.code not in said]
     return Examined(detections, findings, matches, ledger_line(detections, findings))
+
+
+class Judged(NamedTuple):
+    """Detections as they are judged.
+
+    Attributes:
+        written: As their file has them, adjusted.
+        read: In our conventions, and where they belong.
+        findings: What was changed.
+    """
+
+    written: Written
+    read: tuple[Detections, Joined]
+    findings: list[Finding]
+
+
+def as_judged(ground: Ground, detections: Detections, settings: Settings) -> Judged:
+    """Adjust and join detections, and drop those that are broken if these are to be dropped."""
+    truth, vocabulary = ground.truth, ground.vocabulary
+    detections, findings = adjusted(detections, truth, vocabulary, settings)
+    written = Written(detections, settings.boxes, settings.image_ids)
+    read = written.read(truth, vocabulary)
+    if settings.drop_invalid:
+        valid, dropped = valid_detections(read[0])
+        written, read = written.select(valid), (read[0].select(valid), read[1].select(valid))
+        findings += dropped
+    return Judged(written, read, findings)
 
 
 def _best_score(ground: Ground, detections: Detections, settings: Settings) -> float | None:

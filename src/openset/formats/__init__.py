@@ -193,6 +193,7 @@ def write(
     *,
     format: str | None = None,
     truth: Annotations | None = None,
+    **options: Any,
 ) -> None:
     """Write a table so that an error leaves nothing half written.
 
@@ -202,18 +203,20 @@ def write(
         format: Name of the format; by default the suffix tells.
         truth: For detections, the ground truth they belong to: some formats need its names, ids or
             image sizes.
+        **options: What the format's writer takes, such as ``per_part``.
     """
     from openset.plugins import lookup, record_of
     from openset.tables import Annotations
 
     where = Path(path)
     cls = lookup(formats(), format or _by_suffix(where), "format")
+    kind, more = ("annotations", ()) if isinstance(table, Annotations) else ("detections", (truth,))
+    method = getattr(cls(), f"write_{kind}")
+    if options:
+        _check_options(method, options)
     try:
         with replacing(where, folder=record_of(cls).folder) as target:
-            if isinstance(table, Annotations):
-                cls().write_annotations(table, target)
-            else:
-                cls().write_detections(table, target, truth)
+            method(table, target, *more, **options)
     except UnicodeEncodeError as error:
         near = error.object[max(0, error.start - 20) : error.end + 20]
         raise wrong_type(str(where), "text", "Unicode", [], near, 1) from error

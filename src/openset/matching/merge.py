@@ -20,12 +20,14 @@ from openset.matching.matcher import tie_keys
 from openset.matching.matches import Matches, Objects
 
 
-def merge(parts: Sequence[Matches]) -> Matches:
+def merge(parts: Sequence[Matches], rows: Sequence[tuple[int, int]] | None = None) -> Matches:
     """Join the matches of shards that hold different images.
 
     Args:
         parts: Matches under one protocol and vocabulary; the order decides ties in protocols that
             break them by input order.
+        rows: How many objects and detections the tables of each have, so that rows of the joined
+            matches are those of the concatenated tables; by default up to the last that counts.
     """
     if len(parts) == 1:
         return parts[0]
@@ -35,12 +37,15 @@ def merge(parts: Sequence[Matches]) -> Matches:
     if len(np.unique(ids)) < len(ids):
         raise UsageError("an image is in two shards")
     images = _offsets([part.n_images for part in parts])
-    objects = _objects(parts, [part.objects for part in parts], images)
+    object_rows, detection_rows = (
+        _offsets(sizes) for sizes in zip(*(rows or map(_rows, parts)), strict=True)
+    )
+    objects = _objects(parts, [part.objects for part in parts], images, object_rows)
     starts = _offsets([len(part.objects) for part in parts])
     klass = np.concatenate([part.klass for part in parts])
     score = np.concatenate([part.score for part in parts])
     image = _shifted(parts, "image", images)
-    row = _shifted(parts, "row", _offsets([_rows(part) for part in parts]))
+    row = _shifted(parts, "row", detection_rows)
     wild = np.concatenate([part.wild for part in parts])
     keys = tie_keys(first.protocol, ids, wild)
     tie = row if keys is None else keys[image]
@@ -51,7 +56,7 @@ def merge(parts: Sequence[Matches]) -> Matches:
         image_ids=ids,
         wild=wild,
         objects=objects,
-        excusing=_objects(parts, [part.excusing for part in parts], images),
+        excusing=_objects(parts, [part.excusing for part in parts], images, object_rows),
         image=image[order],
         score=score[order],
         row=row[order],
@@ -86,8 +91,9 @@ def _offsets(sizes: Sequence[int]) -> list[int]:
     return [0, *np.cumsum(sizes)[:-1].tolist()]
 
 
-def _rows(part: Matches) -> int:
-    return int(part.row.max(initial=-1)) + 1
+def _rows(part: Matches) -> tuple[int, int]:
+    objects = np.concatenate([part.objects.row, part.excusing.row])
+    return int(objects.max(initial=-1)) + 1, int(part.row.max(initial=-1)) + 1
 
 
 def _shifted(parts: Sequence[Matches], name: str, offsets: Sequence[int]) -> NDArray[np.int32]:
@@ -108,11 +114,15 @@ def _labels(parts: Sequence[Matches]) -> tuple[tuple[str, ...], list[NDArray[np.
     return union, [np.array([index[x] for x in part.labels], np.int32) for part in parts]
 
 
-def _objects(parts: Sequence[Matches], each: Sequence[Objects], images: Sequence[int]) -> Objects:
+def _objects(
+    parts: Sequence[Matches],
+    each: Sequence[Objects],
+    images: Sequence[int],
+    rows: Sequence[int],
+) -> Objects:
     _, places = _labels(parts)
     label = [place[one.label] for place, one in zip(places, each, strict=True)]
     image = [one.image + at for one, at in zip(each, images, strict=True)]
-    rows = _offsets([int(one.row.max(initial=-1)) + 1 for one in each])
     row = [one.row + at for one, at in zip(each, rows, strict=True)]
     return Objects(
         np.concatenate(image).astype(np.int32),

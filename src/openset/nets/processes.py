@@ -55,9 +55,14 @@ class Processes:
             raise UsageError(f"a batch of {batch} cannot be shared by {self.count} processes")
         return batch // self.count
 
-    def part(self, count: int) -> slice:
-        """Which of `count` things are this process's; those of all processes are all, in order."""
-        return slice(self.rank * count // self.count, (self.rank + 1) * count // self.count)
+    def part(self, count: int, batch: int) -> slice:
+        """Which of `count` images are this process's; those of all processes are all, in order.
+
+        Whole batches, so that every image is padded as in a single process, whatever their number.
+        """
+        batches = -(-count // batch)
+        first, last = (batches * rank // self.count for rank in (self.rank, self.rank + 1))
+        return slice(first * batch, min(last * batch, count))
 
     def gathered(self, mine: T) -> list[T]:
         """What every process has, in order."""

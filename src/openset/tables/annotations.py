@@ -8,7 +8,7 @@ not here but in a `Vocabulary`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,18 @@ class Images:
 
     def __len__(self) -> int:
         return len(self.id)
+
+    def select(self, rows: NDArray[Any] | slice) -> Images:
+        """Only the given images (indices or a slice)."""
+        assert self.width is not None
+        assert self.height is not None
+        return Images(
+            id=self.id[rows],
+            file_name=None if self.file_name is None else self.file_name[rows],
+            width=self.width[rows],
+            height=self.height[rows],
+            attributes=take(self.attributes, rows),
+        )
 
 
 def _check_distinct(images: NDArray[Any]) -> None:
@@ -150,3 +162,9 @@ class Annotations:
             info=self.info,
             **columns,
         )
+
+    def of_images(self, rows: slice) -> Annotations:
+        """A run of the images with their objects, in the order of the file; the same labels."""
+        start, stop, _ = rows.indices(len(self.images))
+        kept = self.select((self.image >= start) & (self.image < stop))
+        return replace(kept, images=self.images.select(rows), image=kept.image - start)

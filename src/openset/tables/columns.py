@@ -53,7 +53,7 @@ def column(
     return array
 
 
-def take(attributes: Attributes, index: NDArray[Any]) -> dict[str, NDArray[Any]]:
+def take(attributes: Attributes, index: NDArray[Any] | slice) -> dict[str, NDArray[Any]]:
     """The rows `index` of every attribute column."""
     return {name: values[index] for name, values in attributes.items()}
 

@@ -27,7 +27,7 @@ from openset.tables.annotations import Annotations, Images
 from openset.tables.columns import Attributes
 from openset.tables.detections import Detections
 from openset.tables.image_ids import READINGS
-from openset.tables.union import concatenated, given_ids
+from openset.tables.union import concatenated, concatenated_detections, given_ids
 from openset.tables.vocabulary import Vocabulary
 
 T = TypeVar("T")
@@ -179,9 +179,12 @@ def found_together(
         _refuse_two_meanings(one, truth)
     both = _in_both(truth)
     if isinstance(found, Pair):
-        return _concatenated(
-            _under_ids(found.id, truth.id, ID, image_ids, apart=bool(both)),
-            _under_ids(found.ood, truth.ood, OOD, image_ids, apart=bool(both)),
+        _refuse_names_beside_ids(found)
+        return concatenated_detections(
+            [
+                _under_ids(found.id, truth.id, ID, image_ids, apart=bool(both)),
+                _under_ids(found.ood, truth.ood, OOD, image_ids, apart=bool(both)),
+            ]
         )
     if image_ids == "id" and both:
         raise refuse(
@@ -223,44 +226,7 @@ def _refuse_two_meanings(found: Detections, truth: Pair[Annotations]) -> None:
         )
 
 
-def _concatenated(one: Detections, other: Detections) -> Detections:
-    """Two files of one detector as one."""
+def _refuse_names_beside_ids(found: Pair[Detections]) -> None:
+    one, other = found.id, found.ood
     if bool(one.labels) != bool(other.labels) and len(one) and len(other):
         raise refuse("OS442", "one file of detections has names of labels, the other category ids")
-    labels = tuple(dict.fromkeys((*one.labels, *other.labels)))
-    names = {name: at for at, name in enumerate(labels)}
-    columns: dict[str, Any] = {
-        name: _both(one, other, name) for name in ("box", "score", "unknownness", "embedding")
-    }
-    image = [part.image for part in (one, other) if len(part)] or [one.image]
-    if len({ids.dtype.kind for ids in image}) > 1:
-        image = [ids.astype(np.str_) for ids in image]
-    label = [_renamed(part, names) for part in (one, other)]
-    logits = _both(one, other, "logits") if one.layout == other.layout else None
-    shared = one.attributes.keys() & other.attributes.keys()
-    attributes = [(name, [p.attributes[name] for p in (one, other)]) for name in sorted(shared)]
-    return replace(
-        one if len(one) else other,
-        image=np.concatenate(image),
-        label=np.concatenate(label),
-        labels=labels,
-        logits=logits,
-        layout=None if logits is None else one.layout,
-        head=one.head if logits is not None and columns["embedding"] is not None else None,
-        attributes={name: np.concatenate(values) for name, values in attributes},
-        **columns,
-    )
-
-
-def _both(one: Detections, other: Detections, name: str) -> NDArray[Any] | None:
-    """A column that both have; a file without detections has none to miss."""
-    columns = [getattr(part, name) for part in (one, other) if len(part)]
-    if not columns:
-        return np.asarray(getattr(one, name)) if getattr(one, name) is not None else None
-    return None if any(column is None for column in columns) else np.concatenate(columns)
-
-
-def _renamed(part: Detections, names: Mapping[str, int]) -> NDArray[np.int64]:
-    if not part.labels:
-        return part.label
-    return np.array([names[name] for name in part.labels], np.int64)[part.label]

@@ -1,4 +1,7 @@
-"""Union: several ground truths over one list of labels as one table, and one id per label."""
+"""Union: several tables as one, and one id per label.
+
+Ground truths that share their labels, and files of one detector on different images.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openset.tables.annotations import Annotations, Images
+from openset.tables.detections import Detections
 
 _COLUMNS = ("label", "box", "area", "crowd", "difficult")
+_FOUND = ("box", "score", "unknownness", "embedding", "logits")
 
 
 def concatenated(parts: Sequence[Annotations]) -> Annotations:
@@ -50,6 +56,45 @@ def _images(parts: Sequence[Images]) -> Images:
 def _attributes(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     shared = set.intersection(*(set(part) for part in parts))
     return {name: np.concatenate([part[name] for part in parts]) for name in sorted(shared)}
+
+
+def concatenated_detections(parts: Sequence[Detections]) -> Detections:
+    """What one detector said on different images; one without detections has nothing to miss.
+
+    Columns are those that all have, and labels those that any has.
+    """
+    full = [part for part in parts if len(part)] or [*parts[:1]]
+    labels = tuple(dict.fromkeys(label for part in parts for label in part.labels))
+    names = {name: at for at, name in enumerate(labels)}
+    image = [part.image for part in full]
+    if len({ids.dtype.kind for ids in image}) > 1:
+        image = [ids.astype(np.str_) for ids in image]
+    columns: dict[str, Any] = {name: _shared(full, name) for name in _FOUND}
+    if len({part.layout for part in full}) > 1:
+        columns["logits"] = None
+    lost = columns["logits"] is None and any(part.logits is not None for part in full)
+    return replace(
+        full[0],
+        image=np.concatenate(image),
+        label=np.concatenate([_renamed(part, names) for part in full]),
+        labels=labels,
+        attributes=_attributes([part.attributes for part in full]),
+        layout=None if lost else full[0].layout,
+        head=None if lost or columns["embedding"] is None else full[0].head,
+        **columns,
+    )
+
+
+def _shared(parts: Sequence[Detections], name: str) -> NDArray[Any] | None:
+    """A column that all have."""
+    columns = [getattr(part, name) for part in parts]
+    return None if any(column is None for column in columns) else np.concatenate(columns)
+
+
+def _renamed(part: Detections, names: Mapping[str, int]) -> NDArray[np.int64]:
+    if not part.labels:
+        return part.label
+    return np.array([names[name] for name in part.labels], np.int64)[part.label]
 
 
 def given_ids(stated: Iterable[Mapping[str, int]], keys: Iterable[str]) -> dict[str, int]:

@@ -1,0 +1,126 @@
+"""Batches: some whole images at a time, matched, and what all of them are together.
+
+Matching is per image, so that batches merge exactly. What was found about each is not so: a batch
+may lack a class, an unknown object or even any contact, and has too few records to tell a mistake
+from chance. So a batch is matched whatever was found, and `together` says what holds of all.
+
+What `openset.evaluation.streaming` makes as batches arrive, and `openset.evaluation.in_parts` of
+the parts of a data set, in whatever process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from openset.evaluation import leaks
+from openset.evaluation.settings import Settings
+from openset.evaluation.steps import Ground, contact, errors, examine
+from openset.evaluation.suspicion import suspicions
+from openset.findings import Finding, InputError, Level, UsageError
+from openset.matching import Matches
+from openset.matching.merge import merge
+from openset.tables import Detections
+from openset.tables.check import group_sizes
+
+# What a batch may lack without the data lacking it: said only if every batch lacks it.
+_OF_TRUTH = frozenset({"OS302", "OS303", "OS304"})
+_OF_DETECTIONS = frozenset({"OS209", "OS308", "OS309", "OS314"})
+_LACKING = _OF_TRUTH | _OF_DETECTIONS | {"OS310", "OS401", "OS402"}
+# What all matches together decide.
+_OF_ALL = ("OS316", "OS318", "OS319", "OS410", "OS414", "OS416")
+# Errors that look at how many records they concern: of a batch, too few to tell.
+_BY_SHARE = frozenset({"OS203", "OS204", "OS208", "OS215", "OS216", "OS327", "OS429", "OS306"})
+_BY_SHARE |= {"OS307", "OS403", "OS423", "OS424"}
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some whole images, matched.
+
+    Attributes:
+        matches: What metrics are computed from.
+        of_truth: What was found about the ground truth alone, errors as errors.
+        findings: What was found about the detections, likewise.
+        ledger: What was fitted on which data to make unknownness and labels.
+        rows: How many objects and detections the tables have.
+    """
+
+    matches: Matches
+    of_truth: list[Finding]
+    findings: list[Finding]
+    ledger: str
+    rows: tuple[int, int]
+
+
+def refuse_whole(settings: Settings) -> None:
+    """Refuse what cannot be settled on some of the images."""
+    if settings.image_list is not None:
+        raise UsageError("an image list needs all images at once; batches state `listed` each")
+    if settings.minimum_score == "best":
+        raise UsageError("the best score needs all images at once: give a number")
+
+
+def batch_of(ground: Ground, detections: Detections, settings: Settings) -> Batch:
+    """Adjust, join, check and match the detections of some images, whatever is found.
+
+    Raises:
+        InputError: What not even force can match: scores that are no numbers.
+    """
+    one = examine(ground, detections, replace(settings, force=True))
+    if one.matches is None:
+        raise InputError(errors(one.findings))  # a batch may lack what its truth lacks
+    rows = len(ground.truth), len(one.detections)
+    bare = replace(one.matches, _outcomes={}, _parts={})  # without what was computed meanwhile
+    return Batch(bare, ground.findings, one.findings, one.ledger, rows)
+
+
+def together(batches: Sequence[Batch]) -> Batch:
+    """All batches as one: matches as of one pass, and the findings that hold of all images."""
+    matches = merge([one.matches for one in batches], [one.rows for one in batches])
+    found = [[*one.of_truth, *one.findings] for one in batches]
+    of_all = contact(matches) or suspicions(matches)
+    of_all += group_sizes(matches.image_ids, matches.groups)
+    return Batch(
+        matches,
+        _together([one.of_truth for one in batches], found),
+        [*_together([one.findings for one in batches], found), *of_all],
+        leaks.together([one.ledger for one in batches]),
+        (sum(one.rows[0] for one in batches), sum(one.rows[1] for one in batches)),
+    )
+
+
+def _together(
+    batches: Sequence[Sequence[Finding]], everything: Sequence[Sequence[Finding]]
+) -> list[Finding]:
+    """The findings of all batches, one per code; the first of a code speaks for the others.
+
+    Args:
+        batches: Findings of one kind, of every batch.
+        everything: Of both kinds.
+    """
+    by_code: dict[str, list[Finding]] = {}
+    for finding in (finding for batch in batches for finding in batch):
+        by_code.setdefault(finding.code, []).append(finding)
+    for code in _OF_ALL:
+        by_code.pop(code, None)
+    merged = []
+    for code, found in by_code.items():
+        # A batch without objects, or without detections, says nothing about theirs.
+        mute = _having(everything, "OS401" if code in _OF_TRUTH else "OS402")
+        could = len(batches) - (mute if code in _OF_TRUTH | _OF_DETECTIONS | _BY_SHARE else 0)
+        everywhere = _having(batches, code) >= could
+        if code in _LACKING and not everywhere:
+            continue
+        level = found[0].level
+        if code in _BY_SHARE and not (everywhere and all(f.level is level for f in found)):
+            level = Level.WARNING if level is Level.ERROR else level
+        count = sum(finding.count for finding in found)
+        of = f" (first of {len(found)} such batches)" if len(found) > 1 else ""
+        merged.append(replace(found[0], level=level, count=count, message=found[0].message + of))
+    return merged
+
+
+def _having(batches: Sequence[Sequence[Finding]], code: str) -> int:
+    """How many batches have a finding of a code."""
+    return sum(any(finding.code == code for finding in batch) for batch in batches)

@@ -1,0 +1,175 @@
+"""Parts on the command line: every verb reads them, and every engine gives the same answer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from openset import Detections
+from openset.formats import read_annotations, read_detections, write
+from openset.formats.parts import Parts
+from scenes.cli import write_pictures
+from scenes.files import contents
+
+K = ("--known", "known.txt")
+
+
+@pytest.fixture
+def parts(scene, openset):
+    """The scene in parts of seven images: four, the last with three."""
+    for name in ("gt", "base", "shy"):
+        more = () if name == "gt" else ("--truth", "gt.json")
+        done = openset("convert", f"{name}.json", "-o", f"{name}.parts", "--per-part", "7", *more)
+        assert done.code == 0, done.err
+    return scene
+
+
+def answers(openset, gt, *dt, engine=()):
+    """What is printed, and the files of the run."""
+    done = openset("evaluate", gt, *dt, *K, "-o", "run", *engine)
+    assert done.code == 0, done.err
+    return done.out
+
+
+def test_the_answer_is_that_of_files(parts, openset):
+    of_files = openset("evaluate", "gt.json", "base.json", "shy.json", *K)
+    of_parts = openset("evaluate", "gt.parts", "base.parts", "shy.parts", *K)
+    assert of_parts.out == of_files.out
+    assert "checked 3 files, 24 images, 72 objects, 120 detections" in of_parts.err
+
+
+def test_every_engine_writes_the_same_run(parts, openset):
+    said, held = [], []
+    for engine in ("local", "threads", "processes"):
+        said.append(answers(openset, "gt.parts", "base.parts", "shy.parts",
+                            engine=("--engine", engine, "--workers", "2")))  # fmt: skip
+        held.append(contents(parts / "run"))
+    strip = [{k: v for k, v in one.items() if k != "run.json"} for one in held]  # has the command
+    assert said[0] == said[1] == said[2]
+    assert strip[0] == strip[1] == strip[2] and len(strip[0]) == 5
+
+
+def test_other_verbs_read_parts_as_files(parts, openset):
+    write_pictures(parts / "pictures")
+    assert openset("check", "gt.parts", "base.parts", *K).code == 0
+    assert openset("convert", "base.parts", "-o", "again.json", "--truth", "gt.parts").code == 0
+    again, before = read_detections("again.json"), read_detections("base.json")
+    assert sorted(again.score.tolist()) == sorted(before.score.tolist())
+    answers(openset, "gt.parts", "base.parts")
+    assert openset("diagnose", "run").code == 0
+    assert openset("report", "run", "--images", "pictures").code == 0
+    mixed = openset("evaluate", "gt.parts", "base.parts", "shy.json", *K)  # all as tables
+    assert mixed.code == 0 and mixed.out.count("shy")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (("gt.json", "base.json", "--engine", "processes"), "works on parts"),
+        (("gt.json", "base.parts", "--engine", "procesess"), "Did you mean 'processes'"),
+        (("gt.json", "base.parts", "--workers", "2"), "--workers belongs to an engine"),
+        (("gt.json", "base.parts", "--engine", "local", "--address", "auto"), "--engine ray"),
+        (("gt.json", "base.parts", "--engine", "processes", "--workers", "0"), "at least 1"),
+        (("gt.json", "base.parts", "--minimum-score", "best"), "all images at once"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(parts, openset, line, words):
+    done = openset("evaluate", *line, *K)
+    assert done.code == 2 and words in " ".join(done.err.split())
+
+
+def test_a_bad_part_is_named(parts, openset):
+    path = parts / "base.parts" / "part-00002.parquet"
+    path.write_bytes(path.read_bytes()[:-9])
+    done = openset("evaluate", "gt.parts", "base.parts", *K, "--engine", "processes")
+    assert done.code == 2 and "OS363" in done.err and "part-00002.parquet" in done.err
+    assert "part-00001.parquet" not in done.err
+
+
+@pytest.fixture
+def evidence(parts):
+    """Detections with logits, in parts."""
+    truth, found = read_annotations("gt.json"), read_detections("base.json")
+    logits = np.random.default_rng(0).normal(size=(len(found), 4)).astype(np.float32)
+    told = Detections(
+        found.image, found.label, found.box, found.score, logits=logits, layout="softmax"
+    )
+    write(told, "told.parts", truth=truth, per_part=7)
+    return parts
+
+
+SCORE = ("score", "told.parts", "--scorers", "energy")
+
+
+def test_scores_of_parts_are_those_of_the_whole(evidence, openset):
+    assert openset(*SCORE, "-o", "energy.parts").code == 0
+    write(read_detections("told.parts"), "told.parquet")
+    assert openset("score", "told.parquet", "--scorers", "energy", "-o", "e.parquet").code == 0
+    one, other = read_detections("energy.parts"), read_detections("e.parquet")
+    assert one.unknownness.tobytes() == other.unknownness.tobytes()
+    assert one.provenance == other.provenance
+
+
+def test_shards_make_all_parts_and_a_restart_makes_what_is_missing(evidence, openset, monkeypatch):
+    assert openset(*SCORE, "-o", "whole.parts").code == 0
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
+    monkeypatch.setenv("SLURM_ARRAY_TASK_COUNT", "3")
+    monkeypatch.setenv("SLURM_ARRAY_TASK_MIN", "1")
+    done = openset(*SCORE, "-o", "e.parts", "--shard", "auto", "--json").json["scorers"]["energy"]
+    assert done["made"] == 1 and done["missing"] == [0, 1, 3]
+    assert "OS365" in openset("evaluate", "gt.json", "e.parts", *K).err
+    again = openset(*SCORE, "-o", "e.parts", "--json").json["scorers"]["energy"]
+    assert again["made"] == 3 and again["missing"] == []
+    assert contents(evidence / "e.parts") == contents(evidence / "whole.parts")
+    assert openset(*SCORE, "-o", "e.parts", "--json").json["scorers"]["energy"]["made"] == 0
+    other = openset("score", "told.parts", "--scorers", "entropy", "-o", "e.parts")
+    assert other.code == 2 and "OS361" in other.err
+    assert openset("score", "told.parquet", "--scorers", "energy", "-o", "x.parquet",
+                   "--shard", "1/2").code == 2  # fmt: skip
+
+
+def test_merge_joins_folders_of_shards(evidence, openset):
+    for shard in (1, 2):
+        assert openset(*SCORE, "-o", f"s{shard}.parts", "--shard", f"{shard}/2").code == 0
+    early = openset("merge", "s1.parts", "-o", "all.parts")
+    assert early.code == 2 and "OS365" in early.err
+    done = openset("merge", "s1.parts", "s2.parts", "-o", "all.parts")
+    assert done.code == 0 and "all are done: 71 detections on 24 images" in done.out
+    assert openset(*SCORE, "-o", "whole.parts").code == 0
+    assert contents(evidence / "all.parts") == contents(evidence / "whole.parts")
+    assert "OS361" in openset("merge", "s1.parts", "told.parts", "-o", "x.parts").err
+    assert "OS104" in openset("merge", "gt.json", "-o", "x.parts").err
+
+
+def test_a_part_that_two_shards_made_differently_is_refused(evidence, openset):
+    for shard in (1, 2):
+        assert openset(*SCORE, "-o", f"s{shard}.parts").code == 0
+    parts = Parts.open(evidence / "s2.parts")
+    table = parts.read(1)
+    (evidence / "s2.parts" / "manifest.json").write_text(
+        (evidence / "s2.parts" / "manifest.json").read_text().replace('"done":true', '"done":false')
+    )
+    for number in range(len(parts)):
+        parts.add(number, parts.read(number) if number != 1 else table.select(table.score > 0.5))
+    done = openset("merge", "s1.parts", "s2.parts", "-o", "x.parts")
+    assert done.code == 2 and "OS362" in done.err and "part-00001" in done.err
+
+
+def test_a_run_that_was_killed_goes_on(evidence, openset):
+    """Killed at any moment, and given again until it ends: the same bytes."""
+    assert openset(*SCORE, "-o", "whole.parts").code == 0
+    command = [sys.executable, "-m", "openset", *SCORE, "-o", "e.parts"]
+    for kills in range(1, 4):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while len([*(evidence / "e.parts").glob("*.parquet")]) < kills and process.poll() is None:
+            time.sleep(0.005)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert openset(*SCORE, "-o", "e.parts").code == 0
+    assert contents(evidence / "e.parts") == contents(evidence / "whole.parts")
