@@ -51,6 +51,8 @@ OFF = [
     ("vos", {"weight": 0.0}, ""),
     ("vos", {"start": 1.0}, ""),
     ("siren", {"weight": 0.0}, ""),
+    ("ore", {"top": 0, "weight": 0.0}, ""),
+    ("ore", {"top": 0, "start": 1.0}, ""),
     ("opendet", {"weight": 0.0, "contrast": 0.0}, "opendet_off"),
     ("opendet_cwa", {"weight": 0.0, "contrast": 0.0, "anchor_weight": 0.0}, "opendet_cwa_off"),
 ]
@@ -93,6 +95,7 @@ BANKS = [
     {"method": "opendet", "method_options": {"queue": 5, "start": 0.3}},
     {"method": "opendet_cwa", "method_options": {"queue": 5, "start": 0.3}},
     {"method": "siren"},
+    {"method": "ore", "method_options": {"items": 3, "start": 0.3, "every": 0.2}},
 ]
 
 

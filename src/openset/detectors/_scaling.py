@@ -26,8 +26,25 @@ def scaled(
     Args:
         transform: Torchvision's.
         images: Float, 0 to 1, channels first.
-        targets: ``boxes`` and what else is known of each image; masks are scaled one by one.
+        targets: ``boxes`` and what else is known of each image, such as the boxes that were
+            ``advised``; masks are scaled one by one.
     """
+    batch, moved = _scaled(transform, images, targets)
+    if "advised" not in targets[0]:
+        return batch, moved
+    ratios = [
+        (new[1] / image.shape[-1], new[0] / image.shape[-2]) * 2
+        for image, new in zip(images, batch.image_sizes, strict=True)
+    ]
+    return batch, [
+        {**target, "advised": target["advised"] * sent([*ratio], target["advised"])}
+        for target, ratio in zip(moved, ratios, strict=True)
+    ]
+
+
+def _scaled(
+    transform: Any, images: list[Tensor], targets: list[Target]
+) -> tuple[ImageList, list[Target]]:
     alike = len({image.shape for image in images}) == 1 and len(transform.min_size) == 1
     if not alike or any("masks" in target for target in targets):
         batch, moved = transform(images, targets)
