@@ -57,6 +57,12 @@ class Regions(NamedTuple):
     advised: Tensor
     classify: Callable[[Tensor], Tensor]
 
+    def overlaps(self, boxes: Tensor) -> Tensor:
+        """Overlap (IoU) of every region with boxes of its group, ``[groups, regions, boxes]``."""
+        from openset.detectors._boxes import overlaps
+
+        return overlaps(self.box, boxes)
+
     def each(self) -> list[Regions]:
         """One group at a time, for losses that cannot be had of all at once."""
         columns = self._asdict()

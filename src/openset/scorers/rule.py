@@ -18,7 +18,7 @@ from openset.findings import Finding, refuse
 from openset.scorers import ledger
 from openset.tables import Detections
 from openset.tables.overlap import class_wise_nms
-from openset.tables.vocabulary import UNKNOWN
+from openset.tables.vocabulary import UNKNOWN, is_unknown_spelling
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -97,6 +97,11 @@ def check_knowns(detections: Detections) -> None:
         raise refuse("OS651", "some detections are labelled unknown already")
 
 
+def known_names(detections: Detections) -> tuple[str, ...]:
+    """The classes of a detector, without one that it has for the unknown."""
+    return tuple(name for name in detections.labels if not is_unknown_spelling(name))
+
+
 def are_regions(detections: Detections) -> bool:
     """Whether these are pairs of a region and a class, before any was suppressed."""
     suppressed = "model" in detections.provenance and "regions" not in detections.provenance
@@ -153,7 +158,7 @@ def called(detections: Detections, rows: Rows, columns: Mapping[str, Any]) -> De
     about = {key: value for key, value in detections.provenance.items() if key != "regions"}
     return replace(
         detections.select(rows),
-        labels=(*detections.labels, UNKNOWN),
+        labels=(*known_names(detections), UNKNOWN),
         provenance=about,
         **{name: values[rows] for name, values in columns.items()},
     )

@@ -89,9 +89,7 @@ def _checked(data: TrainingData, boxes: list[CornerBoxes], advisor: Advisor) -> 
         out = ((box < -_SLACK) | (box > side + _SLACK)).any(axis=1)
         beyond += int(out.sum())
         if out.any() and not first:
-            first = (
-                f"image {id_}, {size[0]} x {size[1]} pixels: x1, y1, x2, y2 {_text(box[out][0])}"
-            )
+            first = f"image {id_}, {size[0]} x {size[1]} pixels: {_text(box[out][0])}"
         box = np.clip(box, 0, side)
         share = (box[:, 2] - box[:, 0]) * (box[:, 3] - box[:, 1]) / (size[0] * size[1])
         kept.append(box[(share > 0) & (share < advisor.area)])
@@ -102,4 +100,4 @@ def _checked(data: TrainingData, boxes: list[CornerBoxes], advisor: Advisor) -> 
 
 
 def _text(box: NDArray[np.float32]) -> str:
-    return ", ".join(f"{edge:g}" for edge in box.tolist())
+    return "x1, y1, x2, y2 = " + ", ".join(f"{edge:g}" for edge in box.tolist())

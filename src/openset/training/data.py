@@ -106,10 +106,7 @@ class TrainingData:
             tuple(_corners(table.box[part]) for part in parts),
             tuple(column[table.label[part]].astype(np.int64) for part in parts),
             left_out,
-            tuple(
-                _corners(table.box[o])
-                for o in _by_image(table.image, _others(table, names), images)
-            ),
+            _others(table, names, images),
         )
 
     def with_unknown(self) -> TrainingData:
@@ -182,15 +179,16 @@ def _rows(table: Annotations, taught: tuple[str, ...]) -> tuple[NDArray[Any], di
     return rows, {reason: int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
 
 
-def _others(table: Annotations, names: tuple[str, ...]) -> NDArray[Any]:
-    """Rows of objects that are unknown where these names are known."""
+def _others(
+    table: Annotations, names: tuple[str, ...], images: NDArray[Any]
+) -> tuple[CornerBoxes, ...]:
+    """Boxes of the objects of each image that are unknown where these names are known."""
     assert table.crowd is not None
-    roles = table.role or ("",) * len(table.labels)
-    other = [
-        n not in names and role != "ignored" for n, role in zip(table.labels, roles, strict=True)
-    ]
+    roles = zip(table.labels, table.role or [""] * len(table.labels), strict=True)
+    other = np.array([name not in names and role != "ignored" for name, role in roles], bool)
     fit = ~table.crowd & (table.box[:, 2:] > 0).all(axis=1)
-    return np.flatnonzero(np.array(other, bool)[table.label] & fit)
+    parts = _by_image(table.image, np.flatnonzero(other[table.label] & fit), images)
+    return tuple(_corners(table.box[part]) for part in parts)
 
 
 def _by_image(image: NDArray[Any], rows: NDArray[Any], images: NDArray[Any]) -> list[NDArray[Any]]:
