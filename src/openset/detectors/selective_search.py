@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from openset.detectors._found import Found
 from openset.detectors._spec import EvidenceName, Model, detector
-from openset.findings import UsageError
+from openset.findings import UsageError, refuse
 from openset.tables import Head, LogitLayout
 
 Mode = Literal["single", "fast"]
+_INSTALL = "pip install opencv-contrib-python-headless"
 
 
 @detector(
@@ -86,6 +87,9 @@ class SelectiveSearch:
         """Every distinct ``x, y, width, height``, in an order of their own."""
         import cv2
 
+        if not hasattr(cv2, "ximgproc"):
+            message = "detector 'selective_search' needs the contributed modules of OpenCV"
+            raise refuse("OS601", message, example="opencv-contrib-python", fix=_INSTALL)
         search = cv2.ximgproc.segmentation.createSelectiveSearchSegmentation()
         search.setBaseImage(np.ascontiguousarray(pixels[..., ::-1]))
         if self.mode == "single":

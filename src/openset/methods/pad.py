@@ -64,7 +64,7 @@ class Pad(AutoLabel):
         self,
         classes: int,
         width: int,
-        advisor: str = "",
+        advisor: str = OBJECTNESS,
         confirm: bool = True,
         guide: bool = True,
         most: int = 50,
@@ -79,18 +79,15 @@ class Pad(AutoLabel):
         unknown_boxes: bool = False,
     ) -> None:
         super().__init__(classes, width)
-        if not advisor and (confirm or guide):
-            raise UsageError(
-                "method 'pad' needs an advisor: a file of boxes, --method-option advisor=FILE, "
-                f"such as openset run selective_search makes; or advisor={OBJECTNESS}"
-            )
+        if not advisor:
+            raise UsageError(f"an advisor is a file of boxes, or {OBJECTNESS}")
         if min(most, top) < 1 or min(overlap, guide_overlap) <= 0 or not 0 <= start <= 1:
             raise UsageError("no candidates, no overlap and a start outside 0 to 1 cannot be")
         self.confirms, self.guides, self.own = confirm, guide, advisor == OBJECTNESS
         self.most, self.overlap, self.guide_overlap = most, overlap, guide_overlap
         self.start, self.top, self.sure, self.overwrite = start, top, sure, overwrite
         self.unknown_boxes = unknown_boxes
-        if advisor and not self.own:
+        if not self.own:
             self.advisor = Advisor(advisor, most, area, without)
 
     def relabel(self, regions: Regions, progress: float) -> Tensor:
