@@ -61,11 +61,10 @@ def selective_search(
 class SelectiveSearch:
     """The model: it has no weights, and keeps no evidence."""
 
-    layout = LogitLayout.SIGMOID
-    labels = ("object",)
-
     def __init__(self, mode: Mode, most: int, side: int) -> None:
         self.mode, self.most, self.side = mode, most, side
+        self.labels: tuple[str, ...] = ("object",)
+        self.layout = LogitLayout.SIGMOID
         self.about: Mapping[str, Any] = {}
 
     def found(

@@ -127,7 +127,8 @@ def weibull(values: Array) -> Array:
     def unlikely(exponent: float) -> float:
         return _fixed(above + spread * np.exp(exponent))[2]
 
-    tried = np.linspace(*np.log(_GAPS), 40)
+    least, most = np.log(_GAPS).tolist()
+    tried = np.linspace(least, most, 40)
     best = int(np.argmin([unlikely(one) for one in tried]))
     left, right = tried[max(0, best - 1)], tried[min(len(tried) - 1, best + 1)]
     for _ in range(_HALVINGS):
