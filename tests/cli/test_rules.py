@@ -75,9 +75,9 @@ def test_other_options_reach_the_rule(openset, files):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (("score", "test.parquet", "-o", "a.parquet"), "or --rule gamma or cec"),
+        (("score", "test.parquet", "-o", "a.parquet"), "or --rule gamma, cec or ebui"),
         ((*RULE, "--option", "gama=3", "-o", "a.parquet"), "Did you mean 'gamma'"),
-        ((*RULE, "--scorers", "msp", "-o", "a.parquet"), "or --rule gamma or cec"),
+        ((*RULE, "--scorers", "msp", "-o", "a.parquet"), "or --rule gamma, cec or ebui"),
         ((*RULE, "-o", "a.parquet"), "--option gamma=15, or --calibrate"),
         ((*RULE, "--fit", "val.parquet", "-o", "a.parquet"), "fits nothing"),
         ((*RULE, *HELD_OUT[:2], "-o", "a.parquet"), "--calibrate and --calibrate-truth together"),

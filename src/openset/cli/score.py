@@ -65,7 +65,8 @@ def score(
     Args:
         dt: Detections with the evidence that scorers read: logits, embeddings.
         out: A Parquet file for one scorer or rule; a folder for several, with one file each.
-        scorers: Names of scorers, a,b,c, or "all" that the detections have the evidence for.
+        scorers: Names of scorers, a,b,c, or "all" that the detections have the evidence for, but
+            those that are fitted on unknown objects.
         rule: A rule that decides, in place of scorers.
         fit: Detections on the training images, for scorers that fit. Never the test set.
         fit_truth: Ground truth of these images: only detections that found their object are fitted.
@@ -223,7 +224,9 @@ def _chosen(
         if options:
             raise UsageError("--option belongs to one scorer; name it instead of 'all'")
         fits = {name for name in possible if find(name).fits_on != "nothing"}
-        return {name: more for name, more in possible.items() if fit or name not in fits}
+        told = {name for name in fits if find(name).uses_unknown}  # only if asked for by name
+        left_out = told if fit else fits
+        return {name: more for name, more in possible.items() if name not in left_out}
     if options and len(names) != 1:
         raise UsageError("--option belongs to one scorer; run the others separately")
     return {find(name).name: {**possible.get(name, {}), **options} for name in names}
