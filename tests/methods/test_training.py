@@ -246,8 +246,9 @@ def test_a_running_mean_of_weights_copies_what_a_method_remembers():
 def advice(truth, folder, **changes):
     """A file of boxes for the images of a truth: those of its objects, moved a little."""
     table = read_annotations(truth)
-    held = {"image": table.images.id[table.image], "label": np.zeros(len(table.box), int),
-            "box": np.add(table.box, (1.0, 0, 0, 0)), "score": np.linspace(0.9, 0.1, len(table.box)),
+    count = len(table.box)
+    held = {"image": table.images.id[table.image], "label": np.zeros(count, int),
+            "box": np.add(table.box, (1.0, 0, 0, 0)), "score": np.linspace(0.9, 0.1, count),
             "labels": ("object",)}  # fmt: skip
     openset.write(openset.Detections(**{**held, **changes}), folder / "advice.parquet")
     return str(folder / "advice.parquet")
