@@ -16,7 +16,7 @@ from openset.scorers.cec import CecRule
 from openset.scorers.gamma_rule import GammaRule
 from openset.tables import Detections, LogitLayout
 from scenes import scorers as scenes
-from scenes.regions import regions_and_truth
+from scenes.regions import NAMES, regions_and_truth
 
 ALPHAS = (0.0, 0.2, 0.5, 0.8, 1.0, 1.5)
 
@@ -236,3 +236,22 @@ def test_a_detector_that_names_unknowns_keeps_them_and_their_share():
     same = rule(0.0, fitted).apply(test)
     assert same.label.tolist() == test.label.tolist()
     assert same.score == pytest.approx(test.score)
+
+
+def test_alpha_is_chosen_for_a_detector_that_names_unknowns():
+    found, truth = scene()
+    right = fitted_on_scene()[1]
+    layout = LogitLayout.SOFTMAX_BACKGROUND_FIRST_UNKNOWN_LAST
+
+    def naming(one):  # the same, with a column that says unknown of every ninth
+        rare = np.full((len(one), 1), -50.0)
+        logits = np.hstack([one.logits[:, -1:], one.logits[:, :-1], rare])
+        label = np.where(np.arange(len(one)) % 9, one.label, 4)
+        return replace(one, logits=logits, layout=layout, label=label, labels=(*NAMES, "unknown"))
+
+    named = find("cec").fit(naming(right).select(np.arange(len(right)) % 9 > 0), phi=0.5)
+    rules = [rule(alpha, named) for alpha in ALPHAS]
+    choice = choose(rules, naming(found), truth, share=0.9)
+    assert choice.rule.alpha > 0
+    said = ledger.summary(choice.rule.apply(naming(found), naming(scene(seed=3)[0])))
+    assert "on unknown objects" not in said

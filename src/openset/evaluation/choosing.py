@@ -20,7 +20,7 @@ from openset.evaluation.one_shot import evaluate
 from openset.evaluation.settings import Settings
 from openset.findings import UsageError, refuse
 from openset.scorers import ledger
-from openset.scorers.rule import Rule, known_names
+from openset.scorers.rule import Rule, known_names, of_knowns
 from openset.tables import Annotations, Detections
 
 R = TypeVar("R", bound=Rule)
@@ -61,7 +61,7 @@ def choose(
     if not 0 < share <= 1:
         raise UsageError(f"share must be in (0, 1], not {share}")
     by = next(iter(rules[0].swept))
-    ledger.check_fit(by, found, force=force)
+    ledger.check_fit(by, of_knowns(found), force=force)
     known = partial(_known, found=found, truth=truth, force=force)
     unchanged = known(rules[0].idle())
     tried = [(rule, known(rule)) for rule in rules]
