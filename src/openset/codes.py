@@ -549,6 +549,23 @@ _ENTRIES = (
          "that overlap their object by more than phi; there is none.",
          "ground truth of other pictures, boxes of another convention, or too high a phi",
          "check --fit and --fit-truth with openset evaluate, or a smaller phi"),
+    Code("OS672", "advisor that does not know images", "The boxes that a method is advised by are "
+         "none for some training images: they were made of others.",
+         "boxes of another split, ids of another kind, or a detector that found nothing there",
+         "make it of the training images, openset run selective_search TRAIN.json -o FILE.parquet, "
+         "or --method-option without=accept where there is nothing to be found"),
+    Code("OS673", "advised boxes beyond their images", "Boxes that leave their image are of an "
+         "image of another size, and would confirm the wrong regions.",
+         "boxes of scaled images, of other images with the same ids, or x2, y2 for widths",
+         "give boxes in pixels of the images as they are on disk: x, y, width, height"),
+    Code("OS674", "nothing unknown to teach an oracle", "An oracle is taught unknown objects by "
+         "their labels, and the training images have none.",
+         "a training file that names known objects only",
+         "give a ground truth that has the unknown objects, too, and --known"),
+    Code("OS675", "too little to fit energies on", "A distribution of energies is fitted on at "
+         "least 50 detections of known objects, and on as many of unknown ones.",
+         "few validation images, or a ground truth without unknown objects",
+         "give --fit and --fit-truth of more images, in which unknown objects are labelled"),
     Code("OS701", "impossible world", "No scene can be made with these parameters.",
          "a value out of range, or parameters that contradict each other",
          "change the parameters named"),

@@ -18,7 +18,8 @@ def test_detectors_say_what_they_keep_and_need(openset):
     text = squeezed(done.out)
     for name, record in detectors.table().items():
         assert name in text
-        assert f"keeps: {', '.join(record.keeps)} needs: {', '.join(record.requires)}" in text
+        kept = f"keeps: {', '.join(record.keeps)} " if record.keeps else ""
+        assert f"{kept}needs: {', '.join(record.requires)}" in text
         assert f"paper: {record.paper}" in text
 
 

@@ -1,9 +1,11 @@
-"""score --rule: OSOD-III's baseline and RE-OWOD's CEC, from files to files, by commands alone."""
+"""score --rule: OSOD-III's baseline, RE-OWOD's CEC, ORE's EBUI: from files to files."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from openset.formats import read_detections, write
+from openset.formats import read_annotations, read_detections, write
 from openset.scorers import ledger
 from scenes.regions import regions_and_truth
 
@@ -75,9 +77,9 @@ def test_other_options_reach_the_rule(openset, files):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (("score", "test.parquet", "-o", "a.parquet"), "or --rule gamma or cec"),
+        (("score", "test.parquet", "-o", "a.parquet"), "or --rule gamma, cec or ebui"),
         ((*RULE, "--option", "gama=3", "-o", "a.parquet"), "Did you mean 'gamma'"),
-        ((*RULE, "--scorers", "msp", "-o", "a.parquet"), "or --rule gamma or cec"),
+        ((*RULE, "--scorers", "msp", "-o", "a.parquet"), "or --rule gamma, cec or ebui"),
         ((*RULE, "-o", "a.parquet"), "--option gamma=15, or --calibrate"),
         ((*RULE, "--fit", "val.parquet", "-o", "a.parquet"), "fits nothing"),
         ((*RULE, *HELD_OUT[:2], "-o", "a.parquet"), "--calibrate and --calibrate-truth together"),
@@ -162,3 +164,48 @@ def test_everyday_mistakes_with_cec(openset, files, command, words):
     assert done.code == 2
     assert words in " ".join(done.err.split())
     assert not (files / "a.parquet").exists()
+
+
+EBUI = ("score", "found.parquet", "--rule", "ebui", "--fit", "val.parquet")
+
+
+@pytest.fixture
+def detected(openset, files):
+    """What a detector finds in the end, on the test images."""
+    openset(*RULE, "--option", "gamma=1", "-o", "named.parquet")
+    found = read_detections(files / "named.parquet")
+    bare = replace(found, labels=found.labels[:-1], unknownness=None, provenance={})
+    write(ledger.of_split(bare, "farm test"), files / "found.parquet")
+    return files
+
+
+def test_ebui_is_told_and_says_so(openset, detected):
+    done = openset(*EBUI, "--fit-truth", "val.json", "-o", "ebui.parquet")
+    assert done.code == 0, done.err
+    assert "LEAK: FITTED ON THE LABELS OF UNKNOWN OBJECTS" in done.out
+    found = read_detections(detected / "ebui.parquet")
+    assert found.labels[-1] == "unknown" and (found.label == 4).any()
+    asked = ("--metrics", "a_ose,unknown_recall", "--no-intervals", "--json")
+    told = openset("evaluate", "test.json", "found.parquet", "ebui.parquet", *asked).json
+    plain, ebui = (told["models"][name]["values"] for name in ("found", "ebui"))
+    assert ebui["a_ose"]["value"] < plain["a_ose"]["value"]
+    assert ebui["unknown_recall"]["value"] > 0.3
+    scored = ("score", "found.parquet", "--scorers", "ebui", "--fit", "val.parquet")
+    done = openset(*scored, "--fit-truth", "val.json", "-o", "scored.parquet")
+    assert done.code == 0 and "LEAK" in done.out
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ((*EBUI, "-o", "a.parquet"), "ebui needs --fit and --fit-truth"),
+        ((*EBUI, "--fit-truth", "val.json", *HELD_OUT, "-o", "a.parquet"), "nothing is calibrated"),
+        ((*EBUI, "--fit-truth", "known.json", "-o", "a.parquet"), "OS675"),
+    ],
+)
+def test_everyday_mistakes_with_ebui(openset, detected, command, words):
+    truth = read_annotations(detected / "val.json")
+    write(replace(truth, label=truth.label % 4), detected / "known.json")
+    done = openset(*command)
+    assert done.code == 2
+    assert words in " ".join(done.err.split())

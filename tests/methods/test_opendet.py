@@ -9,11 +9,12 @@ pytest.importorskip("torchvision", reason="the torch extra is not installed")
 
 from torch.nn.functional import normalize  # noqa: E402
 
-from openset.detectors import Regions, carry, find  # noqa: E402
+from openset.detectors import carry, find  # noqa: E402
 from openset.findings import InputError  # noqa: E402
 from openset.methods import table  # noqa: E402
 from openset.methods._bank import Bank  # noqa: E402
 from openset.methods.cosine import CosineLayer  # noqa: E402
+from scenes.sampled import sampled  # noqa: E402
 
 WIDTH, CLASSES = 16, 3
 
@@ -29,7 +30,7 @@ def regions(label, seed=0, overlap=0.8):
     embedding = torch.randn(*label.shape, WIDTH, generator=chance).requires_grad_()
     logits = torch.randn(*label.shape, CLASSES + 2, generator=chance).requires_grad_()
     over = torch.where(label >= 0, overlap, 0.1)
-    return Regions(embedding, logits, label, over, over, lambda rows: rows)
+    return sampled(embedding, logits, label, overlap=over)
 
 
 def test_logits_are_cosines_and_rows_are_of_length_one_after_every_forward():

@@ -9,11 +9,11 @@ pytest.importorskip("torchvision", reason="the torch extra is not installed")
 
 from torch.nn.functional import cosine_similarity, cross_entropy  # noqa: E402
 
-from openset.detectors import Regions  # noqa: E402
 from openset.findings import UsageError  # noqa: E402
 from openset.methods import table  # noqa: E402
 from openset.methods.cosine import CosineLayer  # noqa: E402
 from openset.methods.opendet_cwa import SpectralLayer  # noqa: E402
+from scenes.sampled import sampled  # noqa: E402
 
 WIDTH, CLASSES = 16, 3
 COLUMNS = CLASSES + 2
@@ -31,7 +31,7 @@ def regions(label, seed=0):
     logits = 4 * torch.randn(*label.shape, COLUMNS, generator=chance)
     over = torch.where(label >= 0, 0.8, 0.1)
     rows = embedding.requires_grad_(), logits.requires_grad_()
-    return Regions(*rows, label, over, over, lambda rows: rows)
+    return sampled(*rows, label, overlap=over)
 
 
 def anchors():

@@ -18,6 +18,7 @@ CASES = {
     "opendet": {"queue": 6, "start": 0.0},
     "opendet_cwa": {"queue": 6, "start": 0.0, "anchor_weight": 0.1},
     "siren": {"inner": 4},
+    "ore": {"items": 4, "start": 0.0},
     "recognition_loss": {"objective": "ce_plus"},
     "prob": {},
 }
@@ -33,8 +34,11 @@ def regions(step, groups):
     embedding = torch.randn(2, 12, WIDTH, generator=chance)[groups].requires_grad_()
     last = torch.randn(CLASSES + 2, WIDTH, generator=chance)
     overlap = torch.where(label >= 0, 0.55 + 0.4 * torch.rand(2, 12, generator=chance), 0.1)
-    picked = label[groups], overlap[groups]
-    return Regions(embedding, embedding @ last.T, *picked, overlap[groups], lambda x: x @ last.T)
+    picked = label[groups], overlap[groups], overlap[groups]
+    at = torch.arange(12).expand(2, -1)
+    box = torch.stack([at * 5.0, at * 0.0, at * 5.0 + 20, at * 0.0 + 20], -1)
+    places = box[groups], at[groups], box[groups, ::3]
+    return Regions(embedding, embedding @ last.T, *picked, *places, lambda x: x @ last.T)
 
 
 def shown(name, step, groups):

@@ -7,10 +7,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 pytest.importorskip("torchvision", reason="the torch extra is not installed")
 
-from openset.detectors import Regions  # noqa: E402
 from openset.findings import UsageError  # noqa: E402
 from openset.methods import table  # noqa: E402
 from openset.recognition.methods import table as objectives  # noqa: E402
+from scenes.sampled import sampled  # noqa: E402
 
 WIDTH, CLASSES = 16, 3
 
@@ -18,9 +18,8 @@ WIDTH, CLASSES = 16, 3
 def regions(*label):
     chance = torch.Generator().manual_seed(0)
     embedding = torch.randn(1, len(label), WIDTH, generator=chance).requires_grad_()
-    rows = torch.zeros(1, len(label))
     logits = torch.zeros(1, len(label), CLASSES + 1)
-    return Regions(embedding, logits, torch.tensor([label]), rows, rows, lambda x: x)
+    return sampled(embedding, logits, torch.tensor([label]))
 
 
 def built(classes=CLASSES, **options):

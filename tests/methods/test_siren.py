@@ -11,10 +11,11 @@ pytest.importorskip("torchvision", reason="the torch extra is not installed")
 from scipy.special import ive  # noqa: E402
 from torch.nn.functional import cross_entropy, normalize  # noqa: E402
 
-from openset.detectors import Regions, carry, find  # noqa: E402
+from openset.detectors import carry, find  # noqa: E402
 from openset.findings import UsageError  # noqa: E402
 from openset.methods import table  # noqa: E402
 from openset.methods.siren import log_scale  # noqa: E402
+from scenes.sampled import sampled  # noqa: E402
 
 WIDTH, CLASSES = 8, 3
 
@@ -29,7 +30,7 @@ def regions(label, seed=0):
     chance = torch.Generator().manual_seed(seed)
     embedding = torch.randn(*label.shape, WIDTH, generator=chance).requires_grad_()
     logits = torch.zeros(*label.shape, CLASSES + 1)
-    return Regions(embedding, logits, label, label * 0.0, label * 0.0, lambda rows: rows)
+    return sampled(embedding, logits, label)
 
 
 EVERY = [[0, 1, 2, 0, 1, -1], [0, 2, 2, 0, -2, -1]]

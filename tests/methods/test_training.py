@@ -51,16 +51,22 @@ OFF = [
     ("vos", {"weight": 0.0}, ""),
     ("vos", {"start": 1.0}, ""),
     ("siren", {"weight": 0.0}, ""),
+    ("ore", {"top": 0, "weight": 0.0}, ""),
+    ("ore", {"top": 0, "start": 1.0}, ""),
+    ("pad", {"start": 1.0}, "pad_off"),
     ("opendet", {"weight": 0.0, "contrast": 0.0}, "opendet_off"),
     ("opendet_cwa", {"weight": 0.0, "contrast": 0.0, "anchor_weight": 0.0}, "opendet_cwa_off"),
 ]
+
+
+OTHERWISE = {"pad": {"overlap": 1.01, "guide_overlap": 1.01, "start": 0.0}}
 
 
 @pytest.mark.parametrize(("name", "options", "beside"), OFF)
 def test_off_it_is_the_base_training_bit_for_bit(truth, base, tmp_path, name, options, beside):
     off = trained(truth, tmp_path / "run", method=name, method_options=options).folder
     if beside:  # a head of its own: the base is that head with other losses off in another way
-        other = {**options, "weight": 1.0, "start": 1.0, "queue": 3}
+        other = OTHERWISE.get(name) or {**options, "weight": 1.0, "start": 1.0, "queue": 3}
         base = trained(truth, tmp_path / beside, method=name, method_options=other).folder
     for file in ("model.pt", "checkpoint.pt"):
         mine, theirs = (
@@ -69,7 +75,7 @@ def test_off_it_is_the_base_training_bit_for_bit(truth, base, tmp_path, name, op
         )
         assert same(mine, theirs)
     assert log(off) == log(base)
-    assert any(key.startswith("method.") for key in weights(off))
+    assert name == "pad" or any(key.startswith("method.") for key in weights(off))
 
 
 def test_it_is_trained_with_the_detector(whole, base):
@@ -93,6 +99,8 @@ BANKS = [
     {"method": "opendet", "method_options": {"queue": 5, "start": 0.3}},
     {"method": "opendet_cwa", "method_options": {"queue": 5, "start": 0.3}},
     {"method": "siren"},
+    {"method": "ore", "method_options": {"items": 3, "start": 0.3, "every": 0.2}},
+    {"method": "pad", "method_options": {"start": 0.3}},
 ]
 
 
@@ -108,7 +116,8 @@ def test_killed_it_goes_on_to_the_same_weights(truth, tmp_path, chosen):
     assert same(weights(folder, "checkpoint.pt"), weights(whole, "checkpoint.pt"))
     assert log(folder) == log(whole)
     added = {key for row in log(whole) for key in row if key.startswith("method_")}
-    assert added and all(row[key] > 0 for row in log(whole)[3:] for key in added)
+    assert added or chosen["method"] == "pad"
+    assert all(row[key] > 0 for row in log(whole)[3:] for key in added)
 
 
 def test_a_class_that_vos_left_out_is_said(truth, tmp_path):
@@ -232,3 +241,75 @@ def test_a_running_mean_of_weights_copies_what_a_method_remembers():
     assert average.state["method.running_mean"].tolist() == [4.0, 4.0]
     assert 0 < average.state["1.running_mean"][0] < 4
     assert 1 < average.state["method.weight"][0] < 3
+
+
+def advice(truth, folder, **changes):
+    """A file of boxes for the images of a truth: those of its objects, moved a little."""
+    table = read_annotations(truth)
+    count = len(table.box)
+    held = {"image": table.images.id[table.image], "label": np.zeros(count, int),
+            "box": np.add(table.box, (1.0, 0, 0, 0)), "score": np.linspace(0.9, 0.1, count),
+            "labels": ("object",)}  # fmt: skip
+    openset.write(openset.Detections(**{**held, **changes}), folder / "advice.parquet")
+    return str(folder / "advice.parquet")
+
+
+def test_pad_is_advised_and_goes_on_with_the_same_advice_only(truth, tmp_path):
+    file = advice(truth, tmp_path)
+    chosen = {"method": "pad", "method_options": {"advisor": file, "start": 0.3}}
+    folder = tmp_path / "run"
+    done = trained(truth, folder, **chosen)
+    assert all(len(boxes) == 2 for boxes in done.data.advised)
+    other = trained(truth, tmp_path / "own", method="pad", method_options={"start": 0.3})
+    assert not same(weights(folder), weights(other.folder))
+    (folder / "model.pt").unlink()
+    advice(truth, tmp_path, box=read_annotations(truth).box)
+    with pytest.raises(InputError, match=r"OS609[\s\S]*data"):
+        trained(truth, folder, **chosen)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"image": np.repeat(np.arange(90, 98), 2)}, r"OS672.*no boxes for 8 of 8"),
+        ({"image": np.repeat([0, 0, 1, 2, 3, 4, 5, 6], 2)}, r"OS672.*for 1 of 8[\s\S]*image 7"),
+        ({"box": np.tile([40.0, 40, 60, 60], (16, 1))}, r"OS673.*16 of 16[\s\S]*64 x 64 pixels"),
+    ],
+    ids=["other ids", "an image without", "other sizes"],
+)
+def test_bad_advice_is_said_before_the_folder_is_made(truth, tmp_path, changes, code):
+    options = {"advisor": advice(truth, tmp_path, **changes)}
+    with pytest.raises(InputError, match=code):
+        trained(truth, tmp_path / "run", method="pad", method_options=options)
+    assert not (tmp_path / "run").exists()
+    if "for 1 of 8" in code:
+        options["without"] = "accept"
+        done = trained(truth, tmp_path / "run", method="pad", method_options=options)
+        assert [len(boxes) for boxes in done.data.advised] == [4, 2, 2, 2, 2, 2, 2, 0]
+
+
+def test_a_ground_truth_that_advises_is_a_leak(truth, tmp_path):
+    options = {"advisor": str(truth), "start": 0.3}
+    done = trained(truth, tmp_path / "run", method="pad", method_options=options)
+    model = load(str(done.model), device="cpu", score=0.0)
+    found = run(model, ImageFiles.of_annotations(read_annotations(truth), truth.parent))
+    assert "LEAK: advised by a ground truth" in openset.scorers.ledger.summary(found)
+
+
+def test_the_oracle_is_taught_unknown_objects_and_marked(truth, tmp_path):
+    data = TrainingData.of(truth, labels=["red"], empty=True)
+    with pytest.raises(InputError, match="OS674"):
+        trained(truth, tmp_path / "none", method="oracle")
+    assert not (tmp_path / "none").exists()
+    done = train(recipe(method="oracle", steps=2), data, tmp_path / "run", device="cpu")
+    taught = np.concatenate(done.data.classes)
+    assert done.data.labels == ("red",) and set(taught.tolist()) == {0, 1} and len(taught) == 16
+    assert "of other classes" not in done.data.left_out
+    model = load(str(done.model), device="cpu", score=0.0)
+    assert model.network.roi_heads.box_predictor.cls_score.out_features == 3
+    found = run(model, ImageFiles.of_annotations(read_annotations(truth), truth.parent))
+    assert found.labels == ("red", "unknown")
+    said = openset.scorers.ledger.summary(found)
+    assert "oracle fitted on" in said and "LEAK: taught the labels of unknown objects" in said
+    plain = train(recipe(method="siren", steps=1), data, tmp_path / "plain", device="cpu")
+    assert set(np.concatenate(plain.data.classes).tolist()) == {0}

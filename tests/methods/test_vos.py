@@ -7,10 +7,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 pytest.importorskip("torchvision", reason="the torch extra is not installed")
 
-from openset.detectors import Regions  # noqa: E402
 from openset.findings import UsageError  # noqa: E402
 from openset.methods import table  # noqa: E402
 from openset.methods.vos import longest  # noqa: E402
+from scenes.sampled import sampled  # noqa: E402
 
 WIDTH, CLASSES = 6, 3
 
@@ -25,7 +25,7 @@ def regions(label, seed=0):
     chance = torch.Generator().manual_seed(seed)
     embedding = torch.randn(*label.shape, WIDTH, generator=chance).requires_grad_()
     last = torch.nn.Linear(WIDTH, CLASSES + 1)
-    return Regions(embedding, last(embedding), label, label * 0.0, label * 0.0, last)
+    return sampled(embedding, last(embedding), label, last)
 
 
 EVERY = [[0, 1, 2, 0, 1, 2, -1, -1], [0, 1, 2, 0, 1, 2, -2, -1]]

@@ -1,5 +1,7 @@
 """Detections with all evidence that any scorer reads: knowns in classes, unknowns elsewhere."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from openset import scorers
@@ -59,6 +61,7 @@ def scene(n=200, *, unknown=False, seed=0, layout=LAYOUT, split="train"):
             "shortcut": embedding,
             "shortcut_attacked": attacked,
             "overlap": chance.uniform(0.85, 1, n),
+            "of_unknown": np.full(n, int(unknown)),
         },
     )
     return scorers.of_split(found, split)
@@ -72,7 +75,21 @@ def fitted(name, train=None, layout=LAYOUT, **options):
         stated["percentile"] = 75  # of so few weights, 90 % would be those of whole classes
     if name == "safe":
         stated |= {"epochs": 60, "images": 4}  # published for thousands of images
+    if scorers.find(name).uses_unknown:
+        train = told(train, layout)
     return scorers.find(name).fit(train, head=head(layout), **{**stated, **options})
+
+
+def told(train, layout=LAYOUT):
+    """The same detections, after as many of unknown objects."""
+    unknown = scene(len(train), unknown=True, seed=5, layout=layout)
+    held = train.attributes.get("of_unknown")
+    if held is None or train.logits is None:
+        return train
+    parts = {name: np.concatenate([getattr(unknown, name), getattr(train, name)])
+             for name in ("image", "label", "box", "score", "logits")}  # fmt: skip
+    both = np.concatenate([unknown.attributes["of_unknown"], held])
+    return replace(train, **parts, embedding=None, head=None, attributes={"of_unknown": both})
 
 
 def auroc(known, unknown):

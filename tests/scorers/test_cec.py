@@ -16,7 +16,7 @@ from openset.scorers.cec import CecRule
 from openset.scorers.gamma_rule import GammaRule
 from openset.tables import Detections, LogitLayout
 from scenes import scorers as scenes
-from scenes.regions import regions_and_truth
+from scenes.regions import NAMES, regions_and_truth
 
 ALPHAS = (0.0, 0.2, 0.5, 0.8, 1.0, 1.5)
 
@@ -202,3 +202,56 @@ def test_what_it_refuses():
         by_hand(phi=1.0)
     with pytest.raises(InputError, match=r"OS501[\s\S]*--fit-truth"):
         find("cec").fit(replace(scenes.scene(), attributes={}))
+
+
+def named_by_the_detector(shares, label, split="farm other", **more):
+    """Of a detector with a column "unknown": columns background, dog, cat, unknown."""
+    shares, rows = np.asarray(shares, float), np.arange(len(shares))
+    found = Detections(
+        rows,
+        np.asarray(label),
+        np.tile([0.0, 0, 10, 10], (len(rows), 1)),
+        shares[rows, np.asarray(label) + 1],
+        ("dog", "cat", "unknown"),
+        logits=np.log(shares),
+        layout=LogitLayout.SOFTMAX_BACKGROUND_FIRST_UNKNOWN_LAST,
+        attributes=more,
+    )
+    return of_split(found, split)
+
+
+def test_a_detector_that_names_unknowns_keeps_them_and_their_share():
+    train = named_by_the_detector(
+        [[0.1, 0.8, 0.05, 0.05], [0.1, 0.05, 0.4, 0.45]], [0, 1], "farm train",
+        overlap=np.array([0.95, 0.95]),
+    )  # fmt: skip
+    fitted = find("cec").fit(train)
+    assert fitted.state.mean == pytest.approx([0.8, 0.4], rel=1e-5)  # in which unknown has a share
+    shares = [[0.3, 0.6, 0.05, 0.05], [0.1, 0.3, 0.1, 0.5], [0.1, 0.3, 0.1, 0.5]]
+    test = named_by_the_detector(shares, [0, 0, 2])
+    found = rule(0.5, fitted).apply(test)
+    assert found.labels == ("dog", "cat", "unknown")
+    assert found.label.tolist() == [0, 2, 2]
+    assert found.score[[0, 2]] == pytest.approx([0.6, 0.5], rel=1e-5)
+    same = rule(0.0, fitted).apply(test)
+    assert same.label.tolist() == test.label.tolist()
+    assert same.score == pytest.approx(test.score)
+
+
+def test_alpha_is_chosen_for_a_detector_that_names_unknowns():
+    found, truth = scene()
+    right = fitted_on_scene()[1]
+    layout = LogitLayout.SOFTMAX_BACKGROUND_FIRST_UNKNOWN_LAST
+
+    def naming(one):  # the same, with a column that says unknown of every ninth
+        rare = np.full((len(one), 1), -50.0)
+        logits = np.hstack([one.logits[:, -1:], one.logits[:, :-1], rare])
+        label = np.where(np.arange(len(one)) % 9, one.label, 4)
+        return replace(one, logits=logits, layout=layout, label=label, labels=(*NAMES, "unknown"))
+
+    named = find("cec").fit(naming(right).select(np.arange(len(right)) % 9 > 0), phi=0.5)
+    rules = [rule(alpha, named) for alpha in ALPHAS]
+    choice = choose(rules, naming(found), truth, share=0.9)
+    assert choice.rule.alpha > 0
+    said = ledger.summary(choice.rule.apply(naming(found), naming(scene(seed=3)[0])))
+    assert "on unknown objects" not in said

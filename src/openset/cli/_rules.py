@@ -14,6 +14,7 @@ from openset.render import Table
 if TYPE_CHECKING:
     from openset.evaluation.choosing import Choice
     from openset.scorers.cec import CecRule
+    from openset.scorers.ebui import EbuiRule
     from openset.scorers.gamma_rule import GammaRule
     from openset.scorers.rule import Rule
     from openset.tables import Detections
@@ -74,6 +75,18 @@ def cec_rules(
         for phi in _numbers("phi", given.get("phi", 0.9))
     ]
     return [CecRule(fitted=fit, alpha=alpha, ranking=ranking) for fit in fits for alpha in alphas]
+
+
+def ebui_rules(
+    given: Mapping[str, Any], told: Detections, *, chosen: bool, force: bool
+) -> list[EbuiRule]:
+    """The one rule that detections on known and unknown objects make."""
+    from openset.scorers import find
+    from openset.scorers.ebui import EbuiRule
+
+    if chosen:
+        raise UsageError("--rule ebui is fitted, --fit and --fit-truth, and nothing is calibrated")
+    return [EbuiRule(fitted=find("ebui").fit(told, force=force, **given))]
 
 
 def _numbers(name: str, value: Any) -> list[Any]:

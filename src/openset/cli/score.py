@@ -33,7 +33,7 @@ def score(
     *,
     out: Annotated[Path, Parameter(name=("--out", "-o"))],
     scorers: list[str] | None = None,
-    rule: Literal["gamma", "cec"] | None = None,
+    rule: Literal["gamma", "cec", "ebui"] | None = None,
     fit: Path | None = None,
     fit_truth: Path | None = None,
     calibrate: Path | None = None,
@@ -62,10 +62,14 @@ def score(
     regions), and takes its means from --fit and --fit-truth. Its options are alpha, phi (several of
     either, likewise) and ranking; with --calibrate and --calibrate-truth alpha is chosen.
 
+    --rule ebui is ORE's identifier by energies. It is fitted on labels of unknown objects, which
+    --fit-truth must have: a leak, and the ledger says so. Its options are those of scorer ebui.
+
     Args:
         dt: Detections with the evidence that scorers read: logits, embeddings.
         out: A Parquet file for one scorer or rule; a folder for several, with one file each.
-        scorers: Names of scorers, a,b,c, or "all" that the detections have the evidence for.
+        scorers: Names of scorers, a,b,c, or "all" that the detections have the evidence for, but
+            those that are fitted on unknown objects.
         rule: A rule that decides, in place of scorers.
         fit: Detections on the training images, for scorers that fit. Never the test set.
         fit_truth: Ground truth of these images: only detections that found their object are fitted.
@@ -87,9 +91,9 @@ def score(
         output: How to speak.
     """
     from openset.cli._inputs import files_of, listed, option_pairs
-    from openset.cli._rules import SHARES, apply_rules, cec_rules, gamma_rules
+    from openset.cli._rules import SHARES, apply_rules, cec_rules, ebui_rules, gamma_rules
     from openset.scorers import calibrate as calibrate_
-    from openset.scorers import load_head
+    from openset.scorers import find, load_head
 
     _refuse_both(scorers, rule, fit)
     last = None if head is None else load_head(head)
@@ -102,10 +106,12 @@ def score(
         rules: Sequence[Rule]
         if rule == "gamma":
             rules = gamma_rules(given, chosen=chosen_here)
+        elif rule == "ebui":
+            rules = ebui_rules(given, _told(fit, fit_truth), chosen=chosen_here, force=force)
         else:
             training = _of_knowns(fit, fit_truth, last, minimum_score)
             rules = cec_rules(given, training, chosen=chosen_here, force=force)
-        share = SHARES[rule] if known_share is None else known_share
+        share = SHARES.get(rule, KEPT) if known_share is None else known_share
         chosen_on = _choice(rules, calibrate, calibrate_truth, share, force)
         return apply_rules(detections, rules, out, chosen_on, output)
     chosen = _chosen(listed(scorers), option_pairs(option), detections, fit)
@@ -121,7 +127,8 @@ def score(
         for name, options in chosen.items():
             step(name)
             try:
-                fitted = _fitted(name, training, options, force=force)
+                told = training if not find(name).uses_unknown else _told(fit, fit_truth)
+                fitted = _fitted(name, told, options, force=force)
                 limit = None if held_out is None else calibrated(fitted.scored(held_out))
                 into, how = _parts.Into(files[name], shard=shard), _Scoring(fitted, limit, last)
                 made = _made(dt if parted else detections, into, how)
@@ -139,7 +146,7 @@ def score(
 
 def _refuse_both(scorers: list[str] | None, rule: str | None, fit: Path | None) -> None:
     if (scorers is None) == (rule is None):
-        raise UsageError("give --scorers NAME,... or --rule gamma or cec, one of the two")
+        raise UsageError("give --scorers NAME,... or --rule gamma, cec or ebui, one of the two")
     if rule == "gamma" and fit is not None:
         raise UsageError("--rule gamma fits nothing; --calibrate chooses gamma on held-out images")
 
@@ -199,6 +206,16 @@ def _of_knowns(
     return right_detections(read_annotations(truth), found)
 
 
+def _told(path: Path | None, truth: Path | None) -> Detections:
+    """Detections on objects, and which of these are unknown, for what is fitted on that."""
+    from openset.formats import read_annotations, read_detections
+    from openset.matching import told_detections
+
+    if path is None or truth is None:
+        raise UsageError("ebui needs --fit and --fit-truth, in which unknown objects are labelled")
+    return told_detections(read_annotations(truth), read_detections(path))
+
+
 def _chosen(
     names: list[str],
     options: dict[str, Any],
@@ -213,7 +230,9 @@ def _chosen(
         if options:
             raise UsageError("--option belongs to one scorer; name it instead of 'all'")
         fits = {name for name in possible if find(name).fits_on != "nothing"}
-        return {name: more for name, more in possible.items() if fit or name not in fits}
+        told = {name for name in fits if find(name).uses_unknown}  # only if asked for by name
+        left_out = told if fit else fits
+        return {name: more for name, more in possible.items() if name not in left_out}
     if options and len(names) != 1:
         raise UsageError("--option belongs to one scorer; run the others separately")
     return {find(name).name: {**possible.get(name, {}), **options} for name in names}

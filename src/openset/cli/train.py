@@ -110,9 +110,9 @@ def train(
         return Answer("")
     for finding in done.findings:
         output.report(finding)
-    text = _text(chosen, taught, data, done)
+    text = _text(chosen, done.data, data, done)
     code = 0 if done.step == chosen.steps else STOPPED
-    return Answer(text, lambda: _document(chosen, taught, done), code)
+    return Answer(text, lambda: _document(chosen, done.data, done), code)
 
 
 def _recipe(source: str, steps: int | None, changes: Mapping[str, Any]) -> Recipe:

@@ -66,9 +66,16 @@ def rows(values: Tensor, index: Tensor) -> Tensor:
     return values.gather(1, index[..., None].expand(-1, -1, values.shape[-1]))
 
 
-def chosen(among: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """Random places of each row of a mask, as torch's generator has it; and which are real."""
-    key = torch.rand(among.shape, device=among.device).masked_fill_(~among, -1.0)
+def chosen(among: Tensor, most: int, chance: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Random places of each row of a mask; and which are real.
+
+    Args:
+        among: The mask.
+        most: Places of a row.
+        chance: A number for each, the largest are taken; by default as torch's generator has it.
+    """
+    drawn = torch.rand(among.shape, device=among.device) if chance is None else chance
+    key = drawn.masked_fill(~among, -1.0)
     value, place = key.topk(min(most, among.shape[1]), dim=1)
     return place, value >= 0
 

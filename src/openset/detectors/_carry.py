@@ -42,16 +42,17 @@ def trained_on(about: Mapping[str, Any]) -> LedgerEntry | None:
     if "method" not in about:
         return None
     name, options, taught = about["method"], about["method_options"], about.get("taught", {})
-    leaks = _found(name).leaks
+    own = _found(name).leaks
+    leaks = (*(() if own == _NOTHING else (own,)), *taught.get("leaks", ()))
     return LedgerEntry(
         "fit",
         name,
         "the detector's training data",
         taught.get("images", 0),
         taught.get("objects", 0),
-        leaks != _NOTHING,
+        bool(leaks),
         options,
-        () if leaks == _NOTHING else (leaks,),
+        leaks,
     )
 
 

@@ -87,31 +87,67 @@ class RegionModel(TorchModel):
                 for image, target in zip(images, targets, strict=True)
             ]
         batch, targets = scaled(network.transform, images, targets)
-        method = self.method
-        seen = self.step(batch, Objects.of(targets), None if method is None else method.see)
-        label, added = seen.sampled.label, dict[str, Tensor]()
+        objects, method = Objects.of(targets), self.method
+        seen = self.step(batch, objects, None if method is None else method.see)
+        of_regions, rest = self._own_losses(seen), seen.losses
         if method is not None:
-            regions = self._regions(seen)
-            regions = regions._replace(label=method.relabel(regions, self.progress))
-            label = regions.label
-            added = method(regions, self.progress)
-        losses = {
-            "loss_classifier": self.step.named(seen.logits, label.flatten()),
-            "loss_box_reg": self.step.moved(seen.deltas, seen.sampled),
-        }
+            of_regions, rest = self._with_method(seen, objects, targets)
         if isinstance(network, MaskRCNN):
-            losses["loss_mask"] = _mask_loss(network.roi_heads, seen, targets, batch.image_sizes)
-        named = {f"method_{name}": loss for name, loss in added.items()}
-        return losses | seen.losses | named
+            of_regions["loss_mask"] = self._mask_loss(seen, targets, batch.image_sizes)
+        return of_regions | rest
 
-    def _regions(self, seen: Pooled) -> Regions:
+    def _own_losses(
+        self, seen: Pooled, label: Tensor | None = None, boxes: Tensor | None = None
+    ) -> dict[str, Tensor]:
+        """Of the box head; a method may name regions otherwise, and teach other boxes."""
+        own = seen.sampled.label
+        label, boxes = own if label is None else label, own if boxes is None else boxes
+        return {
+            "loss_classifier": self.step.named(seen.logits, label.flatten()),
+            "loss_box_reg": self.step.moved(seen.deltas, seen.sampled, boxes),
+        }
+
+    def _with_method(
+        self, seen: Pooled, objects: Objects, targets: list[Target]
+    ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Losses of the box head, and all others, as the method has them."""
+        method, own = self.method, seen.sampled.label
+        regions, rest = self._regions(seen, targets), seen.losses
+        more = method.guide(regions, self.progress)
+        if more is not None:
+            rest = {**rest, "loss_objectness": self.step.guided(seen.anchors, objects, more)}
+        regions = regions._replace(label=method.relabel(regions, self.progress))
+        label = regions.label.view_as(own)
+        # Where boxes of the unknown are taught, it is by the object that they overlap at all.
+        unknown = (label == method.classes) & (seen.sampled.overlap > 0)
+        boxes = torch.where(unknown, label, own) if method.unknown_boxes else own
+        added = {f"method_{name}": loss for name, loss in method(regions, self.progress).items()}
+        return self._own_losses(seen, label, boxes), rest | added
+
+    def _regions(self, seen: Pooled, targets: list[Target]) -> Regions:
         """What a method is shown, in its groups of images."""
         sampled, groups = seen.sampled, self.groups(len(seen.sampled.label))
-        flat = (one.flatten() for one in (sampled.label, sampled.overlap, sampled.objectness))
+        kept = (sampled.label, sampled.overlap, sampled.objectness, sampled.box, sampled.place)
+        flat = (one.flatten(0, 1) for one in kept)
         columns = (self._classified(seen.embedding), seen.logits, *flat)
         held: list[Any] = [one.unflatten(0, (groups, -1)) for one in columns]
+        advised = [target.get("advised", sampled.box.new_zeros(0, 4)) for target in targets]
+        padded = nn.utils.rnn.pad_sequence(advised, batch_first=True)
+        held.append(padded.reshape(groups, -1 if padded.numel() else 0, 4))
         held.append(self._network.roi_heads.box_predictor.cls_score)
         return Regions(*held)
+
+    def _mask_loss(self, seen: Pooled, targets: list[Target], sizes: list[Any]) -> Tensor:
+        """Of the masks of regions on known objects; image by image, as torchvision has it."""
+        heads, known = self._network.roi_heads, len(self.labels)
+        taught = [(label >= 0) & (label < known) for label in seen.sampled.label]
+        boxes = [box[on] for box, on in zip(seen.sampled.box, taught, strict=True)]
+        owners = [owner[on] for owner, on in zip(seen.sampled.object, taught, strict=True)]
+        pooled = heads.mask_roi_pool(seen.maps, boxes, sizes)
+        logits = heads.mask_predictor(heads.mask_head(pooled))
+        masks, labels = [t["masks"] for t in targets], [t["labels"] + 1 for t in targets]
+        loss: Tensor = maskrcnn_loss(logits, boxes, masks, labels, owners)
+        return loss
 
     @property
     def _network(self) -> Any:
@@ -275,18 +311,6 @@ def _untouched(model: RegionModel) -> Iterator[None]:
         if carries:
             method.group = size
             network.load_state_dict(held)
-
-
-def _mask_loss(heads: Any, seen: Pooled, targets: list[Target], sizes: list[Any]) -> Tensor:
-    """Of the masks of regions that lie on objects; image by image, as torchvision has it."""
-    taught = [label >= 0 for label in seen.sampled.label]
-    boxes = [box[on] for box, on in zip(seen.sampled.box, taught, strict=True)]
-    owners = [owner[on] for owner, on in zip(seen.sampled.object, taught, strict=True)]
-    pooled = heads.mask_roi_pool(seen.maps, boxes, sizes)
-    logits = heads.mask_predictor(heads.mask_head(pooled))
-    masks, labels = [t["masks"] for t in targets], [t["labels"] + 1 for t in targets]
-    loss: Tensor = maskrcnn_loss(logits, boxes, masks, labels, owners)
-    return loss
 
 
 def _by_image(columns: BoxTensors, kept: Survivors) -> list[BoxTensors]:

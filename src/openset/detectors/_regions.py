@@ -40,6 +40,10 @@ class Regions(NamedTuple):
             such a row takes part in nothing.
         overlap: Largest overlap (IoU) with a taught object.
         objectness: The proposal's logit; infinite for the taught objects themselves.
+        box: ``x1, y1, x2, y2`` in pixels of the network's input, ``[groups, regions, 4]``.
+        place: Number among the proposals of its image, best first; taught objects come after all.
+        advised: Boxes of the method's advisor in the same pixels, ``[groups, boxes, 4]``; those
+            that fill up have no area. None of them without an advisor.
         classify: From embeddings to logits, by the detector's own last layer.
     """
 
@@ -48,7 +52,16 @@ class Regions(NamedTuple):
     label: Tensor
     overlap: Tensor
     objectness: Tensor
+    box: Tensor
+    place: Tensor
+    advised: Tensor
     classify: Callable[[Tensor], Tensor]
+
+    def overlaps(self, boxes: Tensor) -> Tensor:
+        """Overlap (IoU) of every region with boxes of its group, ``[groups, regions, boxes]``."""
+        from openset.detectors._boxes import overlaps
+
+        return overlaps(self.box, boxes)
 
     def each(self) -> list[Regions]:
         """One group at a time, for losses that cannot be had of all at once."""

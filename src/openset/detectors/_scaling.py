@@ -30,19 +30,20 @@ def scaled(
     Args:
         transform: Torchvision's.
         images: Float, 0 to 1, channels first.
-        targets: ``boxes`` and what else is known of each image; masks are scaled one by one, and so
-            are images whose size is drawn.
+        targets: ``boxes`` and what else is known of each image, such as the boxes that were
+            ``advised``; masks are scaled one by one, and so are images whose size is drawn.
     """
     drawn = transform.training and len(transform.min_size) > 1
     if drawn or any("masks" in target for target in targets):
         batch, moved = transform(images, targets)
-        return batch, moved
-    batch = laid(transform, images)
+        names: tuple[str, ...] = ("advised",)  # which torchvision does not know
+    else:
+        batch, moved, names = laid(transform, images), targets, ("boxes", "advised")
     sizes = [(image.shape[-2], image.shape[-1]) for image in images]
     ratio = ratios(sizes, batch.image_sizes, images[0])
     moved = [
-        {**target, "boxes": target["boxes"] * one}
-        for target, one in zip(targets, ratio, strict=True)
+        {**target, **{name: target[name] * one for name in names if name in target}}
+        for target, one in zip(moved, ratio, strict=True)
     ]
     return batch, moved
 

@@ -68,9 +68,10 @@ class Sampled(NamedTuple):
         box: ``[images, regions, 4]``.
         label: The class of the object it lies on, from 0, `BACKGROUND` or `NOTHING`.
         object: Number of that object in its image.
-        target: What the boxes are taught; 0 where they are not.
+        target: What would make the box that object's.
         overlap: With that object.
         objectness: The proposal's logit; infinite for an object itself.
+        place: Number among the proposals, best first; objects come after all.
     """
 
     box: Tensor
@@ -79,6 +80,22 @@ class Sampled(NamedTuple):
     target: Tensor
     overlap: Tensor
     objectness: Tensor
+    place: Tensor
+
+
+class Drawn(NamedTuple):
+    """All anchors of a batch, and the chance by which some are taught.
+
+    Attributes:
+        objectness: The logit of each, ``[images, anchors]``.
+        box: Those of one image.
+        on: Numbers that decide which of those on objects are taken; `off` of the others.
+    """
+
+    objectness: Tensor
+    box: Tensor
+    on: Tensor
+    off: Tensor
 
 
 class Pooled(NamedTuple):
@@ -89,6 +106,7 @@ class Pooled(NamedTuple):
     embedding: Tensor
     logits: Tensor
     deltas: Tensor
+    anchors: Drawn
     losses: Losses
 
 
@@ -130,7 +148,8 @@ class Step:
         """
         maps, objectness, deltas = self._trunk(batch.tensors)
         anchors = self.anchors_of(batch.tensors, list(maps.values()))
-        losses = self._rpn_losses(torch.cat(objectness, 1), torch.cat(deltas, 1), anchors, objects)
+        drawn = _drawn(torch.cat(objectness, 1), anchors)
+        losses = self._rpn_losses(drawn, torch.cat(deltas, 1), objects)
         with torch.no_grad():
             found = self.proposals(objectness, deltas, anchors, batch.image_sizes)
             if see is not None:
@@ -139,7 +158,7 @@ class Step:
         pool = self.network.roi_heads.box_roi_pool
         regions, order = pool.rows(maps, sampled.box, batch.image_sizes)
         embedding, logits, boxes = self._heads(regions, order)
-        return Pooled(maps, sampled, embedding, logits, boxes, losses)
+        return Pooled(maps, sampled, embedding, logits, boxes, drawn, losses)
 
     def _predicted(self, regions: Tensor, order: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Embeddings, logits and boxes of the sampled regions, in their order."""
@@ -168,28 +187,30 @@ class Step:
             self._anchors = key, self.network.rpn.anchor_generator(one, maps)[0].float()
         return self._anchors[1]
 
-    def _anchor_losses(
-        self, objectness: Tensor, deltas: Tensor, anchors: Tensor, objects: Objects
-    ) -> Losses:
+    def _anchor_losses(self, drawn: Drawn, deltas: Tensor, objects: Objects) -> Losses:
         """Of the region proposal network, on anchors that are sampled as torchvision does."""
         rpn = self.network.rpn
         with torch.no_grad():
-            owner, on, off = _assigned(anchors, objects, rpn.proposal_matcher)
-            count, quota = _quota(rpn.fg_bg_sampler)
-            good, is_good = chosen(on, quota)
-            bad, is_bad = chosen(off, count)
-            room = count - is_good.sum(1, keepdim=True)
-            is_bad &= torch.arange(bad.shape[1], device=bad.device) < room
-            own = rows(objects.box, rows(owner, good))
-            target = encoded(own, anchors[good], rpn.box_coder.weights)
-        place, real = torch.cat([good, bad], 1), torch.cat([is_good, is_bad], 1)
-        wanted = torch.cat([is_good.float(), torch.zeros_like(is_bad, dtype=torch.float32)], 1)
-        total = real.sum().clamp(min=1)
-        told = functional.binary_cross_entropy_with_logits(
-            rows(objectness, place).float(), wanted, reduction="none"
-        )
-        moved = self._box_loss(rows(deltas, good), target, is_good) / total
-        return {"loss_objectness": (told * real).sum() / total, "loss_rpn_box_reg": moved}
+            taught = _taught(drawn, objects, rpn)
+            own = rows(objects.box, rows(taught.owner, taught.good))
+            target = encoded(own, drawn.box[taught.good], rpn.box_coder.weights)
+        moved = self._box_loss(rows(deltas, taught.good), target, taught.is_good) / taught.total
+        return {"loss_objectness": _told(drawn, taught), "loss_rpn_box_reg": moved}
+
+    def guided(self, drawn: Drawn, objects: Objects, more: Tensor) -> Tensor:
+        """The loss of objectness with more objects, by the same chance; boxes know none of them.
+
+        Args:
+            drawn: The anchors.
+            objects: What is taught.
+            more: Further boxes, ``[images, boxes, 4]``; those that fill up have no area.
+        """
+        with torch.no_grad():
+            box = torch.cat([objects.box, more], 1)
+            real = torch.cat([objects.real, _boxes.areas(more) > 0], 1)
+            label = functional.pad(objects.label, (0, more.shape[1]))
+            taught = _taught(drawn, Objects(box, label, real), self.network.rpn)
+        return _told(drawn, taught)
 
     def _box_loss(self, deltas: Tensor, target: Tensor, real: Tensor) -> Tensor:
         # A box without area has a target, but is not real; a masked product would keep its NaN.
@@ -251,9 +272,8 @@ class Step:
         at, box = rows(owner, place), rows(box, place)
         label = torch.where(kind > 0, rows(objects.label, at), kind)
         target = encoded(rows(objects.box, at), box, heads.box_coder.weights)
-        target = torch.where((label >= 0)[..., None], target, 0.0)
         overlap = rows(best, place).clamp(min=0)
-        return Sampled(box, label, at, target, overlap, rows(objectness, place))
+        return Sampled(box, label, at, target, overlap, rows(objectness, place), place)
 
     def named(self, logits: Tensor, label: Tensor) -> Tensor:
         """The loss of the classifier; column 0 is the background."""
@@ -261,14 +281,61 @@ class Step:
         each = functional.cross_entropy(logits.float(), (label + 1).clamp(min=0), reduction="none")
         return (each * real).sum() / real.sum().clamp(min=1)
 
-    def moved(self, deltas: Tensor, sampled: Sampled) -> Tensor:
-        """The loss of the boxes, each by the column of its class, or by the only one."""
-        label, real = sampled.label.flatten(), sampled.label != NOTHING
+    def moved(self, deltas: Tensor, sampled: Sampled, label: Tensor) -> Tensor:
+        """The loss of the boxes, each by the column of its class, or by the only one.
+
+        Args:
+            deltas: What is predicted.
+            sampled: The regions.
+            label: The class of each; those of none are not taught.
+        """
+        label, real = label.flatten(), sampled.label != NOTHING
         columns = deltas.view(len(label), -1, 4)
         own = torch.where(label >= 0, label + 1, 0) if columns.shape[1] > 1 else label * 0
         mine = columns.gather(1, own[:, None, None].expand(-1, 1, 4))[:, 0]
         total = real.sum().clamp(min=1)
         return self._box_loss(mine, sampled.target.flatten(0, 1), label >= 0) / total
+
+
+def _drawn(objectness: Tensor, anchors: Tensor) -> Drawn:
+    on, off = (torch.rand(objectness.shape, device=objectness.device) for _ in range(2))
+    return Drawn(objectness, anchors, on, off)
+
+
+class _Taught(NamedTuple):
+    """The anchors that are taught: those on objects, and others; as many as are real."""
+
+    owner: Tensor
+    good: Tensor
+    is_good: Tensor
+    bad: Tensor
+    is_bad: Tensor
+    total: Tensor
+
+
+def _taught(drawn: Drawn, objects: Objects, rpn: Any) -> _Taught:
+    """Some anchors of each image, at most half of them on objects."""
+    owner, on, off = _assigned(drawn.box, objects, rpn.proposal_matcher)
+    count, quota = _quota(rpn.fg_bg_sampler)
+    good, is_good = chosen(on, quota, drawn.on)
+    bad, is_bad = chosen(off, count, drawn.off)
+    room = count - is_good.sum(1, keepdim=True)
+    is_bad &= torch.arange(bad.shape[1], device=bad.device) < room
+    total = (is_good.sum() + is_bad.sum()).clamp(min=1)
+    return _Taught(owner, good, is_good, bad, is_bad, total)
+
+
+def _told(drawn: Drawn, taught: _Taught) -> Tensor:
+    """The loss of objectness on some anchors."""
+    place = torch.cat([taught.good, taught.bad], 1)
+    real = torch.cat([taught.is_good, taught.is_bad], 1)
+    wanted = torch.cat(
+        [taught.is_good.float(), torch.zeros_like(taught.is_bad, dtype=torch.float32)], 1
+    )
+    each = functional.binary_cross_entropy_with_logits(
+        rows(drawn.objectness, place).float(), wanted, reduction="none"
+    )
+    return (each * real).sum() / taught.total
 
 
 def _quota(sampler: Any) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from openset.evaluation.one_shot import evaluate
 from openset.evaluation.settings import Settings
 from openset.findings import UsageError, refuse
 from openset.scorers import ledger
-from openset.scorers.rule import Rule
+from openset.scorers.rule import Rule, known_names, of_knowns
 from openset.tables import Annotations, Detections
 
 R = TypeVar("R", bound=Rule)
@@ -61,7 +61,7 @@ def choose(
     if not 0 < share <= 1:
         raise UsageError(f"share must be in (0, 1], not {share}")
     by = next(iter(rules[0].swept))
-    ledger.check_fit(by, found, force=force)
+    ledger.check_fit(by, of_knowns(found), force=force)
     known = partial(_known, found=found, truth=truth, force=force)
     unchanged = known(rules[0].idle())
     tried = [(rule, known(rule)) for rule in rules]
@@ -75,9 +75,10 @@ def choose(
 
 
 def _known(rule: Rule, found: Detections, truth: Annotations, force: bool) -> float:
-    asked = Settings(known=list(found.labels), metrics=["ap_known"], intervals=False, force=force)
+    known = list(known_names(found))
+    asked = Settings(known=known, metrics=["ap_known"], intervals=False, force=force)
     result = evaluate(truth, rule.apply(found), settings=asked)
-    known = result.value("ap_known")
-    if known.value is None:
-        raise refuse("OS652", f"there is no AP_known: {known.reason}")
-    return float(known.value)
+    left = result.value("ap_known")
+    if left.value is None:
+        raise refuse("OS652", f"there is no AP_known: {left.reason}")
+    return float(left.value)

@@ -7,6 +7,6 @@ metric may ask is a column of the matches. No metric touches boxes.
 from openset.matching.matcher import match
 from openset.matching.matches import Matches
 from openset.matching.protocol import Protocol
-from openset.matching.right import right_detections
+from openset.matching.right import right_detections, told_detections
 
-__all__ = ["Matches", "Protocol", "match", "right_detections"]
+__all__ = ["Matches", "Protocol", "match", "right_detections", "told_detections"]

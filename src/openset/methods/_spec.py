@@ -1,8 +1,9 @@
-"""What a method is: a module inside a detector's network, and the five places where it may act.
+"""What a method is: a module inside a detector's network, and the six places where it may act.
 
 It may give the head other layers and a column "unknown" (`heads`, `unknown`), see what was proposed
-(`see`), teach regions another label (`relabel`), add losses (`losses`), and decide how sure a
-detector is and what its detections carry (`probabilities`, `columns`). What it sees in training is
+(`see`), say what else is an object (`guide`), teach regions another label (`relabel`), add losses
+(`losses`), and decide how sure a detector is and what its detections carry (`probabilities`,
+`columns`). What it sees in training is
 `openset.detectors.Regions` of a two-stage detector, or `openset.detectors.Queries` of one with
 queries, which has no proposals to `see` and no `heads` to change; its record says which of them it
 can be carried by.
@@ -26,6 +27,7 @@ from openset.detectors import Proposals, Queries, Regions, Shown
 from openset.findings import Finding, UsageError
 from openset.options import chosen_options, options_of
 from openset.plugins import tag
+from openset.training.advice import Advisor
 
 
 class Method(nn.Module):
@@ -39,12 +41,18 @@ class Method(nn.Module):
         group: Images that a loss acts on; losses are averaged over the groups of a batch.
         unknown: Whether the logits have a column "unknown", after those of the known classes.
         unknown_weight: Of that column in the loss of classes, where they are sigmoids.
+        unknown_boxes: Whether what it calls unknown is taught the box of the object it overlaps.
+        unknown_objects: Whether objects of no known class are taught, too, as number `classes`.
+        advisor: Boxes of other origin that it wants to see of each image; None is none.
         shown: What the detector that carries it shows; that detector says so.
     """
 
     group: int = 2
     unknown: bool = False
     unknown_weight: float = 1.0
+    unknown_boxes: bool = False
+    unknown_objects: bool = False
+    advisor: Advisor | None = None
     shown: Shown = "regions"
 
     def __init__(self, classes: int, width: int) -> None:
@@ -63,10 +71,20 @@ class Method(nn.Module):
     def see(self, proposals: Proposals) -> None:
         """Look at what was proposed on a batch, before regions are sampled from it."""
 
+    def guide(self, regions: Regions, progress: float) -> Tensor | None:
+        """Boxes of each image that anchors are taught as objects, too; None for none.
+
+        ``[images, boxes, 4]`` in pixels of the network's input; those that fill up have no area. No
+        box is taught by them, and no class.
+        """
+        del regions, progress
+        return None
+
     def relabel(self, regions: Any, progress: float) -> Tensor:
         """Labels for the classifier; number `classes` is "unknown".
 
-        Boxes are taught by the taught objects alone, whatever is said here.
+        Boxes are taught by the taught objects alone, whatever is said here, but for
+        `unknown_boxes`.
         """
         del progress
         label: Tensor = regions.label

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from openset.findings import OpenSetError, refuse
 from openset.tables import Detections
-from openset.tables.logits import LogitLayout, without_unknown
+from openset.tables.logits import LogitLayout, softmax, without_unknown
 from openset.tables.vocabulary import is_unknown_spelling
 
 if TYPE_CHECKING:
@@ -36,8 +36,10 @@ Column = Literal[
     "shortcut",
     "shortcut_attacked",
     "overlap",
+    "of_unknown",
     "head",
 ]
+_KNOWN_SHARE = "known share"
 BLOCK = 1 << 14  # rows scored at a time: what they need stays in the cache
 _FIELDS = ("image", "label", "box", "score", "logits", "embedding")
 _DIMENSIONS = {"logits": 2, "embedding": 2, "latent": 2, "latent_samples": 3, "logit_samples": 3}
@@ -54,6 +56,7 @@ _HOW = {
     "projection": "train the detector with the method siren: openset run then keeps it",
     "shortcut": "openset run --evidence shortcut pools the backbone's shortcuts over each box",
     "overlap": "right_detections(truth, detections) measures it against ground truth: --fit-truth",
+    "of_unknown": "told_detections(truth, detections) looks at ground truth: --fit-truth",
     "shortcut_attacked": "openset attack makes them, on the training images",
     "head": "openset run keeps it with the embeddings, where it is an affine map; head= gives that "
     "of another detector, a Head(weight, bias, layout)",
@@ -86,6 +89,11 @@ class Evidence:
         return self.columns[column]
 
     @property
+    def known_share(self) -> NDArray[np.float64] | float:
+        """What a column "unknown", which no scorer reads, leaves of each probability."""
+        return self.columns.get(_KNOWN_SHARE, 1.0)
+
+    @property
     def head(self) -> Head:
         """The detector's last layer."""
         if self.linear is None:
@@ -114,6 +122,8 @@ def gather(
     if "logits" in columns:
         _check_classes(detections, columns["logits"].shape[1])
     linear = _head(name, detections, head) if "head" in requires else None
+    if "logits" in columns and layout is not None and layout.has_unknown and not layout.is_sigmoid:
+        columns[_KNOWN_SHARE] = 1 - softmax(columns["logits"].astype(np.float64))[:, -1]
     for column in with_layout:
         columns[column], _ = without_unknown(columns[column], detections.layout)
     _, layout = without_unknown(np.empty(1), layout)

@@ -24,9 +24,10 @@ from openset.scorers._fitted import Fitted, Learned, Unknownness, widths_of
 from openset.tables import Detections, Head
 from openset.tables.vocabulary import is_unknown_spelling
 
-FitsOn = Literal["nothing", "known training detections"]
+FitsOn = Literal["nothing", "known training detections", "known and unknown detections"]
 Family = Literal["output", "features", "output and features", "latent space"]
 TRAINING: FitsOn = "known training detections"
+TOLD: FitsOn = "known and unknown detections"
 S = TypeVar("S")
 Compute = Callable[..., Unknownness]
 
@@ -111,6 +112,7 @@ class Scorer:
         )
         if not len(detections):
             raise none
+        leaks = (*leaks, ledger.TOLD) if self.uses_unknown else leaks
         columns = (*self.requires, *self.fit_requires)
         evidence = gather(self.name, detections, columns, head)
         assert self.state is not None

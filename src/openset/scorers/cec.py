@@ -13,6 +13,9 @@ of its detections, which is said (OS670). Taken as a mean of 0, as in the releas
 boxes of all other classes, too, and nothing would ever be unknown. The paper gives all unknowns the
 score 1, ties; here they are ranked by unknownness, and ``ranking="constant"`` is the paper's.
 
+A detector that names unknowns itself (PAD, with which it is the paper's full method) keeps those,
+and what it calls known is judged by its probabilities, in which the unknown has its share.
+
 Not a calibration of probabilities: those that stay are as they were.
 """
 
@@ -27,11 +30,10 @@ from numpy.typing import NDArray
 
 from openset.findings import Finding, Level, UsageError, refuse
 from openset.scorers import ledger
-from openset.scorers._evidence import Evidence
+from openset.scorers._evidence import Evidence, gather
 from openset.scorers._fitted import Fitted, Unknownness
 from openset.scorers._logits import class_probabilities
 from openset.scorers._spec import TRAINING, scorer
-from openset.scorers.gamma_ratio import class_scores
 from openset.scorers.gamma_rule import every_score
 from openset.scorers.ranking import RANKINGS, RankBy, unknown_score
 from openset.scorers.rule import (
@@ -41,6 +43,7 @@ from openset.scorers.rule import (
     check_knowns,
     decided,
     filters_of,
+    known_names,
     suppressed,
 )
 from openset.tables import Detections
@@ -76,7 +79,7 @@ class CEC:
         """The mean of every class; 0 where it has no right detection."""
         if not 0 <= phi < 1:
             raise UsageError(f"phi must be in [0, 1), not {phi}")
-        shares, label = class_probabilities(evidence), evidence["label"]
+        shares, label = _shares(evidence), evidence["label"]
         classes = shares.shape[1]
         right = np.flatnonzero((evidence["overlap"] > phi) & (label < classes))  # else: unknown
         if not len(right):
@@ -87,7 +90,7 @@ class CEC:
 
     def score(self, evidence: Evidence) -> Unknownness:
         """The least m / (m + p)."""
-        ratio = self.mean / np.maximum(self.mean + class_probabilities(evidence), 1e-300)
+        ratio = self.mean / np.maximum(self.mean + _shares(evidence), 1e-300)
         ratio[:, self.blank] = 1.0
         own = np.append(self.blank, False)[np.minimum(evidence["label"], len(self.mean))]
         return np.where(own, 0.0, ratio.min(axis=1))
@@ -181,7 +184,8 @@ class CecRule:
             detections: Detections with all class scores, or regions.
             chosen_on: What alpha was chosen on; by default it is the user's.
         """
-        check_knowns(detections)
+        if detections.layout is None or not detections.layout.has_unknown:
+            check_knowns(detections)
         scored = self.fitted.scored(detections)
         columns = self._columns(scored)
         found = _suppressed(scored, columns) if are_regions(detections) else _all(scored, columns)
@@ -189,9 +193,18 @@ class CecRule:
 
     def keeps(self, detections: Detections) -> NDArray[np.bool_]:
         """Which classes do not expel each detection."""
-        return self.learned.keeps(class_scores(detections), detections.label, self.alpha)
+        shares = _shares(gather("cec", detections, ("logits",)))
+        return self.learned.keeps(shares, detections.label, self.alpha)
 
     def _columns(self, scored: Detections) -> dict[str, NDArray[Any]]:
+        """Label and score of each; what the detector calls unknown stays so."""
+        names = known_names(scored)
+        label, score = np.full(len(scored), len(names)), scored.score.astype(np.float64)
+        mine = np.flatnonzero(scored.label < len(names))
+        label[mine], score[mine] = self._judged(replace(scored.select(mine), labels=names))
+        return {"label": label, "score": score}
+
+    def _judged(self, scored: Detections) -> tuple[NDArray[np.int64], Array]:
         """Label and score of each: its own, those of the best class that keeps it, or unknown."""
         keeps, scores, rows = self.keeps(scored), every_score(scored), np.arange(len(scored))
         best = np.where(keeps, scores, -1.0).argmax(axis=1)
@@ -200,10 +213,14 @@ class CecRule:
         assert scored.unknownness is not None
         limit = 1 / (1 + self.alpha)
         ranked = unknown_score(scored, scored.score, scored.unknownness, limit, self.ranking)
-        return {
-            "label": np.where(unknown, len(scored.labels), label),
-            "score": np.where(unknown, ranked, np.minimum(scores[rows, label], 1)),
-        }
+        found = np.where(unknown, ranked, np.minimum(scores[rows, label], 1))
+        return np.where(unknown, len(scored.labels), label), found
+
+
+def _shares(evidence: Evidence) -> Array:
+    """The probability of each class, the unknown having its share."""
+    known = np.asarray(evidence.known_share)
+    return class_probabilities(evidence) * (known[:, None] if known.ndim else known)
 
 
 def _all(scored: Detections, columns: Mapping[str, NDArray[Any]]) -> Detections:
@@ -213,7 +230,7 @@ def _all(scored: Detections, columns: Mapping[str, NDArray[Any]]) -> Detections:
 def _suppressed(scored: Detections, columns: Mapping[str, NDArray[Any]]) -> Detections:
     """A class that keeps a region has a row of its own; of an unknown region one row is left."""
     every, label = np.arange(len(scored)), columns["label"]
-    unknown = (label == len(scored.labels)) & best_of_region(scored, scored.score, every)
+    unknown = (label == len(known_names(scored))) & best_of_region(scored, scored.score, every)
     rows = np.flatnonzero(unknown | (label == scored.label))
     filters = filters_of(scored)
     return suppressed(scored, rows, columns, columns["score"], (filters["nms"], filters["most"]))

@@ -25,6 +25,7 @@ from openset.tables.vocabulary import is_unknown_spelling
 
 NOT_STATED = "not stated"
 BY_HAND = "given by hand"
+TOLD = "FITTED ON THE LABELS OF UNKNOWN OBJECTS"
 _TEST = re.compile(r"(^|[^a-z])(test|testing|eval|evaluation|wild|wilderness|ood)\d*($|[^a-z0-9])")
 
 

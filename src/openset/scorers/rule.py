@@ -18,7 +18,7 @@ from openset.findings import Finding, refuse
 from openset.scorers import ledger
 from openset.tables import Detections
 from openset.tables.overlap import class_wise_nms
-from openset.tables.vocabulary import UNKNOWN
+from openset.tables.vocabulary import UNKNOWN, is_unknown_spelling
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -76,7 +76,7 @@ def decided(rule: Rule, chosen_on: Detections | None, applied_to: Detections) ->
     ids, split = np.unique(chosen_on.image), ledger.split_of(chosen_on)
     shared = ledger.overlap(split, ids, applied_to)
     on_itself = (f"{by} from {shared:,} images it is applied to",) if shared else ()
-    leaks = (*ledger.check_fit(by, chosen_on, force=True), *on_itself)
+    leaks = (*ledger.check_fit(by, of_knowns(chosen_on), force=True), *on_itself)
     return replace(entry, split=split, images=len(ids), detections=len(chosen_on), leaks=leaks)
 
 
@@ -95,6 +95,21 @@ def check_knowns(detections: Detections) -> None:
         raise refuse("OS651", 'the logits have a column of their own for "unknown"')
     if len(ledger.unknown_rows(detections)):
         raise refuse("OS651", "some detections are labelled unknown already")
+
+
+def known_names(detections: Detections) -> tuple[str, ...]:
+    """The classes of a detector, without one that it has for the unknown."""
+    return tuple(name for name in detections.labels if not is_unknown_spelling(name))
+
+
+def of_knowns(detections: Detections) -> Detections:
+    """Those that a detector with a name for the unknown does not call so, or all.
+
+    What such a detector says is no label of an unknown object, and nothing leaks.
+    """
+    if detections.layout is None or not detections.layout.has_unknown:
+        return detections
+    return detections.select(detections.label < len(known_names(detections)))
 
 
 def are_regions(detections: Detections) -> bool:
@@ -153,7 +168,7 @@ def called(detections: Detections, rows: Rows, columns: Mapping[str, Any]) -> De
     about = {key: value for key, value in detections.provenance.items() if key != "regions"}
     return replace(
         detections.select(rows),
-        labels=(*detections.labels, UNKNOWN),
+        labels=(*known_names(detections), UNKNOWN),
         provenance=about,
         **{name: values[rows] for name, values in columns.items()},
     )

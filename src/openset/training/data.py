@@ -7,7 +7,7 @@ of what ran before: a training that goes on after a stop sees what it would have
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from openset.training.recipe import Recipe
 
 CornerBoxes = NDArray[np.float32]
+_OTHER = "of other classes"
+_ADVISED = -1  # class of a box that is advised, while it is augmented
 Seen = tuple[int, int]
 """Epoch and index of an image."""
 
@@ -44,6 +46,9 @@ class TrainingData:
         boxes: ``x1, y1, x2, y2`` of the objects of each image.
         classes: Indices into `labels`, of each image.
         left_out: Numbers of objects that are not taught, by reason.
+        others: ``x1, y1, x2, y2`` of the objects of other classes: only an oracle is taught them.
+        advised: Those that an advisor takes for objects (`openset.training.advice`), if asked.
+        leaks: What all this tells of what is unknown at test time.
     """
 
     files: ImageFiles
@@ -51,6 +56,9 @@ class TrainingData:
     boxes: tuple[CornerBoxes, ...]
     classes: tuple[NDArray[np.int64], ...]
     left_out: dict[str, int]
+    others: tuple[CornerBoxes, ...] = ()
+    advised: tuple[CornerBoxes, ...] = ()
+    leaks: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.files)
@@ -98,7 +106,26 @@ class TrainingData:
             tuple(_corners(table.box[part]) for part in parts),
             tuple(column[table.label[part]].astype(np.int64) for part in parts),
             left_out,
+            _others(table, names, images),
         )
+
+    def with_unknown(self) -> TrainingData:
+        """The same with objects of other classes, as a class after the last.
+
+        Raises:
+            InputError: There is none.
+        """
+        if not any(map(len, self.others)):
+            message = f"no image has an object of another class than the {len(self.labels)} known"
+            raise refuse("OS674", message, count=len(self), example=", ".join(self.labels[:5]))
+        both = [np.concatenate(pair) for pair in zip(self.boxes, self.others, strict=True)]
+        counts = [len(boxes) for boxes in self.others]
+        classes = [
+            np.append(known, np.full(count, len(self.labels)))
+            for known, count in zip(self.classes, counts, strict=True)
+        ]
+        left_out = {reason: n for reason, n in self.left_out.items() if reason != _OTHER}
+        return replace(self, boxes=tuple(both), classes=tuple(classes), left_out=left_out)
 
     def fingerprint(self) -> str:
         """A hash of ids, boxes and classes: whether a run goes on with the same data."""
@@ -107,6 +134,8 @@ class TrainingData:
         digest = hashlib.sha256("\0".join((*self.labels, *map(str, self.files.id))).encode())
         for boxes, classes in zip(self.boxes, self.classes, strict=True):
             digest.update(boxes.tobytes() + classes.tobytes())
+        for boxes in self.advised:
+            digest.update(len(boxes).to_bytes(4, "little") + boxes.tobytes())
         return digest.hexdigest()[:16]
 
 
@@ -144,10 +173,22 @@ def _rows(table: Annotations, taught: tuple[str, ...]) -> tuple[NDArray[Any], di
         raise refuse("OS201", message, count=int(bad.sum()), example=first)
     known = np.isin(table.label, [table.labels.index(name) for name in taught])
     flat = (table.box[:, 2:] <= 0).any(axis=1)
-    reasons = {"of other classes": ~known, "crowd": known & table.crowd}
+    reasons = {_OTHER: ~known, "crowd": known & table.crowd}
     reasons["without area"] = known & ~table.crowd & flat
     rows = np.flatnonzero(known & ~table.crowd & ~flat)
     return rows, {reason: int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
+
+
+def _others(
+    table: Annotations, names: tuple[str, ...], images: NDArray[Any]
+) -> tuple[CornerBoxes, ...]:
+    """Boxes of the objects of each image that are unknown where these names are known."""
+    assert table.crowd is not None
+    roles = zip(table.labels, table.role or [""] * len(table.labels), strict=True)
+    other = np.array([name not in names and role != "ignored" for name, role in roles], bool)
+    fit = ~table.crowd & (table.box[:, 2:] > 0).all(axis=1)
+    parts = _by_image(table.image, np.flatnonzero(other[table.label] & fit), images)
+    return tuple(_corners(table.box[part]) for part in parts)
 
 
 def _by_image(image: NDArray[Any], rows: NDArray[Any], images: NDArray[Any]) -> list[NDArray[Any]]:
@@ -238,9 +279,19 @@ class Views:
 
         chance = np.random.default_rng((self.recipe.seed, epoch, index, 1))
         image = _pixels(self.data.files.path[index]) if self.held is None else self.held[index]
-        boxes = torch.tensor(self.data.boxes[index])
-        labels = torch.tensor(self.data.classes[index])
-        return augmented(image, boxes, labels, self.recipe, chance)
+        boxes, classes = self.data.boxes[index], self.data.classes[index]
+        if not self.data.advised:
+            return augmented(image, torch.tensor(boxes), torch.tensor(classes), self.recipe, chance)
+        advised = self.data.advised[index]  # they go where the objects go
+        labels = np.append(classes, np.full(len(advised), _ADVISED))
+        every = torch.tensor(np.concatenate([boxes, advised]))
+        image, seen = augmented(image, every, torch.tensor(labels), self.recipe, chance)
+        real = seen["labels"] != _ADVISED
+        return image, {
+            "boxes": seen["boxes"][real],
+            "labels": seen["labels"][real],
+            "advised": seen["boxes"][~real],
+        }
 
 
 def resident(data: TrainingData, device: torch.device) -> tuple[Tensor, ...]:

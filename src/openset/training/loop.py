@@ -20,6 +20,7 @@ from openset.findings import Finding, InputError, UsageError
 from openset.nets import weights
 from openset.nets.pictures import fingerprints
 from openset.nets.processes import own_device, processes
+from openset.training.advice import advised
 from openset.training.data import Order, TrainingData, Views, resident
 from openset.training.folder import RunFolder, about_run
 from openset.training.log import Log, Progress
@@ -40,6 +41,7 @@ class Trained:
         seconds: Time that this call took.
         resumed: The step at which it went on; 0 for a new training.
         step: The step at which it ended; there is no model before the recipe's last.
+        data: What it was taught, as its method wanted it.
         findings: What its method has to say, once it is done.
     """
 
@@ -48,6 +50,7 @@ class Trained:
     seconds: float
     resumed: int
     step: int
+    data: TrainingData
     findings: tuple[Finding, ...] = ()
 
 
@@ -97,6 +100,7 @@ def train(
         # Before the folder is claimed: a recipe that cannot be trained must not keep it.
         state = _prepared(recipe, data, own_device(device), weights)
         _refuse_parted(state.model, among.share(recipe.batch))
+        data = _wanted(state.model, data)
         if compile:
             state.model.compile_step()
         if among.first:
@@ -117,7 +121,7 @@ def train(
         among.wait()
     seconds = time.perf_counter() - start
     said = _said(state, recipe)
-    return Trained(place.model, place.path, seconds, resumed, state.step, said)
+    return Trained(place.model, place.path, seconds, resumed, state.step, data, said)
 
 
 def _said(state: TrainingState, recipe: Recipe) -> tuple[Finding, ...]:
@@ -155,9 +159,19 @@ def _prepared(
     assert isinstance(built, TorchModel)
     if recipe.method:
         carry(built, recipe.method, recipe.method_options)
-        taught = {"images": len(data), "objects": sum(map(len, data.boxes))}
-        built.about = {**built.about, "taught": taught}
     return TrainingState.of(recipe, built)
+
+
+def _wanted(model: TorchModel, data: TrainingData) -> TrainingData:
+    """The data as the method wants it, and the model told what it will have seen."""
+    method = model.method
+    if method is None:
+        return data
+    data = data.with_unknown() if method.unknown_objects else data
+    data = data if method.advisor is None else advised(data, method.advisor)
+    taught = {"images": len(data), "objects": sum(map(len, data.boxes)), "leaks": [*data.leaks]}
+    model.about = {**model.about, "taught": taught}
+    return data
 
 
 def _refuse_parted(model: Any, share: int) -> None:
@@ -195,13 +209,12 @@ def _loaded(
 
 def _sent(targets: list[dict[str, Tensor]], device: torch.device) -> list[dict[str, Tensor]]:
     """Targets on a device, to which all values of a name travel together."""
-    counts = [len(target["boxes"]) for target in targets]
-    held = {
-        name: torch.cat([target[name] for target in targets]).to(device, non_blocking=True)
-        for name in targets[0]
-    }
-    parts = [values.split(counts) for values in held.values()]
-    return [dict(zip(held, part, strict=True)) for part in zip(*parts, strict=True)]
+    held = {}
+    for name in targets[0]:
+        values = [target[name] for target in targets]
+        sent = torch.cat(values).to(device, non_blocking=True)
+        held[name] = sent.split([len(one) for one in values])
+    return [dict(zip(held, part, strict=True)) for part in zip(*held.values(), strict=True)]
 
 
 def _as_list(batch: list[Any]) -> list[Any]:
