@@ -310,6 +310,8 @@ def test_the_oracle_is_taught_unknown_objects_and_marked(truth, tmp_path):
     found = run(model, ImageFiles.of_annotations(read_annotations(truth), truth.parent))
     assert found.labels == ("red", "unknown")
     said = openset.scorers.ledger.summary(found)
-    assert "oracle fitted on" in said and "LEAK: taught the labels of unknown objects" in said
+    assert "oracle taught by" in said and "LEAK: taught the labels of unknown objects" in said
+    scored = openset.scorers.table()["energy"].fit().scored(found)
+    assert "taught the labels of unknown objects" in openset.scorers.ledger.summary(scored)
     plain = train(recipe(method="siren", steps=1), data, tmp_path / "plain", device="cpu")
     assert set(np.concatenate(plain.data.classes).tolist()) == {0}

@@ -36,7 +36,10 @@ def carry(model: TorchModel, name: str, options: Mapping[str, Any]) -> None:
 
 
 def trained_on(about: Mapping[str, Any]) -> LedgerEntry | None:
-    """What a model's method was trained on, for the ledger of the detections that it judges."""
+    """What a model's method was trained on, for the ledger of the detections that it judges.
+
+    What leaked there stays with the detections, whatever scores them later.
+    """
     from openset.scorers.ledger import LedgerEntry
 
     if "method" not in about:
@@ -45,7 +48,7 @@ def trained_on(about: Mapping[str, Any]) -> LedgerEntry | None:
     own = _found(name).leaks
     leaks = (*(() if own == _NOTHING else (own,)), *taught.get("leaks", ()))
     return LedgerEntry(
-        "fit",
+        "taught" if leaks else "fit",
         name,
         "the detector's training data",
         taught.get("images", 0),

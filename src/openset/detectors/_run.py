@@ -206,9 +206,11 @@ def _opened(model: Model, regions: bool) -> Iterator[dict[str, Any]]:
 
 def _ledger(model: Model, table: Detections) -> tuple[ledger.LedgerEntry, ...]:
     """What the weights have seen, and what the method learned unknownness on."""
-    method = None if table.unknownness is None else trained_on(model.about)
+    method = trained_on(model.about)
     seen = getattr(model, "taught", ())  # a model from elsewhere need not say
-    return (*seen, *([] if method is None else [method]))
+    if method is None or (table.unknownness is None and not method.leaks):
+        return tuple(seen)
+    return (*seen, method)
 
 
 @dataclass(frozen=True, slots=True)
