@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from openset.benchmarks.definition import TESTS, Split
 from openset.benchmarks.pool import group_mask
 from openset.findings import refuse
-from openset.tables import Annotations, Images, Vocabulary
-from openset.tables.columns import take
-from openset.tables.union import concatenated
+from openset.tables import Annotations, Vocabulary
+from openset.tables.union import chosen, concatenated
 
 _COLUMNS = ("image", "label", "box", "area", "crowd", "difficult", "id")
 
@@ -116,24 +115,11 @@ def _assembled(
     columns |= {"image": place[columns["image"]], "label": relabel[columns["label"]]}
     assert table.category_id is not None
     return Annotations(
-        images=_chosen(table.images, images),
+        images=chosen(table.images, images),
         labels=tuple(table.labels[i] for i in labels),
         category_id=table.category_id[labels],
         supercategory=tuple(table.supercategory[i] for i in labels),
         role=tuple(roles[i] for i in labels),
         attributes={name: values[rows] for name, values in table.attributes.items()},
         **columns,
-    )
-
-
-def _chosen(images: Images, rows: NDArray[np.intp]) -> Images:
-    assert images.width is not None
-    assert images.height is not None
-    names = images.file_name
-    return Images(
-        id=images.id[rows],
-        file_name=None if names is None else names[rows],
-        width=images.width[rows],
-        height=images.height[rows],
-        attributes=take(images.attributes, rows),
     )

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from openset.benchmarks.cutting import _chosen
 from openset.files import replacing
 from openset.formats.coco import truth_document
 from openset.json_text import encode
 from openset.tables import Annotations
 from openset.tables.columns import take
+from openset.tables.union import chosen
 
 _IMAGES = 4_000  # at a time
 
@@ -56,7 +56,7 @@ def _chunk(table: Annotations, start: int, stop: int) -> Annotations:
     names = ("label", "box", "area", "crowd", "difficult", "id")
     return replace(
         table,
-        images=_chosen(table.images, np.arange(start, stop)),
+        images=chosen(table.images, np.arange(start, stop)),
         image=table.image[rows] - start,
         attributes=take(table.attributes, rows),
         **{name: getattr(table, name)[rows] for name in names},

@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openset.tables.annotations import Annotations, Images
+from openset.tables.columns import take
 
 _COLUMNS = ("label", "box", "area", "crowd", "difficult")
 
@@ -72,3 +74,50 @@ def given_ids(stated: Iterable[Mapping[str, int]], keys: Iterable[str]) -> dict[
             fresh += 1
             given[key] = fresh
     return given
+
+
+def merged(parts: Sequence[Annotations], labels: Sequence[str]) -> Annotations:
+    """The objects of some labels on all images of tables that may share images, each image once.
+
+    What several tables show of one image is put together: the splits of tasks show the objects of
+    another task each.
+    """
+    own = [_relabelled(part, tuple(labels)) for part in parts]
+    whole = concatenated(own) if len(own) > 1 else own[0]
+    ids, first, place = np.unique(whole.images.id, return_index=True, return_inverse=True)
+    if len(ids) == len(whole.images):
+        return whole
+    kept = np.sort(first)
+    again = np.searchsorted(kept, first)[place]
+    image = again[whole.image].astype(np.int32)
+    return replace(whole, images=chosen(whole.images, kept), image=image)
+
+
+def on_images(table: Annotations, images: NDArray[Any]) -> Annotations:
+    """Some images of a table, in this order, and the objects on them."""
+    place = np.full(len(table.images), -1, np.int32)
+    place[images] = np.arange(len(images), dtype=np.int32)
+    there = table.select(place[table.image] >= 0)
+    return replace(there, images=chosen(table.images, images), image=place[there.image])
+
+
+def chosen(images: Images, rows: NDArray[Any]) -> Images:
+    """Some images, in this order."""
+    columns = {name: getattr(images, name) for name in ("id", "file_name", "width", "height")}
+    taken = {name: None if held is None else held[rows] for name, held in columns.items()}
+    return Images(**taken, attributes=take(images.attributes, rows))
+
+
+def _relabelled(table: Annotations, labels: tuple[str, ...]) -> Annotations:
+    """The objects of some labels, over these, whether the table names them or not."""
+    place = {label: at for at, label in enumerate(labels)}
+    column = np.array([place.get(label, -1) for label in table.labels], np.int32)
+    there = table.select(column[table.label] >= 0 if len(table) else np.empty(0, np.bool_))
+    return replace(
+        there,
+        labels=labels,
+        label=column[there.label],
+        category_id=None,
+        supercategory=(),
+        role=("known",) * len(labels),
+    )
