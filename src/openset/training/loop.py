@@ -16,9 +16,8 @@ import torch
 from torch import Tensor
 
 from openset.detectors import TorchModel, carry, find, grow
-from openset.files import digest
 from openset.findings import Finding, InputError, UsageError
-from openset.nets import weights
+from openset.nets import weights as model_files
 from openset.nets.pictures import fingerprints
 from openset.nets.processes import own_device, processes
 from openset.training.data import Order, TrainingData, Views, resident
@@ -133,7 +132,7 @@ def _about(recipe: Recipe, data: TrainingData, start: str | Path | None) -> dict
     objects = sum(map(len, data.boxes))
     more = {"images": len(data), "objects": objects, "left_out": data.left_out}
     more |= {"pictures": fingerprints(data.files.path)}
-    before = "" if start is None else digest(Path(start))
+    before = "" if start is None else model_files.fingerprint(start)
     return about_run(asdict(recipe), data.labels, data.fingerprint(), before, **more)
 
 
@@ -213,4 +212,4 @@ def _as_list(batch: list[Any]) -> list[Any]:
 
 def _finish(state: TrainingState, place: RunFolder) -> None:
     state.finish()
-    weights.write_model(state.model, place.model)
+    model_files.write_model(state.model, place.model)

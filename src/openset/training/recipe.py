@@ -233,6 +233,18 @@ class Recipe(BaseRecipe):
         warmup = round(self.warmup * min(1.0, share))
         return replace(self, steps=steps, milestones=milestones, warmup=warmup)
 
+    def scaled(self, steps: int) -> Recipe:
+        """The same chain with another number of steps in its first task, the others in proportion.
+
+        >>> chain = Recipe(steps=100, later={"steps": [50, 30]}, finetune={"steps": 10})
+        >>> [chain.scaled(10).at(task).steps for task in (1, 2, 3)]
+        [10, 5, 3]
+        """
+        share = steps / self.steps
+        tables = {"later": self.later, "finetune": self.finetune}
+        changed = {name: _in_proportion(table, share) for name, table in tables.items()}
+        return replace(self.shortened(steps), **changed)
+
     def factor(self, step: int) -> float:
         """What the learning rate is multiplied by at a step, counted from 0.
 
@@ -276,6 +288,15 @@ def _wrong_changes(table: str, recipe: Recipe) -> list[str]:
             elif one == "as_run" and recipe.schedule == "cosine":
                 found.append(f'{table}.lr is "as_run", but a cosine ends at 0')
     return found
+
+
+def _in_proportion(table: Mapping[str, Any], share: float) -> dict[str, Any]:
+    """What a later task changes, with its steps and milestones in another number of them."""
+
+    def fewer(value: Any) -> Any:
+        return max(1, round(value * share)) if isinstance(value, int) else [*map(fewer, value)]
+
+    return {k: fewer(v) if k in ("steps", "milestones") else v for k, v in table.items()}
 
 
 def _of_task(value: Any, hint: Any, at: int) -> Any:
