@@ -29,7 +29,7 @@ _NOT_STATED = 0
 
 
 def of_world(folder: Path) -> Bundle:
-    """A world that was made from a seed: its files, of one task or of all, which state their roles."""
+    """A world that was made from a seed: its files, of one task or all, which state their roles."""
     kinds: tuple[Kind, ...] = ("train", "finetune", "val", "test")
     names = [(kind, sorted(folder.glob(f"{kind}-t*.json"))) for kind in kinds]
     there = {kind: [path for path in found if _OF_TASK.search(path.stem)] for kind, found in names}

@@ -141,11 +141,10 @@ def _exemplars(given: str | None, count: int, seed: int) -> Exemplars:
     from openset.learning.exemplars import RULES, Exemplars
     from openset.plugins import lookup
 
-    if given is not None and given not in RULES and Path(given).is_dir():
+    if given is not None and Path(given).is_dir():
         return Exemplars("published", count, seed, Path(given))
-    if given is not None:
-        lookup(RULES, given, "rule of exemplars")
-    return Exemplars(given or "", count, seed)  # type: ignore[arg-type]
+    rules = {str(rule): rule for rule in RULES}
+    return Exemplars("" if given is None else lookup(rules, given, "rule"), count, seed)
 
 
 def _steps(plan: Plan, tasks: int) -> int:

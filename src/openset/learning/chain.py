@@ -34,7 +34,7 @@ from openset.evaluation.settings import Settings
 from openset.findings import Finding, refuse
 from openset.learning.exemplars import Exemplars, Lists
 from openset.learning.learned import Learned, Row, forgotten, numbers_of
-from openset.learning.stages import Stage, stages, tested
+from openset.learning.stages import Stage, stages_of, tested
 from openset.nets.weights import fingerprint
 from openset.tables import Annotations, Detections
 from openset.training import Progress, Recipe, Trained, train
@@ -58,8 +58,8 @@ class Plan:
 
     recipe: Recipe
     images: Path | Sequence[Path]
-    exemplars: Exemplars = Exemplars()
-    settings: Settings = Settings()
+    exemplars: Exemplars = field(default_factory=Exemplars)
+    settings: Settings = field(default_factory=Settings)
     options: dict[str, Any] = field(default_factory=dict)
     force: bool = False
 
@@ -127,15 +127,17 @@ class _Chain:
     stop: Callable[[], bool] | None
 
     def run(self) -> Went:
-        todo = self.plan.exemplars.of(stages(self.bundle))
+        every = stages_of(self.bundle)
         _refuse_failed(self.bundle, force=self.plan.force)
-        lists = Lists(self.plan.exemplars, self.out, self.bundle, todo)
+        how = self.plan.exemplars.settled(every)
+        lists = Lists(how, self.out, self.bundle, how.of(every))
         lists.check()
-        learned = Learned(self.bundle.name, self.bundle.roles.tasks, self.plan.about)
+        about = replace(self.plan, exemplars=how).about
+        learned = Learned(self.bundle.name, self.bundle.roles.tasks, about)
         findings: list[Finding] = []
         results: dict[int, Evaluation] = {}  # the last of each task
         start: Path | None = None
-        for stage in todo:
+        for stage in lists.stages:
             if stage.table is None:
                 stage, said = lists.filled(stage, self._found)
                 findings += said
@@ -185,9 +187,7 @@ class _Chain:
         if place.is_dir() and (held := Run.load(place)).command == identity:
             return held
         found = self._detected(model, truth)
-        judged = evaluate_all(
-            truth, {_MODEL: found}, command=identity, settings=self.plan.settings
-        )
+        judged = evaluate_all(truth, {_MODEL: found}, command=identity, settings=self.plan.settings)
         place.parent.mkdir(parents=True, exist_ok=True)
         judged.save(place)
         return judged

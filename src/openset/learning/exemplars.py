@@ -27,8 +27,8 @@ from openset.tables import Annotations, Detections
 from openset.tables.exemplars import Rows, drawn, extreme
 from openset.tables.union import merged, on_images
 
-Rule = Literal["splits", "published", "scored", "none"]
-RULES: dict[str, str] = {
+Rule = Literal["", "splits", "published", "scored", "none"]
+RULES: dict[Rule, str] = {
     "splits": "the fine-tuning splits of the benchmark",
     "published": "the last N objects of each class in a random order, drawn anew (OWOD)",
     "scored": "the N objects of each new class that score highest and lowest, added up (PROB)",
@@ -49,7 +49,7 @@ class Exemplars:
         folder: Where lists are that were made before; None draws them.
     """
 
-    rule: Rule | Literal[""] = ""
+    rule: Rule = ""
     count: int = 50
     seed: int = 0
     folder: Path | None = None
@@ -58,21 +58,27 @@ class Exemplars:
         if self.count < 1 or self.seed < 0:
             raise UsageError(f"{self.count} exemplars of a class and seed {self.seed} cannot be")
 
-    def of(self, stages: Sequence[Stage]) -> tuple[Stage, ...]:
-        """The stages that there are under this rule; those with ``table`` None await a list.
+    def settled(self, stages: Sequence[Stage]) -> Exemplars:
+        """The rule that is meant for these stages.
 
         Raises:
             UsageError: The benchmark has no splits to fine-tune on, and they were asked for.
         """
-        has = [one for one in stages if one.finetune and one.table is not None]
-        rule = self.rule or ("splits" if has and self.folder is None else "published")
-        if rule == "none":
+        wanted = [one for one in stages if one.finetune]
+        lacking = [one for one in wanted if one.table is None]
+        own: Rule = "published" if lacking or self.folder is not None else "splits"
+        if self.rule == "splits" and lacking:
+            missing = ", ".join(str(one.task) for one in lacking)
+            raise UsageError(f"the benchmark has no split to fine-tune task {missing} on")
+        return replace(self, rule=self.rule or own)
+
+    def of(self, stages: Sequence[Stage]) -> tuple[Stage, ...]:
+        """The stages that there are under a settled rule; those without a table await a list."""
+        if self.rule == "none":
             return tuple(one for one in stages if not one.finetune)
-        if rule != "splits":
-            return tuple(replace(s, table=None, shown=s.labels) if s.finetune else s for s in stages)
-        if len(has) < sum(one.finetune for one in stages):
-            raise UsageError("the benchmark has no splits to fine-tune every task on; another rule?")
-        return tuple(stages)
+        if self.rule == "splits":
+            return tuple(stages)
+        return tuple(replace(s, table=None, shown=s.labels) if s.finetune else s for s in stages)
 
 
 @dataclass(frozen=True)

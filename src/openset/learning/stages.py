@@ -61,7 +61,7 @@ def bundle_of(folder: str | Path) -> Bundle:
     return of_world(path) if (path / WORLD).is_file() else of_folder(path)
 
 
-def stages(bundle: Bundle) -> tuple[Stage, ...]:
+def stages_of(bundle: Bundle) -> tuple[Stage, ...]:
     """The trainings of a benchmark, in order: tasks, and from the second on fine-tunings.
 
     Raises:
@@ -80,7 +80,7 @@ def stages(bundle: Bundle) -> tuple[Stage, ...]:
 
 def stage_of(bundle: Bundle, task: int, *, finetune: bool = False) -> Stage:
     """One training of a benchmark."""
-    found = {(one.task, one.finetune): one for one in stages(bundle)}
+    found = {(one.task, one.finetune): one for one in stages_of(bundle)}
     if (task, finetune) not in found:
         names = ", ".join(one.name for one in found.values())
         raise UsageError(f"{bundle.name} has no such task; its trainings are {names}")

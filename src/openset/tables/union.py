@@ -21,13 +21,18 @@ def concatenated(parts: Sequence[Annotations]) -> Annotations:
     Further columns are those that all have.
     """
     starts = np.cumsum([0, *(len(part.images) for part in parts)])
+    image = [part.image + start for part, start in zip(parts, starts, strict=False)]
+    return _joined(parts, _images([part.images for part in parts]), image)
+
+
+def _joined(parts: Sequence[Annotations], images: Images, image: Sequence[Any]) -> Annotations:
+    """The objects of tables on images that they may share; `image` says where those of each are."""
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS
     }
-    image = [part.image + start for part, start in zip(parts, starts, strict=False)]
     return replace(
         parts[0],
-        images=_images([part.images for part in parts]),
+        images=images,
         image=np.concatenate(image).astype(np.int32),
         id=None,
         attributes=_attributes([part.attributes for part in parts]),
@@ -83,14 +88,15 @@ def merged(parts: Sequence[Annotations], labels: Sequence[str]) -> Annotations:
     another task each.
     """
     own = [_relabelled(part, tuple(labels)) for part in parts]
-    whole = concatenated(own) if len(own) > 1 else own[0]
-    ids, first, place = np.unique(whole.images.id, return_index=True, return_inverse=True)
-    if len(ids) == len(whole.images):
-        return whole
-    kept = np.sort(first)
-    again = np.searchsorted(kept, first)[place]
-    image = again[whole.image].astype(np.int32)
-    return replace(whole, images=chosen(whole.images, kept), image=image)
+    places: dict[Any, int] = {}
+    images, image = [], []
+    for part in own:
+        ids = part.images.id.tolist()
+        new = [at for at, key in enumerate(ids) if key not in places]
+        images.append(chosen(part.images, np.array(new, np.intp)))
+        places |= {ids[at]: place for place, at in enumerate(new, len(places))}
+        image.append(np.array([places[key] for key in ids], np.int32)[part.image])
+    return _joined(own, _images(images), image)
 
 
 def on_images(table: Annotations, images: NDArray[Any]) -> Annotations:
@@ -103,9 +109,11 @@ def on_images(table: Annotations, images: NDArray[Any]) -> Annotations:
 
 def chosen(images: Images, rows: NDArray[Any]) -> Images:
     """Some images, in this order."""
-    columns = {name: getattr(images, name) for name in ("id", "file_name", "width", "height")}
-    taken = {name: None if held is None else held[rows] for name, held in columns.items()}
-    return Images(**taken, attributes=take(images.attributes, rows))
+    names, width, height = (
+        None if held is None else held[rows]
+        for held in (images.file_name, images.width, images.height)
+    )
+    return Images(images.id[rows], names, width, height, take(images.attributes, rows))
 
 
 def _relabelled(table: Annotations, labels: tuple[str, ...]) -> Annotations:

@@ -240,10 +240,10 @@ class Recipe(BaseRecipe):
         >>> [chain.scaled(10).at(task).steps for task in (1, 2, 3)]
         [10, 5, 3]
         """
-        share = steps / self.steps
-        tables = {"later": self.later, "finetune": self.finetune}
-        changed = {name: _in_proportion(table, share) for name, table in tables.items()}
-        return replace(self.shortened(steps), **changed)
+        later, finetune = (
+            _in_proportion(t, steps / self.steps) for t in (self.later, self.finetune)
+        )
+        return replace(self.shortened(steps), later=later, finetune=finetune)
 
     def factor(self, step: int) -> float:
         """What the learning rate is multiplied by at a step, counted from 0.
