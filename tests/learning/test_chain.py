@@ -124,7 +124,7 @@ def test_another_start_is_refused(world, whole, tmp_path):
     out = tmp_path / "out"
     shutil.copytree(whole, out)
     shutil.rmtree(out / "t1")
-    # The same recipe for the first task, whose model is another: that of the second one is not of it.
+    # As if the first task had been another: the second one did not start from this.
     for name in ("t2", "t2-ft"):
         about = json.loads((out / name / "run.json").read_text())
         (out / name / "run.json").write_text(json.dumps({**about, "start": "0" * 16}))

@@ -1,4 +1,4 @@
-"""A chain of two tasks that takes seconds: a digits world of twenty small images, a tiny recipe.
+"""A chain of two tasks that takes seconds: a digits world of thirty small images, a tiny recipe.
 
 Run as a program, it learns and is killed on the way: ``learning.py WORLD OUT STAGE STEP``.
 """
@@ -16,7 +16,7 @@ SCRIPT = Path(__file__)
 def make_world(folder: Path, **changes) -> Path:
     from openset.worlds.digits import DigitsWorld
 
-    given = {"images": 20, "size": 64, "tasks": 2, "exemplars": 4, "crowds": 0.0, **changes}
+    given = {"images": 30, "size": 64, "tasks": 2, "exemplars": 4, "crowds": 0.0, **changes}
     return DigitsWorld(**given).write(folder)
 
 

@@ -45,7 +45,8 @@ def learn(
     """Learn the tasks of a benchmark one after the other, and measure what is forgotten.
 
     Trains on each task from the model of the one before, fine-tunes on exemplars, and evaluates
-    after each. Stop it with Ctrl-C, or kill it: the same command goes on, to the same table.
+    after each. Stop it with Ctrl-C, or kill it: the same command goes on, to the same table. Under
+    torchrun it trains on many GPUs.
 
     Args:
         bundle: A folder that `openset build` made, with splits of several tasks.
@@ -75,6 +76,7 @@ def learn(
     from openset.cli._inputs import option_pairs
     from openset.cli._stopping import positive, stoppable
     from openset.detectors import find
+    from openset.nets.processes import is_first
     from openset.plugins import check_installed
 
     changes = {
@@ -108,6 +110,8 @@ def learn(
     with stoppable() as stop, output.track(_steps(plan, len(opened.roles.tasks))) as at:
         tell = _Telling(plan, at)
         went = learn_all(opened, plan, out, say=tell, stop=stop)
+    if not is_first():
+        return Answer("")
     for finding in went.findings:
         output.report(finding)
     return _answer(went, out)

@@ -119,7 +119,8 @@ def train(
         return Answer("")
     for finding in done.findings:
         output.report(finding)
-    text = _text(chosen, taught, data, done)
+    test = f"test-t{task}.json" if task else "test.json"
+    text = _text(chosen, taught, data / test if data.is_dir() else Path("IMAGES"), done)
     code = 0 if done.step == chosen.steps else STOPPED
     return Answer(text, lambda: _document(chosen, taught, done), code)
 
@@ -184,7 +185,7 @@ def _words(progress: Progress) -> str:
     return f"loss {progress.loss:.3f}, {progress.images_per_second:.0f} images/s"
 
 
-def _text(recipe: Recipe, taught: TrainingData, data: Path, done: Trained) -> str:
+def _text(recipe: Recipe, taught: TrainingData, test: Path, done: Trained) -> str:
     went_on = f", from step {done.resumed} on" if done.resumed else ""
     objects = sum(map(len, taught.boxes))
     by = f" with {recipe.method}" if recipe.method else ""
@@ -198,7 +199,6 @@ def _text(recipe: Recipe, taught: TrainingData, data: Path, done: Trained) -> st
         lines.append(f"not taught: {counts}")
     if done.step < recipe.steps:
         return "\n".join([*lines, "stopped: the same command goes on from here"])
-    test = data / "test.json" if data.is_dir() else "IMAGES"
     lines.append(f"wrote {done.model}")
     return "\n".join([*lines, f"next: openset run {done.folder} {test} -o test.parquet"])
 

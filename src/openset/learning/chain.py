@@ -34,7 +34,8 @@ from openset.evaluation.settings import Settings
 from openset.findings import Finding, refuse
 from openset.learning.exemplars import Exemplars, Lists
 from openset.learning.learned import Learned, Row, forgotten, numbers_of
-from openset.learning.stages import Stage, stages_of, tested
+from openset.learning.stages import Stage, judged_on, stages_of
+from openset.nets.processes import is_first
 from openset.nets.weights import fingerprint
 from openset.tables import Annotations, Detections
 from openset.training import Progress, Recipe, Trained, train
@@ -150,7 +151,8 @@ class _Chain:
             before = [result for task, result in results.items() if task < stage.task]
             results[stage.task] = judged.evaluations[_MODEL]
             learned = replace(learned, rows=(*learned.rows, _row(stage, judged, before)))
-            learned.save(self.out)
+            if is_first():
+                learned.save(self.out)
         return Went(learned, True, tuple(findings))
 
     def _recipe(self, stage: Stage) -> Recipe:
@@ -180,7 +182,7 @@ class _Chain:
 
     def _judged(self, stage: Stage, model: Path) -> Run:
         """The run of a stage: what it was, if it is of this model, test and these settings."""
-        truth = tested(self.bundle, stage.task).table
+        truth = judged_on(self.bundle, stage.task).table
         assert truth is not None
         place = self.out / "evaluation" / stage.name
         identity = _identity(model, truth, self.plan.settings)
@@ -188,8 +190,9 @@ class _Chain:
             return held
         found = self._detected(model, truth)
         judged = evaluate_all(truth, {_MODEL: found}, command=identity, settings=self.plan.settings)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        judged.save(place)
+        if is_first():  # all processes have measured the same
+            place.parent.mkdir(parents=True, exist_ok=True)
+            judged.save(place)
         return judged
 
 

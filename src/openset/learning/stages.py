@@ -87,7 +87,7 @@ def stage_of(bundle: Bundle, task: int, *, finetune: bool = False) -> Stage:
     return found[task, finetune]
 
 
-def tested(bundle: Bundle, task: int) -> Part:
+def judged_on(bundle: Bundle, task: int) -> Part:
     """The test of a task."""
     return next(part for part in bundle.parts if (part.kind, part.task) == ("test", task))
 
