@@ -10,7 +10,7 @@ import pytest
 from openset.benchmarks.pool import image_names
 from openset.findings import InputError, UsageError
 from openset.learning.exemplars import Exemplars, Lists
-from openset.learning.stages import bundle_of, judged_on, stages_of
+from openset.learning.stages import bundle_of, of_kind, stages_of
 from openset.tables import Detections
 from scenes.learning import make_world
 
@@ -80,7 +80,7 @@ def test_scored_lists_add_up(bundle, tmp_path):
 
 
 def test_images_that_are_not_there_or_tested_are_refused_at_once(bundle, tmp_path):
-    test = image_names(judged_on(bundle, 1).table)
+    test = image_names(of_kind(bundle, "test", 1).table)
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "exemplars-t2.txt").write_text(f"nowhere\n{test[0]}\n{test[1]}\n")

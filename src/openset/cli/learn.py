@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -31,6 +31,7 @@ def learn(
     images: list[Path] | None = None,
     exemplars: str | None = None,
     exemplar_count: int = 50,
+    rule: Literal["cec"] | None = None,
     steps: int | None = None,
     batch: int | None = None,
     seed: int | None = None,
@@ -62,6 +63,9 @@ def learn(
             (PROB's) or none; or a folder with lists exemplars-t2.txt and so on. By default the
             benchmark's splits, or as published where it has none.
         exemplar_count: Objects of each class, where a rule chooses.
+        rule: cec lets the expelling classifier of RE-OWOD decide in each stage what is unknown, with
+            means of the training images so far, and alpha by its effect on the validation split
+            (0.5 where there is none).
         steps: Another number of batches for the first task; the others in proportion.
         batch: Images of a batch, over all processes.
         seed: Decides trainings and exemplars.
@@ -98,6 +102,7 @@ def learn(
         images or bundle,
         _exemplars(exemplars, exemplar_count, chosen.seed),
         Settings(protocol=protocol, force=force),
+        rule == "cec",
         {
             "device": device,
             "workers": workers,

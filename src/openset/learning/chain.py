@@ -28,18 +28,23 @@ from openset.benchmarks.bundle import Bundle
 from openset.benchmarks.principles import Verdict
 from openset.detectors import KEPT, ImageFiles, find, load, run
 from openset.diagnosis.confusion import confusion
+from openset.evaluation.choosing import choose
 from openset.evaluation.result import Evaluation
 from openset.evaluation.run import Run, evaluate_all
 from openset.evaluation.settings import Settings
 from openset.findings import Finding, refuse
 from openset.learning.exemplars import Exemplars, Lists
 from openset.learning.learned import Learned, Row, forgotten, numbers_of
-from openset.learning.stages import Stage, judged_on, stages_of
+from openset.learning.stages import Stage, of_kind, pooled, stages_of
+from openset.matching import right_detections
 from openset.nets.processes import is_first
 from openset.nets.weights import fingerprint
+from openset.scorers import find as find_scorer
+from openset.scorers.cec import ALPHAS, CecRule
 from openset.tables import Annotations, Detections
 from openset.training import Progress, Recipe, Trained, train
 
+_LEFT = 0.99  # of AP_known, what CEC must leave
 _MODEL = "model"  # what the detector is called in the run of a stage
 Say = Callable[[Stage, Progress], None]
 
@@ -53,6 +58,8 @@ class Plan:
         images: What names of images are relative to.
         exemplars: How exemplars are chosen.
         settings: How each stage is evaluated; roles are those of its test.
+        expel: Whether CEC (`openset.scorers.cec`) decides in each stage what is unknown, with means
+            of all training images so far, and alpha by the paper's rule on the validation split.
         options: What `openset.training.train` takes beside: device, workers, checkpoint_every ...
         force: Learn a benchmark that fails its audit.
     """
@@ -61,6 +68,7 @@ class Plan:
     images: Path | Sequence[Path]
     exemplars: Exemplars = field(default_factory=Exemplars)
     settings: Settings = field(default_factory=Settings)
+    expel: bool = False
     options: dict[str, Any] = field(default_factory=dict)
     force: bool = False
 
@@ -73,6 +81,7 @@ class Plan:
             "detector": self.recipe.detector,
             "method": self.recipe.method,
             "seed": self.recipe.seed,
+            "expel": self.expel,
             "exemplars": {"rule": how.rule, "count": how.count, "seed": how.seed},
         }
 
@@ -172,35 +181,51 @@ class _Chain:
     def _found(self, stage: Stage) -> Detections:
         """What the model of a task finds on its training images."""
         assert stage.table is not None
-        return self._detected(self.out / stage.name / "model.pt", stage.table)
+        return self._detected(self.out / stage.name / "model.pt", stage.table, "train")
 
-    def _detected(self, model: Path, table: Annotations) -> Detections:
+    def _detected(self, model: Path, table: Annotations, split: str) -> Detections:
         loaded = load(str(model), device=self.plan.options.get("device"))
         keeps = find(loaded.about["detector"]).keeps
         files = ImageFiles.of_annotations(table, self.plan.images)
-        return run(loaded, files, keep=tuple(name for name in KEPT if name in keeps))
+        kept = tuple(name for name in KEPT if name in keeps)
+        return run(loaded, files, keep=kept, split=f"{self.bundle.name} {split}")
 
     def _judged(self, stage: Stage, model: Path) -> Run:
         """The run of a stage: what it was, if it is of this model, test and these settings."""
-        truth = judged_on(self.bundle, stage.task).table
-        assert truth is not None
+        test = of_kind(self.bundle, "test", stage.task)
+        assert test is not None
+        assert test.table is not None
+        truth = test.table
         place = self.out / "evaluation" / stage.name
-        identity = _identity(model, truth, self.plan.settings)
+        identity = _identity(model, truth, self.plan)
         if place.is_dir() and (held := Run.load(place)).command == identity:
             return held
-        found = self._detected(model, truth)
+        found = self._detected(model, truth, "test")
+        found = self._expelled(stage, model, found) if self.plan.expel else found
         judged = evaluate_all(truth, {_MODEL: found}, command=identity, settings=self.plan.settings)
         if is_first():  # all processes have measured the same
             place.parent.mkdir(parents=True, exist_ok=True)
             judged.save(place)
         return judged
 
+    def _expelled(self, stage: Stage, model: Path, found: Detections) -> Detections:
+        """Detections that no class keeps are unknown; alpha costs 1 % of AP_known at most."""
+        pool = pooled(self.bundle, stage.task)
+        right = right_detections(pool, self._detected(model, pool, "train"))
+        fitted = find_scorer("cec").fit(right)
+        held = of_kind(self.bundle, "val", stage.task)
+        if held is None or held.table is None:
+            return CecRule(fitted).apply(found)
+        seen = self._detected(model, held.table, "val")
+        rules = [CecRule(fitted, alpha) for alpha in ALPHAS]
+        return choose(rules, seen, held.table, share=_LEFT).rule.apply(found, seen)
 
-def _identity(model: Path, truth: Annotations, settings: Settings) -> str:
+
+def _identity(model: Path, truth: Annotations, plan: Plan) -> str:
     """The command line of a stage's run: it changes with the model, the test and the settings."""
     digest = hashlib.sha256(truth.box.tobytes() + truth.label.tobytes() + truth.image.tobytes())
     digest.update(json.dumps([truth.labels, truth.role, truth.images.id.tolist()]).encode())
-    digest.update(repr(settings).encode())
+    digest.update(repr((plan.settings, plan.expel)).encode())
     return f"openset learn: model {fingerprint(model)}, test {digest.hexdigest()[:16]}"
 
 

@@ -22,7 +22,7 @@ from openset.benchmarks.pool import image_names
 from openset.benchmarks.rules.listed import rows_of
 from openset.files import load_list, replacing
 from openset.findings import Finding, InputError, Level, UsageError
-from openset.learning.stages import Stage
+from openset.learning.stages import Stage, pooled
 from openset.tables import Annotations, Detections
 from openset.tables.exemplars import Rows, drawn, extreme
 from openset.tables.union import merged, on_images
@@ -116,7 +116,7 @@ class Lists:
 
     def filled(self, stage: Stage, found: Found) -> tuple[Stage, tuple[Finding, ...]]:
         """A fine-tuning with its images, from its list; and classes that these do not show."""
-        path, pool = self.path(stage.task), self._pool(stage.task)
+        path, pool = self.path(stage.task), pooled(self.bundle, stage.task)
         if not path.is_file():
             self._write(path, pool, self._chosen(stage, pool, found))
         if wrong := self._wrong(stage):
@@ -141,11 +141,6 @@ class Lists:
                 names += image_names(table)[rows].tolist()
         return np.unique(rows_of(pool, np.array(names, np.str_))).astype(np.intp)
 
-    def _pool(self, task: int) -> Annotations:
-        """The images of all training splits so far, with the objects that these show."""
-        trained = [one for one in self.stages if not one.finetune and one.task <= task]
-        return merged([one.table for one in trained if one.table is not None], trained[-1].labels)
-
     def _write(self, path: Path, pool: Annotations, rows: Rows) -> None:
         names = image_names(pool)
         # A list ends a name at the first blank.
@@ -160,7 +155,7 @@ class Lists:
         names = np.array(load_list(path), np.str_)
         tests = [p.table for p in self.bundle.of_stage("test") if p.table is not None]
         tested = np.any([rows_of(table, names) >= 0 for table in tests], axis=0)
-        absent = (rows_of(self._pool(stage.task), names) < 0) & ~tested
+        absent = (rows_of(pooled(self.bundle, stage.task), names) < 0) & ~tested
         found = []
         for code, what, mask in (
             ("OS666", "are test images", tested),

@@ -14,15 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from openset.findings import UsageError
-from openset.learning.learned import Learned
+from openset.learning.learned import Learned, Row
 from openset.vega import by_model, write_chart
 
+FORGETTING = "forgetting"
 PANELS: Mapping[str, str] = {
     "ap_previous": "AP, earlier tasks",
     "ap_current": "AP, current task",
     "unknown_recall": "unknown recall",
     "unknown_precision": "unknown precision",
     "a_ose": "open-set errors (A-OSE)",
+    FORGETTING: "AP lost by earlier classes",
 }
 _COUNTS = frozenset({"a_ose"})
 _SIDE, _COLUMNS = (200, 150), 3
@@ -51,11 +53,15 @@ def chart(chains: Mapping[str, Learned]) -> dict[str, Any]:
 def rows_of(chains: Mapping[str, Learned], metric: str) -> list[dict[str, Any]]:
     """The points of a panel; a stage without the number has none."""
     return [
-        {"model": name, "stage": row.name, "y": value, **_ends(row.numbers[metric])}
+        {"model": name, "stage": row.name, "y": value, **_ends(row.numbers.get(metric, {}))}
         for name, chain in chains.items()
         for row in chain.rows
-        if (value := row.value(metric)) is not None
+        if (value := _value(row, metric)) is not None
     ]
+
+
+def _value(row: Row, metric: str) -> float | None:
+    return row.forgetting if metric == FORGETTING else row.value(metric)
 
 
 def _ends(number: Mapping[str, Any]) -> dict[str, float]:
@@ -71,19 +77,34 @@ def _order(chains: Mapping[str, Learned]) -> list[str]:
     return [rows[key] for key in sorted(rows)]
 
 
+def _scale(metric: str) -> Any:
+    """Shares from 0 to 1; counts from 0; what was lost may be a gain."""
+    import altair as alt
+
+    if metric == FORGETTING:
+        return alt.Scale(nice=True)
+    return alt.Scale(domainMin=0) if metric in _COUNTS else alt.Scale(domain=[0, 1])
+
+
 def _panel(metric: str, rows: list[dict[str, Any]], order: list[str], names: list[str]) -> Any:
     import altair as alt
 
     colour, dash = by_model(names)
     percent = metric not in _COUNTS
     base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=alt.X("stage:N", sort=order, scale=alt.Scale(domain=order), title=None),
+        x=alt.X(
+            "stage:N",
+            sort=order,
+            scale=alt.Scale(domain=order),
+            title=None,
+            axis=alt.Axis(labelAngle=0),
+        ),
         color=colour,
     )
     y = alt.Y(
         "y:Q",
         title=PANELS[metric],
-        scale=alt.Scale(domain=[0, 1]) if percent else alt.Scale(domainMin=0),
+        scale=_scale(metric),
         axis=alt.Axis(format=".0%" if percent else ",d", tickCount=5),
     )
     line = base.mark_line(strokeWidth=2, point=True).encode(y=y, strokeDash=dash)

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openset.benchmarks.bundle import Bundle, Part, of_folder
+from openset.benchmarks.definition import Kind
 from openset.benchmarks.own_files import WORLD, of_world
 from openset.benchmarks.roles import overlaps
 from openset.findings import Finding, InputError, Level, UsageError
 from openset.tables import Annotations, Vocabulary
+from openset.tables.union import merged
 
 if TYPE_CHECKING:
     from openset.training import TrainingData
@@ -87,15 +89,21 @@ def stage_of(bundle: Bundle, task: int, *, finetune: bool = False) -> Stage:
     return found[task, finetune]
 
 
-def judged_on(bundle: Bundle, task: int) -> Part:
-    """The test of a task."""
-    return next(part for part in bundle.parts if (part.kind, part.task) == ("test", task))
+def of_kind(bundle: Bundle, kind: Kind, task: int) -> Part | None:
+    """The split of a kind and a task, the first if there are several."""
+    return next((one for one in bundle.parts if (one.kind, one.task) == (kind, task)), None)
+
+
+def pooled(bundle: Bundle, task: int) -> Annotations:
+    """The images of all training splits up to a task, with all objects that these show."""
+    parts = [of_kind(bundle, "train", one) for one in range(1, task + 1)]
+    tables = [part.table for part in parts if part is not None and part.table is not None]
+    return merged(tables, [name for names in bundle.roles.tasks[:task] for name in names])
 
 
 def _stage(bundle: Bundle, task: int, finetune: bool) -> Stage:
-    kind = "finetune" if finetune else "train"
     labels = tuple(name for names in bundle.roles.tasks[:task] for name in names)
-    part = next((one for one in bundle.parts if (one.kind, one.task) == (kind, task)), None)
+    part = of_kind(bundle, "finetune" if finetune else "train", task)
     table = None if part is None else part.table
     allowed = labels if finetune else bundle.roles.tasks[task - 1]
     shown = labels if table is None else tuple(k for k in allowed if k in table.labels)
