@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torchvision")
 
 from openset.nets.weights import read_model
+from openset.worlds.digits import DigitsWorld
 from scenes.learning import make_world
 
 RECIPE = """
@@ -103,3 +106,26 @@ def test_the_world_names_its_next_command(openset, here):
     names = sorted(path.stem for path in (here / "w").glob("*.json"))
     assert {f"{kind}-t{t}" for kind in ("train", "val", "test") for t in (1, 2, 3, 4)} < {*names}
     assert {"finetune-t2", "finetune-t3", "finetune-t4"} < {*names} and "finetune-t1" not in names
+
+
+def test_a_users_own_file_in_three_tasks_as_the_page_says(openset, here):
+    """The definition on the page, on one COCO file whose labels nobody has given roles."""
+    page = (Path(__file__).parents[2] / "docs" / "open-world.md").read_text("utf-8")
+    (here / "mine.toml").write_text(re.search(r"```toml\n(# mine.*?)```", page, re.S)[1])
+    DigitsWorld(images=150, size=64, crowds=0.0, objects=(3, 6)).write(here / "images")
+    held = json.loads((here / "images" / "train.json").read_text())
+    del held["info"]
+    (here / "source").mkdir()
+    (here / "source" / "annotations.json").write_text(json.dumps(held))
+    (here / "tiny.toml").write_text(RECIPE)
+    done = openset("build", "mine.toml", "--source", "source", "-o", "bundle")
+    assert done.code == 0, done.err
+    command = ("learn", "bundle", "--images", "images", "--recipe", "tiny.toml", "-o", "out")
+    done = openset(*command, "--exemplar-count", "5", "--device", "cpu", "--json")
+    assert done.code == 0, done.err
+    rows = {row["name"]: row for row in done.json["rows"]}
+    assert [*rows] == ["t1", "t2", "t2-ft", "t3", "t3-ft"]
+    assert rows["t2"]["objects"].keys() == {"two", "three"}
+    assert min(rows["t3-ft"]["objects"].values()) >= 5
+    assert done.json["about"]["exemplars"]["rule"] == "published"
+    assert (here / "out" / "exemplars-t3.txt").read_text()

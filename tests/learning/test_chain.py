@@ -168,3 +168,39 @@ def test_boxes_that_the_policy_does_not_show_reach_no_training(world, tmp_path):
     taught = {data.labels[at] for classes in data.classes for at in classes.tolist()}
     assert taught == {"four", "five"}
     assert data.left_out["of other classes"] == len(old)
+
+
+def test_classes_may_expel_what_is_unknown(world, tmp_path, monkeypatch):
+    """A detector that finds every object, and is half as sure of what it does not know."""
+    import openset.learning.chain as chain
+    from openset.tables import Detections, LogitLayout
+
+    asked = []
+
+    def perfect(model, images, *, keep, split):
+        asked.append(split)
+        table = tables[frozenset(images.id.tolist())]
+        known = np.array([model.labels.index(k) if k in model.labels else -1 for k in table.labels])
+        label = known[table.label]
+        sure = np.where(label < 0, 0.5, 0.9)
+        logits = np.full((len(table), len(model.labels)), -9.0, np.float32)
+        logits[np.arange(len(table)), np.maximum(label, 0)] = np.log(sure / (1 - sure))
+        return Detections(
+            table.images.id[table.image], np.maximum(label, 0), table.box, sure, model.labels,
+            logits=logits, layout=LogitLayout.SIGMOID, provenance={"split": split},
+        )  # fmt: skip
+
+    from openset.learning.stages import pooled
+
+    bundle = bundle_of(world)
+    every = [part.table for part in bundle.parts] + [pooled(bundle, task) for task in (1, 2)]
+    tables = {frozenset(table.images.id.tolist()): table for table in every}
+    monkeypatch.setattr(chain, "run", perfect)
+    plain, expelled = (
+        learned(world, tmp_path / str(expel), expel=expel).learned.rows[0]
+        for expel in (False, True)
+    )
+    assert {"world train", "world val", "world test"} == set(asked)
+    assert plain.value("a_ose") > 0 and expelled.value("a_ose") == 0
+    assert expelled.value("unknown_recall") == 1.0
+    assert expelled.value("ap_known") == pytest.approx(1.0)

@@ -63,9 +63,9 @@ def learn(
             (PROB's) or none; or a folder with lists exemplars-t2.txt and so on. By default the
             benchmark's splits, or as published where it has none.
         exemplar_count: Objects of each class, where a rule chooses.
-        rule: cec lets the expelling classifier of RE-OWOD decide in each stage what is unknown, with
-            means of the training images so far, and alpha by its effect on the validation split
-            (0.5 where there is none).
+        rule: With cec, the expelling classifier of RE-OWOD decides in each stage what is unknown:
+            with means of the training images so far, and alpha by its effect on the validation
+            split (0.5 where there is none).
         steps: Another number of batches for the first task; the others in proportion.
         batch: Images of a batch, over all processes.
         seed: Decides trainings and exemplars.

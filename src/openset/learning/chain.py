@@ -215,9 +215,9 @@ class _Chain:
         fitted = find_scorer("cec").fit(right)
         held = of_kind(self.bundle, "val", stage.task)
         if held is None or held.table is None:
-            return CecRule(fitted).apply(found)
+            return CecRule(fitted=fitted).apply(found)
         seen = self._detected(model, held.table, "val")
-        rules = [CecRule(fitted, alpha) for alpha in ALPHAS]
+        rules = [CecRule(fitted=fitted, alpha=alpha) for alpha in ALPHAS]
         return choose(rules, seen, held.table, share=_LEFT).rule.apply(found, seen)
 
 
