@@ -541,6 +541,31 @@ _ENTRIES = (
     Code("OS657", "classifier that learned nothing", "The classifier of a scorer lost its numbers "
          "before it had learned anything.", "too high a learning rate, or features of another "
          "scale than those it was published for", "a lower lr="),
+    Code("OS662", "tasks that are no chain", "A detector learns task after task: each needs images "
+         "of its new classes to train on and test images of its own roles, from the first on.",
+         "a split is missing, or states another task than it is of",
+         "build all splits of all tasks, and name them in order: 1, 2, 3"),
+    Code("OS663", "class taught twice or renamed", "A class is taught first by one task and keeps "
+         "its name from then on: old logits are kept by name.",
+         "lists of classes that overlap, or another spelling after the first task",
+         "list a class in the task that introduces it, and spell it alike in all tasks"),
+    Code("OS664", "model of other classes", "A task starts from a model whose classes are the "
+         "first of those to teach, in their order.",
+         "the model of another benchmark or of a later task, or tasks out of order",
+         "start from the model of the task before this one"),
+    Code("OS665", "exemplars that are not there", "A list of exemplars names images that no "
+         "training split of the tasks so far has.",
+         "a list for another benchmark, or names with a folder or an ending",
+         "list images by the stem of their file names, or by id, one a line"),
+    Code("OS666", "exemplars from the test", "A list of exemplars names test images: what is "
+         "measured would have been taught.",
+         "a list that was drawn from all images", "draw it from the training images alone"),
+    Code("OS667", "benchmark that fails its audit", "A chain of trainings on it would measure "
+         "something else than it says.", "the splits share images, or show what they must not",
+         "openset audit BUNDLE says what to change; force=True learns it as it is"),
+    Code("OS668", "class without exemplars", "Fine-tuning shows no object of the class, and so it "
+         "will be forgotten.", "a short list, or a class that is rare",
+         "more exemplars of a class, or another seed"),
     Code("OS670", "classes that expel nothing", "A class that has no right training detection has "
          "no mean to compare with, and none of its detections becomes unknown.",
          "few training pictures of that class, or a phi that no box of it reaches",

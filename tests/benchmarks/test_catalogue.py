@@ -17,6 +17,7 @@ from openset.benchmarks.bundle import of_folder
 from openset.benchmarks.pool import Universe, expanded, image_names
 from openset.benchmarks.roles import resolve, spelling
 from openset.findings import InputError
+from openset.learning import stages_of
 from openset.tables import Vocabulary
 from scenes.benchmarks import open_images, write_coco
 
@@ -578,3 +579,30 @@ def test_a_template_for_ones_own_file(tmp_path):
     built = build("own", tmp_path, tmp_path / "out")
     assert len(built.manifest["classes"]["tasks"][0]) == 4
     assert built.manifest["splits"]["test"]["images"] == 12
+
+
+TWICE = ("005042", "007284", "009623")
+
+
+@pytest.mark.parametrize("name", ["owod-val", "s-owodb-val"])
+def test_tasks_on_little_data_are_a_chain_that_passes_its_audit(name, tmp_path):
+    voc = {one: [VOC[at % 20]] for at, one in enumerate([*TWICE, *map(str, range(60))])}
+    write_coco(tmp_path / "in" / "voc2007_trainval_coco.json", voc, labels=VOC)
+    coco = {f"{at:012d}": [COCO[at % 80], COCO[at * 7 % 80]] for at in range(960)}
+    write_coco(tmp_path / "in" / "instances_val2017.json", coco, labels=COCO, first_id=1000)
+    build(name, tmp_path / "in", tmp_path / "out")
+    bundle = of_folder(tmp_path / "out")
+    found = audit(bundle)
+    assert found.passed, found.text()
+    assert [one.name for one in stages_of(bundle)] == [
+        "t1",
+        "t2",
+        "t2-ft",
+        "t3",
+        "t3-ft",
+        "t4",
+        "t4-ft",
+    ]
+    parts = {part.name: part for part in bundle.parts}
+    assert parts["test-t1"].names == parts["test-t4"].names
+    assert not {f"{one}.jpg" for one in TWICE} & parts["train-t1"].names

@@ -9,7 +9,8 @@ import pytest
 import openset
 from openset.benchmarks.auditing import audit, page
 from openset.benchmarks.building import build
-from openset.benchmarks.bundle import of_lists
+from openset.benchmarks.bundle import of_folder, of_lists
+from openset.learning import stages_of
 
 
 def found(official, name):
@@ -139,3 +140,15 @@ def test_a_detector_keeps_its_ids_on_a_built_test(official, tmp_path):
         for truth in (source, tmp_path / "out" / "test.json")
     ]
     assert numbers[0] == numbers[1] > 0.2
+
+
+@pytest.mark.parametrize(("name", "train"), [("owod-val", 5008), ("s-owodb-val", 1484)])
+def test_tasks_on_the_pictures_of_val2017(official, tmp_path, name, train):
+    for file in ("voc2007/voc2007_trainval_coco.json.gz", "coco/instances_val2017_4697.json.gz"):
+        copy = tmp_path / Path(file).name.replace("_4697", "")
+        copy.write_bytes((official / file).read_bytes())
+    built = build(name, tmp_path, tmp_path / "out")
+    assert built.manifest["splits"]["train-t1"]["images"] == train
+    bundle = of_folder(tmp_path / "out")
+    assert audit(bundle).passed
+    assert len(stages_of(bundle)) == 7

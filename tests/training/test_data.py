@@ -44,6 +44,17 @@ def test_only_known_objects_with_an_area_are_taught(truth):
     assert both.classes[0].tolist() == [1, 0]
 
 
+def test_only_what_a_task_may_show_is_taught(truth):
+    """The file has cats and elks; of four classes the task shows the elks."""
+    labels = ("cow", "cat", "elk", "yak")
+    data = TrainingData.of(some(truth.parent), truth.parent, labels=labels, shown=("elk",))
+    assert data.labels == labels
+    assert {int(k) for classes in data.classes for k in classes} == {2}
+    assert data.left_out == {"of other classes": 3}
+    with pytest.raises(UsageError, match="Did you mean 'elk'"):
+        TrainingData.of(some(truth.parent), truth.parent, labels=labels, shown=("elks",))
+
+
 def test_bad_ground_truth_is_refused(truth):
     folder = truth.parent
     box = some(folder).box.copy()

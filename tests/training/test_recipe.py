@@ -23,7 +23,7 @@ def test_presets_name_a_trainable_detector_and_its_options(name):
 
 
 def test_the_papers_numbers_are_those_of_the_papers():
-    elephant, reowod = Recipe.of("elephant-faster-rcnn"), Recipe.of("reowod-t1")
+    elephant, reowod = Recipe.of("elephant-faster-rcnn"), Recipe.of("reowod")
     assert (elephant.batch, elephant.lr, elephant.steps) == (16, 0.01, 36_000)
     assert (reowod.batch, reowod.lr, reowod.milestones) == (8, 0.01, (60_000, 80_000))
     assert reowod.options["backbone"] == "resnet50-c4"
@@ -82,3 +82,47 @@ def test_a_shorter_training_keeps_the_proportions():
     assert (short.steps, short.warmup, short.milestones) == (1800, 10, (1200, 1600))
     with pytest.raises(UsageError, match="at least 1"):
         short.shortened(0)
+
+
+def chain(**changes):
+    given = {"steps": 90, "lr": 0.1, "milestones": [60, 80], "warmup": 10}
+    return Recipe.of({**given, **changes})
+
+
+def test_later_tasks_change_what_the_recipe_says_and_nothing_else():
+    held = chain(later={"steps": [45, 30], "clip": 1.0}, finetune={"steps": 9, "lr": 0.05})
+    assert held.at(1) == chain()
+    assert held.at(2) == Recipe.of(chain().shortened(45), clip=1.0)
+    assert [held.at(task).steps for task in (2, 3, 4)] == [45, 30, 30]
+    tuned = held.at(3, finetune=True)
+    assert (tuned.steps, tuned.lr, tuned.milestones) == (9, 0.05, (6, 8))
+
+
+def test_the_rate_goes_on_as_run_or_starts_again_as_written():
+    as_run, as_written = (chain(later={"lr": how}).at(2) for how in ("as_run", "as_written"))
+    assert {as_run.lr * as_run.factor(step) for step in (0, 45, 89)} == {as_run.lr}
+    assert as_run.lr == pytest.approx(1e-3)
+    assert as_written == chain()
+
+
+def test_a_list_of_milestones_is_one_task_and_a_list_of_lists_all():
+    one = chain(later={"milestones": [5, 6]})
+    each = chain(later={"steps": [40, 30], "milestones": [[5, 6], [7]]})
+    assert one.at(3).milestones == (5, 6)
+    assert (each.at(2).milestones, each.at(3).milestones) == ((5, 6), (7,))
+    assert each.scaled(45).at(2).milestones == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"later": {"detector": "fcos"}},
+        {"later": {"stps": 3}},
+        {"finetune": {"steps": "many"}},
+        {"finetune": {"lr": "as_ran"}},
+        {"later": {"lr": "as_run"}, "schedule": "cosine", "milestones": []},
+    ],
+)
+def test_changes_that_cannot_be_are_refused_before_the_first_task(changes):
+    with pytest.raises(InputError, match=r"later\.|finetune\."):
+        chain(**changes)

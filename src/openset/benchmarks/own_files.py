@@ -24,14 +24,17 @@ from openset.tables.vocabulary import Role
 
 WORLD = "world.json"
 _TASKED = re.compile(r"(\d+)=(.+)")
+_OF_TASK = re.compile(r"-t\d+$")
 _NOT_STATED = 0
 
 
 def of_world(folder: Path) -> Bundle:
-    """A world that was made from a seed: its files, which state their roles."""
-    kinds: tuple[Kind, ...] = ("train", "val", "test")
-    there = {kind: [path] for kind in kinds if (path := folder / f"{kind}.json").is_file()}
-    return replace(of_files(there), name=folder.name)
+    """A world that was made from a seed: its files, of one task or all, which state their roles."""
+    kinds: tuple[Kind, ...] = ("train", "finetune", "val", "test")
+    names = [(kind, sorted(folder.glob(f"{kind}-t*.json"))) for kind in kinds]
+    there = {kind: [path for path in found if _OF_TASK.search(path.stem)] for kind, found in names}
+    alone = {kind: [path] for kind in kinds if (path := folder / f"{kind}.json").is_file()}
+    return replace(of_files(alone or there), name=folder.name)
 
 
 def of_files(files: Mapping[Kind, Sequence[Path]], known: Any = None) -> Bundle:

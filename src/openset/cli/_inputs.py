@@ -227,3 +227,13 @@ def known_labels(values: Sequence[str] | None) -> str | list[str] | None:
     if not values:
         return None
     return values[0] if len(values) == 1 else listed(values)
+
+
+def trained_model(path: Path) -> Path:
+    """The model in a folder of `openset train`, or the file itself."""
+    if not path.is_dir() or (path / "model.pt").is_file():
+        return path / "model.pt" if path.is_dir() else path
+    if (path / "checkpoint.pt").is_file():
+        cause, fix = "it was stopped", "give the openset train command again: it goes on"
+        raise refuse("OS101", f"the training in {path} is not finished", cause=cause, fix=fix)
+    raise refuse("OS101", f"{path} has no model.pt", fix="name a folder that openset train made")

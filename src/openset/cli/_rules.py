@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 GAMMAS = (1.5, 2.0, 3.0, 4.0, 5.0, 10.0, 15.0, 50.0)  # those of Tables 15 and 16
 _SWEPT = ("gamma", "temperature")
-ALPHAS = tuple(step / 20 for step in range(21))
 SHARES = {"gamma": 0.95, "cec": 0.99}  # of AP_known, what must be left
 
 
@@ -61,7 +60,7 @@ def cec_rules(
     """Every rule that the options name, with means fitted once for each phi."""
     from openset.options import chosen_options
     from openset.scorers import find
-    from openset.scorers.cec import CecRule
+    from openset.scorers.cec import ALPHAS, CecRule
 
     if training is None:
         raise UsageError("--rule cec needs --fit and --fit-truth: the means of right detections")

@@ -55,6 +55,8 @@ def _text(name: str, out: Path, splits: dict[str, dict[str, int]]) -> str:
     rows = tuple((split, *map(str, counts.values())) for split, counts in splits.items())
     table = Table(("split", "images", "known objects", "unknown objects"), rows).text()
     lines = [table, f"wrote {out}: the world {name}"]
-    if f"{name}-small" in Recipe.presets():
+    if f"{name}-tasks" in Recipe.presets() and "train" not in splits:
+        lines.append(f"next: openset learn {out} -o learned")
+    elif f"{name}-small" in Recipe.presets():
         lines.append(f"next: openset train {name}-small {out} -o model")
     return "\n".join(lines)

@@ -45,7 +45,8 @@ def attack(
         device: Such as cpu or cuda:1; by default a GPU where there is one.
         output: How to speak.
     """
-    from openset.cli.run import _split, _trained
+    from openset.cli._inputs import trained_model
+    from openset.cli.run import _split
     from openset.detectors import ImageFiles, TorchModel, load
     from openset.detectors import attack as attack_model
     from openset.formats import read_annotations, write
@@ -55,7 +56,7 @@ def attack(
     truth = read_annotations(data)
     files = ImageFiles.of_annotations(truth, images or data.parent)
     options = {} if minimum_score is None else {"score": minimum_score}
-    loaded = load(str(_trained(Path(model))), device=device, **options)
+    loaded = load(str(trained_model(Path(model))), device=device, **options)
     assert isinstance(loaded, TorchModel)  # nothing else is saved
     with output.track(len(files)) as at:
         found = attack_model(

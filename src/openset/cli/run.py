@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from openset.cli import _parts
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
-from openset.findings import Finding, Level, UsageError, refuse
+from openset.findings import Finding, Level, UsageError
 
 if TYPE_CHECKING:
     from openset.detectors import ImageFiles, Model
@@ -187,6 +187,7 @@ def _model(
     device: str | None,
     options: dict[str, Any],
 ) -> Model:
+    from openset.cli._inputs import trained_model
     from openset.detectors import find, load
     from openset.nets.processes import own_device
 
@@ -196,7 +197,7 @@ def _model(
     elif path.is_dir() or path.suffix:
         if weights is not None:
             raise UsageError(f"--weights belongs to a detector by name; {model} has its own")
-        return load(str(_trained(path)), device=place, **options)
+        return load(str(trained_model(path)), device=place, **options)
     else:
         record = find(model)
         options = _weighted(model, "folder" in record.options, weights, options)
@@ -204,16 +205,6 @@ def _model(
         raise UsageError(f"--known says what {model} calls its classes, in its order")
     file = str(weights) if weights is not None and "folder" not in options else None
     return record.build(labels, weights=file, device=place, **options)
-
-
-def _trained(path: Path) -> Path:
-    """The model in a folder of `openset train`, or the file itself."""
-    if not path.is_dir() or (path / "model.pt").is_file():
-        return path / "model.pt" if path.is_dir() else path
-    if (path / "checkpoint.pt").is_file():
-        cause, fix = "it was stopped", "give the openset train command again: it goes on"
-        raise refuse("OS101", f"the training in {path} is not finished", cause=cause, fix=fix)
-    raise refuse("OS101", f"{path} has no model.pt", fix="name a folder that openset train made")
 
 
 def _weighted(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from openset.training import Progress, Recipe, Trained, TrainingData
 
 app = verb("train", panel="Models")
-STOPPED = 130
 
 
 @app.default
@@ -35,6 +32,9 @@ def train(
     seed: int | None = None,
     device: str | None = None,
     weights: Path | None = None,
+    start: Annotated[Path | None, Parameter(name="--from")] = None,
+    task: int | None = None,
+    finetune: Flag = False,
     option: list[str] | None = None,
     method: str | None = None,
     method_option: list[str] | None = None,
@@ -52,7 +52,8 @@ def train(
 
     Args:
         recipe: A name that `openset list recipes` shows, or a TOML file.
-        data: Ground truth, or a folder with train.json in it, such as `openset build digits` makes.
+        data: Ground truth, or a folder with train.json in it, such as `openset build digits` makes;
+            with --task, a folder that `openset build` made.
         out: Folder to keep the training in.
         images: What the names of images are relative to; by default the ground truth's folder.
             Given several times where data sets are mixed.
@@ -63,6 +64,11 @@ def train(
         seed: Decides initial weights, order, augmentation and sampling.
         device: Such as cpu or cuda:1; by default a GPU where there is one.
         weights: A local file of weights to start from.
+        start: A trained model, or its folder, whose classes are the first of those to teach: the
+            head grows by the others.
+        task: Train on this task of a benchmark: its new classes alone, and what the recipe changes
+            for it.
+        finetune: Not on the task's new classes, but on the exemplars of all classes so far.
         option: An option of the detector, as name=value, such as pretrained=resnet50.pth.
         method: A name that `openset list methods` shows, trained with the detector.
         method_option: An option of the method, as name=value.
@@ -73,7 +79,8 @@ def train(
         tensorboard: Also write TensorBoard's files.
         output: How to speak.
     """
-    from openset.cli._inputs import option_pairs
+    from openset.cli._inputs import option_pairs, trained_model
+    from openset.cli._stopping import STOPPED, positive, stoppable
     from openset.detectors import find
     from openset.nets.processes import is_first
     from openset.plugins import check_installed
@@ -85,23 +92,25 @@ def train(
         "batch": batch,
         "seed": seed,
     }
-    chosen = _recipe(recipe, steps, changes)
+    _refuse_task(task, start, finetune)
+    chosen = _recipe(recipe, steps, changes, task or 1, finetune)
     check_installed(f"recipe {recipe!r}", find(chosen.detector).requires)
     from openset.training import train as train_detector
 
     _refuse_place(out)
-    taught = _data(data, images, known)
-    with _stoppable() as stop, output.track(chosen.steps) as at:
+    taught = _data(data, images, known) if task is None else _of_task(data, images, task, finetune)
+    with stoppable() as stop, output.track(chosen.steps) as at:
         done = train_detector(
             chosen,
             taught,
             out,
             device=device,
             weights=None if weights is None else str(weights),
+            start=None if start is None else trained_model(start),
             workers=workers,
             hold=hold,
             compile=compile,
-            checkpoint_every=_positive(checkpoint_every),
+            checkpoint_every=positive(checkpoint_every),
             tensorboard=tensorboard,
             progress=lambda progress: at(progress.step, _words(progress)),
             stop=stop,
@@ -110,16 +119,29 @@ def train(
         return Answer("")
     for finding in done.findings:
         output.report(finding)
-    text = _text(chosen, done.data, data, done)
+    test = f"test-t{task}.json" if task else "test.json"
+    where = data / test if data.is_dir() else Path("IMAGES")
+    text = _text(chosen, done.data, where, done)
     code = 0 if done.step == chosen.steps else STOPPED
     return Answer(text, lambda: _document(chosen, done.data, done), code)
 
 
-def _recipe(source: str, steps: int | None, changes: Mapping[str, Any]) -> Recipe:
+def _refuse_task(task: int | None, start: Path | None, finetune: bool) -> None:
+    if finetune and task is None:
+        raise UsageError("--finetune belongs to a task of a benchmark: --task 2")
+    if start is None and (finetune or (task or 1) > 1):
+        raise UsageError(
+            f"task {task} starts from a model of the one before: --from t{(task or 2) - 1}/model.pt"
+        )
+
+
+def _recipe(
+    source: str, steps: int | None, changes: Mapping[str, Any], task: int, finetune: bool
+) -> Recipe:
     from openset.training import Recipe
 
     given = {key: value for key, value in changes.items() if value is not None}
-    recipe = Recipe.of(source, **given)
+    recipe = Recipe.of(source, **given).at(task, finetune=finetune)
     return recipe if steps is None else recipe.shortened(steps)
 
 
@@ -136,6 +158,16 @@ def _data(data: Path, images: list[Path] | None, known: list[str] | None) -> Tra
     return TrainingData.of(truth, images, labels=labels)
 
 
+def _of_task(data: Path, images: list[Path] | None, task: int, finetune: bool) -> TrainingData:
+    """What a task of a benchmark may show."""
+    from openset.learning.stages import bundle_of, stage_of
+
+    stage = stage_of(bundle_of(data), task, finetune=finetune)
+    if stage.table is None:
+        raise UsageError(f"{data} has no exemplars for task {task}; openset learn chooses some")
+    return stage.data(images or data)
+
+
 def _refuse_place(out: Path) -> None:
     """Refuse what is no folder for a training, and weights that it would overwrite."""
     from openset.files import refuse_kept
@@ -150,41 +182,11 @@ def _refuse_place(out: Path) -> None:
         raise UsageError(f"{out} holds something else than a training; choose another folder")
 
 
-def _positive(steps: int) -> int:
-    if steps < 1:
-        raise UsageError(f"--checkpoint-every must be at least 1, not {steps}")
-    return steps
-
-
-@contextmanager
-def _stoppable() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C or a kill has asked for the end; the second time it comes at once.
-
-    Several processes cannot end at the same step: they end at once, and go on from a checkpoint.
-    """
-    from openset.nets.processes import number
-
-    asked: list[int] = []
-
-    def ask(received: int, frame: object) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(received)
-
-    signals = (signal.SIGINT, signal.SIGTERM) if number() == 1 else ()
-    before = {one: signal.signal(one, ask) for one in signals}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
-
-
 def _words(progress: Progress) -> str:
     return f"loss {progress.loss:.3f}, {progress.images_per_second:.0f} images/s"
 
 
-def _text(recipe: Recipe, taught: TrainingData, data: Path, done: Trained) -> str:
+def _text(recipe: Recipe, taught: TrainingData, test: Path, done: Trained) -> str:
     went_on = f", from step {done.resumed} on" if done.resumed else ""
     objects = sum(map(len, taught.boxes))
     by = f" with {recipe.method}" if recipe.method else ""
@@ -198,7 +200,6 @@ def _text(recipe: Recipe, taught: TrainingData, data: Path, done: Trained) -> st
         lines.append(f"not taught: {counts}")
     if done.step < recipe.steps:
         return "\n".join([*lines, "stopped: the same command goes on from here"])
-    test = data / "test.json" if data.is_dir() else "IMAGES"
     lines.append(f"wrote {done.model}")
     return "\n".join([*lines, f"next: openset run {done.folder} {test} -o test.parquet"])
 

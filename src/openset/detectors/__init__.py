@@ -26,6 +26,7 @@ from openset.nets.pictures import ImageFiles
 from openset.plugins import check_installed, lookup, records
 
 if TYPE_CHECKING:
+    from openset.detectors._grow import grow
     from openset.detectors._torch import TorchModel
 
 # Torch's idle threads spin. On a busy machine that made a small training step twelve times dearer:
@@ -50,6 +51,7 @@ __all__ = [
     "carry",
     "detector",
     "find",
+    "grow",
     "load",
     "part_plan",
     "run",
@@ -101,10 +103,13 @@ def load(path: str, *, device: str | None = None, **options: Any) -> Model:
     return model
 
 
-def __getattr__(name: str) -> Any:
-    """The base of trainable models, which needs torch, imported on first use."""
-    if name != "TorchModel":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from openset.detectors._torch import TorchModel
+_WHERE = {"TorchModel": "_torch", "grow": "_grow"}
 
-    return TorchModel
+
+def __getattr__(name: str) -> Any:
+    """Names that need torch, imported on first use."""
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)

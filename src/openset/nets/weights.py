@@ -118,6 +118,17 @@ def read_model(path: str | Path) -> tuple[dict[str, Any], Weights]:
     return about, state_in(held, path)
 
 
+def fingerprint(path: str | Path) -> str:
+    """A hash of a model's classes and weights; the bytes of two files of one model may differ."""
+    import hashlib
+
+    about, state = read_model(path)
+    digest = hashlib.sha256("\0".join(map(str, about["labels"])).encode())
+    for name, value in state.items():
+        digest.update(name.encode() + value.contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
 def _unsafe(where: Path, error: Exception) -> InputError:
     return refuse(
         "OS604",

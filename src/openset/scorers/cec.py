@@ -51,6 +51,10 @@ from openset.tables import Detections
 Array = NDArray[np.float64]
 
 
+ALPHAS = tuple(step / 20 for step in range(21))
+"""What alpha is chosen from."""
+
+
 @scorer(
     "cec",
     title="CEC",

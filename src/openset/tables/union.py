@@ -25,13 +25,18 @@ def concatenated(parts: Sequence[Annotations]) -> Annotations:
     Further columns are those that all have.
     """
     starts = np.cumsum([0, *(len(part.images) for part in parts)])
+    image = [part.image + start for part, start in zip(parts, starts, strict=False)]
+    return _joined(parts, _images([part.images for part in parts]), image)
+
+
+def _joined(parts: Sequence[Annotations], images: Images, image: Sequence[Any]) -> Annotations:
+    """The objects of tables on images that they may share; `image` says where those of each are."""
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS
     }
-    image = [part.image + start for part, start in zip(parts, starts, strict=False)]
     return replace(
         parts[0],
-        images=_images([part.images for part in parts]),
+        images=images,
         image=np.concatenate(image).astype(np.int32),
         id=None,
         attributes=_attributes([part.attributes for part in parts]),
@@ -117,3 +122,44 @@ def given_ids(stated: Iterable[Mapping[str, int]], keys: Iterable[str]) -> dict[
             fresh += 1
             given[key] = fresh
     return given
+
+
+def merged(parts: Sequence[Annotations], labels: Sequence[str]) -> Annotations:
+    """The objects of some labels on all images of tables that may share images, each image once.
+
+    What several tables show of one image is put together: the splits of tasks show the objects of
+    another task each.
+    """
+    own = [_relabelled(part, tuple(labels)) for part in parts]
+    places: dict[Any, int] = {}
+    images, image = [], []
+    for part in own:
+        ids = part.images.id.tolist()
+        new = [at for at, key in enumerate(ids) if key not in places]
+        images.append(part.images.select(np.array(new, np.intp)))
+        places |= {ids[at]: place for place, at in enumerate(new, len(places))}
+        image.append(np.array([places[key] for key in ids], np.int32)[part.image])
+    return _joined(own, _images(images), image)
+
+
+def on_images(table: Annotations, images: NDArray[Any]) -> Annotations:
+    """Some images of a table, in this order, and the objects on them."""
+    place = np.full(len(table.images), -1, np.int32)
+    place[images] = np.arange(len(images), dtype=np.int32)
+    there = table.select(place[table.image] >= 0)
+    return replace(there, images=table.images.select(images), image=place[there.image])
+
+
+def _relabelled(table: Annotations, labels: tuple[str, ...]) -> Annotations:
+    """The objects of some labels, over these, whether the table names them or not."""
+    place = {label: at for at, label in enumerate(labels)}
+    column = np.array([place.get(label, -1) for label in table.labels], np.int32)
+    there = table.select(column[table.label] >= 0 if len(table) else np.empty(0, np.bool_))
+    return replace(
+        there,
+        labels=labels,
+        label=column[there.label],
+        category_id=None,
+        supercategory=(),
+        role=("known",) * len(labels),
+    )

@@ -70,6 +70,7 @@ class TrainingData:
         folder: str | Path | Sequence[str | Path] | None = None,
         *,
         labels: Sequence[str] | None = None,
+        shown: Sequence[str] | None = None,
         empty: bool = False,
     ) -> TrainingData:
         """The known objects of a ground truth.
@@ -82,6 +83,8 @@ class TrainingData:
             folder: What the names of images are relative to, one or several; by default the file's
                 folder.
             labels: The classes; by default those that the file calls known, or all.
+            shown: Those of `labels` whose objects are taught, where a task may show no others; the
+                file need not name the rest.
             empty: Whether images without a known object are seen too.
 
         Raises:
@@ -91,14 +94,15 @@ class TrainingData:
             raise UsageError("folder= says where the images of the annotations are")
         table = truth if isinstance(truth, Annotations) else _read(Path(truth))
         root = Path(str(truth)).parent if folder is None else folder
-        names = taught(table, labels)
-        rows, left_out = _rows(table, names)
+        seen = taught(table, labels if shown is None else shown)
+        names = seen if labels is None else tuple(labels)
+        rows, left_out = _rows(table, seen)
         images = np.arange(len(table.images)) if empty else np.unique(table.image[rows])
         if len(rows) == 0:
-            raise refuse("OS610", "no object is of a known class", example=", ".join(names))
+            raise refuse("OS610", "no object is of a known class", example=", ".join(seen))
         files = ImageFiles.of_annotations(table, root)
         column = np.full(len(table.labels), -1)
-        column[[table.labels.index(name) for name in names]] = np.arange(len(names))
+        column[[table.labels.index(n) for n in seen]] = [names.index(n) for n in seen]
         parts = _by_image(table.image, rows, images)
         return cls(
             ImageFiles(files.id[images], tuple(files.path[i] for i in images)),

@@ -46,7 +46,8 @@ class RunFolder:
             held = _parsed(self.about)
             recipe = held.get("recipe")
             held["recipe"] = _plain(defaults) | (recipe if isinstance(recipe, dict) else {})
-            differs = [key for key in ("recipe", "labels", "data") if held.get(key) != wanted[key]]
+            keys = ("recipe", "labels", "data", "start")
+            differs = [key for key in keys if held.get(key) != wanted.get(key)]
             if differs:
                 what = _difference(held["recipe"], wanted["recipe"]) or ", ".join(differs)
                 message = f"{self.path} holds the training of another {', '.join(differs)}"
@@ -115,11 +116,12 @@ def _row(line: str) -> dict[str, Any] | None:
 
 
 def about_run(
-    recipe: Mapping[str, Any], labels: Sequence[str], data: Any, **more: Any
+    recipe: Mapping[str, Any], labels: Sequence[str], data: Any, start: str = "", **more: Any
 ) -> dict[str, Any]:
     """What ``run.json`` says: recipe, labels and a fingerprint of the data are the training.
 
-    Checkpoints repeat the hash of these, so that one of another training is told apart.
+    So is `start`, the hash of the model it starts from, if there is one. Checkpoints repeat the
+    hash of these, so that one of another training is told apart.
     """
     import hashlib
 
@@ -127,6 +129,7 @@ def about_run(
 
     versions = {"openset": __version__, "torch": str(torch.__version__)}
     training = {"recipe": recipe, "labels": list(labels), "data": data}
+    training |= {"start": start} if start else {}
     run = hashlib.sha256(json.dumps(training, sort_keys=True).encode()).hexdigest()[:16]
     return _plain({**training, **more, "versions": versions, "run": run})
 

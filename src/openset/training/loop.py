@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from openset.detectors import TorchModel, carry, find
+from openset.detectors import TorchModel, carry, find, grow
 from openset.findings import Finding, InputError, UsageError
-from openset.nets import weights
+from openset.nets import weights as model_files
 from openset.nets.pictures import fingerprints
 from openset.nets.processes import own_device, processes
 from openset.training.advice import advised
@@ -61,6 +61,7 @@ def train(
     *,
     device: str | None = None,
     weights: str | None = None,
+    start: str | Path | None = None,
     workers: int = 0,
     hold: bool = False,
     compile: bool = False,
@@ -79,6 +80,7 @@ def train(
             Every process must see it.
         device: Such as ``cuda:1``; by default a GPU where there is one.
         weights: A local file of weights to start from.
+        start: Or a trained model whose classes are the first of these: the others are new.
         workers: Processes that decode images; 0 is this one.
         hold: Decode every image once and hold it on the device, where it is augmented too; for data
             that fits. `workers` then has nothing to do.
@@ -93,18 +95,18 @@ def train(
     Raises:
         InputError: The folder is of another training, the loss is not finite, or memory ran out.
     """
-    _refuse_untrainable(recipe, weights)
-    start = time.perf_counter()
+    _refuse_untrainable(recipe, weights or start)
+    began = time.perf_counter()
     place = RunFolder(folder)
     with processes() as among:
         # Before the folder is claimed: a recipe that cannot be trained must not keep it.
-        state = _prepared(recipe, data, own_device(device), weights)
+        state = _prepared(recipe, data, own_device(device), weights, start)
         _refuse_parted(state.model, among.share(recipe.batch))
         data = _wanted(state.model, data)
         if compile:
             state.model.compile_step()
         if among.first:
-            place.claim(_about(recipe, data), asdict(Recipe()))
+            place.claim(_about(recipe, data, start), asdict(Recipe()))
         held = place.resume(cut_log=among.first)
         if held is not None:
             state.restore(held, place.checkpoint)
@@ -119,7 +121,7 @@ def train(
         if among.first and state.step == recipe.steps:
             _finish(state, place)
         among.wait()
-    seconds = time.perf_counter() - start
+    seconds = time.perf_counter() - began
     said = _said(state, recipe)
     return Trained(place.model, place.path, seconds, resumed, state.step, data, said)
 
@@ -130,14 +132,15 @@ def _said(state: TrainingState, recipe: Recipe) -> tuple[Finding, ...]:
     return tuple(method.findings(state.model.labels)) if done else ()
 
 
-def _about(recipe: Recipe, data: TrainingData) -> dict[str, Any]:
+def _about(recipe: Recipe, data: TrainingData, start: str | Path | None) -> dict[str, Any]:
     objects = sum(map(len, data.boxes))
-    counts = {"images": len(data), "objects": objects, "left_out": data.left_out}
-    pictures = fingerprints(data.files.path)
-    return about_run(asdict(recipe), data.labels, data.fingerprint(), **counts, pictures=pictures)
+    more = {"images": len(data), "objects": objects, "left_out": data.left_out}
+    more |= {"pictures": fingerprints(data.files.path)}
+    before = "" if start is None else model_files.fingerprint(start)
+    return about_run(asdict(recipe), data.labels, data.fingerprint(), before, **more)
 
 
-def _refuse_untrainable(recipe: Recipe, weights: str | None) -> None:
+def _refuse_untrainable(recipe: Recipe, weights: str | Path | None) -> None:
     if not find(recipe.detector).trainable:
         raise UsageError(f"detector {recipe.detector!r} cannot be trained")
     options = recipe.options
@@ -150,7 +153,11 @@ def _refuse_untrainable(recipe: Recipe, weights: str | None) -> None:
 
 
 def _prepared(
-    recipe: Recipe, data: TrainingData, device: str | None, weights: str | None
+    recipe: Recipe,
+    data: TrainingData,
+    device: str | None,
+    weights: str | None,
+    start: str | Path | None,
 ) -> TrainingState:
     torch.manual_seed(recipe.seed)
     built = find(recipe.detector).build(
@@ -159,6 +166,8 @@ def _prepared(
     assert isinstance(built, TorchModel)
     if recipe.method:
         carry(built, recipe.method, recipe.method_options)
+    if start is not None:
+        grow(built, start)
     return TrainingState.of(recipe, built)
 
 
@@ -223,4 +232,4 @@ def _as_list(batch: list[Any]) -> list[Any]:
 
 def _finish(state: TrainingState, place: RunFolder) -> None:
     state.finish()
-    weights.write_model(state.model, place.model)
+    model_files.write_model(state.model, place.model)

@@ -147,6 +147,11 @@ class Recipe(BaseRecipe):
         zoom: Images are zoomed by a random factor of up to this, in or out; 1 is not at all.
         jitter: Strength of random brightness and contrast, 0 to 1.
         seed: Decides initial weights, order, augmentation and sampling.
+        later: What the second task and those after it change, by key; a list has a value for each
+            of them, the last of which stands for the rest. ``lr = "as_run"`` goes on with the rate
+            that the first task ended with, as the published chains did; ``"as_written"`` begins
+            the schedule anew.
+        finetune: What fine-tuning on exemplars changes, likewise.
     """
 
     home = "openset.training"
@@ -186,11 +191,38 @@ class Recipe(BaseRecipe):
     zoom: float = 1.0
     jitter: float = 0.0
     seed: int = 0
+    later: Mapping[str, Any] = field(default_factory=dict)
+    finetune: Mapping[str, Any] = field(default_factory=dict)
 
     def problems(self) -> list[str]:
-        """Options of no method."""
+        """Options of no method, and changes of later tasks that cannot be."""
         orphaned = bool(self.method_options) and not self.method
-        return ["method_options are given, but no method"] * orphaned
+        found = ["method_options are given, but no method"] * orphaned
+        return found + _wrong_changes("later", self) + _wrong_changes("finetune", self)
+
+    def at(self, task: int, *, finetune: bool = False) -> Recipe:
+        """The recipe of a task, from 1, or of the fine-tuning after it.
+
+        >>> chain = Recipe(steps=90, lr=0.1, milestones=[60], later={"steps": [52, 40]})
+        >>> [chain.at(task).steps for task in (1, 2, 3, 4)]
+        [90, 52, 40, 40]
+        >>> as_run = Recipe.of(chain, later={"lr": "as_run"}).at(2)
+        >>> round(as_run.lr, 9), as_run.factor(0)
+        (0.01, 1.0)
+        """
+        alone = replace(self, later={}, finetune={})
+        if task < 2 and not finetune:
+            return alone
+        hints = get_type_hints(type(self))
+        told = (self.finetune if finetune else self.later).items()
+        changes = {key: _of_task(value, hints[key], max(0, task - 2)) for key, value in told}
+        steps, rate = changes.pop("steps", self.steps), changes.pop("lr", "as_written")
+        if rate == "as_run":
+            last = self.lr * self.factor(self.steps - 1)
+            changes = {"lr": last, "schedule": "constant", "warmup": 0, **changes}
+        elif rate != "as_written":
+            changes["lr"] = rate
+        return Recipe.of(alone.shortened(steps), **changes)
 
     def shortened(self, steps: int) -> Recipe:
         """The same recipe over another number of steps; warm-up and milestones in proportion."""
@@ -200,6 +232,18 @@ class Recipe(BaseRecipe):
         milestones = in_steps(self.milestones, share)
         warmup = round(self.warmup * min(1.0, share))
         return replace(self, steps=steps, milestones=milestones, warmup=warmup)
+
+    def scaled(self, steps: int) -> Recipe:
+        """The same chain with another number of steps in its first task, the others in proportion.
+
+        >>> chain = Recipe(steps=100, later={"steps": [50, 30]}, finetune={"steps": 10})
+        >>> [chain.scaled(10).at(task).steps for task in (1, 2, 3)]
+        [10, 5, 3]
+        """
+        later, finetune = (
+            _in_proportion(t, steps / self.steps) for t in (self.later, self.finetune)
+        )
+        return replace(self.shortened(steps), later=later, finetune=finetune)
 
     def factor(self, step: int) -> float:
         """What the learning rate is multiplied by at a step, counted from 0.
@@ -222,6 +266,43 @@ class Recipe(BaseRecipe):
             gone = step * times % self.steps / times if step < self.steps else cycle
             return warm * 0.5 * (1 + math.cos(math.pi * gone / cycle))
         return warm
+
+
+_CHANGING = {item.name for item in fields(Recipe)} - {
+    "name", "detector", "options", "method", "paper", "differs", "later", "finetune"
+}  # fmt: skip
+
+
+_RATES = ("as_run", "as_written")
+
+
+def _wrong_changes(table: str, recipe: Recipe) -> list[str]:
+    """What a table of changes has that a later task cannot be told."""
+    hints, found = get_type_hints(Recipe), []
+    for key, value in getattr(recipe, table).items():
+        if key not in _CHANGING:
+            found.append(f"{table}.{key} is nothing that a later task can change")
+        elif not is_of(one := _of_task(value, hints[key], 0), hints[key]):
+            if key != "lr" or one not in _RATES:
+                found.append(f"{table}.{key} is {value!r}")
+            elif one == "as_run" and recipe.schedule == "cosine":
+                found.append(f'{table}.lr is "as_run", but a cosine ends at 0')
+    return found
+
+
+def _in_proportion(table: Mapping[str, Any], share: float) -> dict[str, Any]:
+    """What a later task changes, with its steps and milestones in another number of them."""
+
+    def fewer(value: Any) -> Any:
+        return max(1, round(value * share)) if isinstance(value, int) else [*map(fewer, value)]
+
+    return {k: fewer(v) if k in ("steps", "milestones") else v for k, v in table.items()}
+
+
+def _of_task(value: Any, hint: Any, at: int) -> Any:
+    """A value, or that of one task of a list with one for each."""
+    whole = isinstance(value, str) or is_of(value, hint) or not isinstance(value, list | tuple)
+    return value if whole or not value else value[min(at, len(value) - 1)]
 
 
 def in_steps(milestones: Iterable[float], share: float) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ _WHOLE = {
     "size": (48, 1024),
     "tasks": (1, 10),
     "task": (0, 10),
+    "exemplars": (1, 999_999),
     "clutter": (0, 100),
 }
 _SHARES = ("wilderness", "mixed", "crowds", "occlusion", "small", "hidden")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from openset.tables import Annotations, Images
+from openset.tables.exemplars import drawn
+from openset.tables.union import merged, on_images
 from openset.worlds._cast import CATEGORY_ID, LABELS, SUPERCLASS, Split
 from openset.worlds._compose import VERSION, SceneObject
 
@@ -44,6 +46,19 @@ def ground_truth(
         role=tuple(str(world.vocabulary.role(label)) for label in labels),
         attributes=_attributes([item for _, item in rows], complete=complete),
         info=_info(world, split),
+    )
+
+
+def fine_tuning(world: DigitsWorld, parts: Sequence[Annotations]) -> Annotations:
+    """The exemplars among the training files of all tasks so far, with every class so far."""
+    labels = _labels(world, "train", complete=False)
+    pool = merged(parts, labels)
+    images = drawn(pool, world.exemplars, world.seed)
+    return replace(
+        on_images(pool, images),
+        category_id=np.array([CATEGORY_ID[label] for label in labels], np.int64),
+        supercategory=tuple(SUPERCLASS.get(label, "") for label in labels),
+        info=_info(world, "finetune"),
     )
 
 
@@ -84,7 +99,7 @@ def _attributes(items: Sequence[SceneObject], *, complete: bool) -> dict[str, An
     return columns
 
 
-def _info(world: DigitsWorld, split: Split) -> dict[str, Any]:
+def _info(world: DigitsWorld, split: str) -> dict[str, Any]:
     current, previous = world.vocabulary.current, world.vocabulary.previous
     return {
         "description": f"openset digits world, {split}",

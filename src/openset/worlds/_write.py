@@ -4,6 +4,7 @@
 world.json                   its parameters: the folder is of this world and no other
 images/train/00000001.png    ...
 train.json  val.json  test.json
+train-t1.json  train-t2.json, finetune-t2.json ...   in their place, where there are several tasks
 train-complete.json ...      only where labels are missing: with what is hidden
 vocabularies/*.toml          roles at each task, and within the super-class
 ```
@@ -14,16 +15,17 @@ Standard JSON is written, because machines that only train have no faster librar
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openset.files import load, replacing
 from openset.findings import refuse
-from openset.formats.coco import truth_document
-from openset.tables import Vocabulary
+from openset.formats.coco import annotations_of, truth_document
+from openset.tables import Annotations, Vocabulary
 from openset.worlds import _png, _tables
 from openset.worlds._cast import SPLITS, Split
 from openset.worlds._compose import SceneObject, compose
@@ -42,18 +44,28 @@ def write(world: DigitsWorld, folder: Path, workers: int, progress: Progress | N
     try:
         _claim(world, folder)
         _write_vocabularies(world, folder / "vocabularies")
+        every = _of_tasks(world)
         with _mapper(workers) as mapped:
-            done = 0
-            for split in SPLITS:
-                report = partial(_report, progress, done, world.images)
-                if not (folder / f"{split}.json").exists():
-                    objects = _write_images(world, split, folder, mapped, report)
-                    _write_truth(world, split, folder, objects)
-                done += world.count(split)
-                report(world.count(split))
+            done, total = 0, len(every) * world.images
+            for ending, one in every.items():
+                for split in SPLITS:
+                    report = partial(_report, progress, done, total)
+                    if not (folder / f"{split}{ending}.json").exists():
+                        objects = _write_images(one, split, folder, mapped, report)
+                        _write_truth(one, split, folder / f"{split}{ending}.json", objects)
+                    done += world.count(split)
+                    report(world.count(split))
+        _write_exemplars([*every.values()], folder)
     except OSError as error:
         raise refuse("OS102", f"cannot write {folder}: {error}") from error
     return folder
+
+
+def _of_tasks(world: DigitsWorld) -> dict[str, DigitsWorld]:
+    """The worlds of all tasks, by how their files end; itself if it is of one task."""
+    if world.tasks == 1 or world.task:
+        return {"": world}
+    return {f"-t{task}": replace(world, task=task) for task in range(1, world.tasks + 1)}
 
 
 def write_images(world: DigitsWorld, folder: Path, split: Split, count: int) -> Path:
@@ -140,15 +152,29 @@ def _write_chunk(world: DigitsWorld, split: Split, folder: Path, indices: range)
 def _write_truth(
     world: DigitsWorld,
     split: Split,
-    folder: Path,
+    path: Path,
     objects: Objects,
 ) -> None:
     lossy = bool(world.hidden) or (split != "test" and world.holds_unknowns(split))
     # The plain file comes last: where it is, the split is finished.
-    for complete, name in ((True, f"{split}-complete.json"), (False, f"{split}.json")):
+    for complete, place in ((True, path.with_stem(f"{path.stem}-complete")), (False, path)):
         if lossy or not complete:
             table = _tables.ground_truth(world, split, objects, complete=complete)
-            _save(folder / name, _encoded(truth_document(table)[0]))
+            _save(place, _encoded(truth_document(table)[0]))
+
+
+def _write_exemplars(worlds: Sequence[DigitsWorld], folder: Path) -> None:
+    """What each task after the first is fine-tuned on: images of all training files so far."""
+    for at, world in enumerate(worlds[1:], 2):
+        path = folder / f"finetune-t{at}.json"
+        if not path.exists():
+            parts = [_truth(folder / f"train-t{task}.json") for task in range(1, at + 1)]
+            table = _tables.fine_tuning(world, parts)
+            _save(path, _encoded(truth_document(table)[0]))
+
+
+def _truth(path: Path) -> Annotations:
+    return annotations_of(json.loads(load(path)), str(path))
 
 
 def _write_vocabularies(world: DigitsWorld, folder: Path) -> None:

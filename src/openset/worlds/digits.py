@@ -39,7 +39,9 @@ class DigitsWorld:
         known: Digits that are taught, in the order of teaching.
         unknown: Digits that appear but are never taught.
         tasks: Number of tasks into which `known` is cut, earlier ones not shorter.
-        task: The current task, 1 to `tasks`; 0 is the last. Later digits are unknown.
+        task: The current task, 1 to `tasks`: later digits are unknown. 0 is the last, and writes
+            the files of all tasks.
+        exemplars: Objects of each class so far, on whose images a task is fine-tuned.
         objects: Fewest and most objects of a scene.
         wilderness: Share of the test images that hold unknown objects only.
         mixed: Share of the other test images that hold known and unknown objects.
@@ -66,6 +68,7 @@ class DigitsWorld:
     unknown: tuple[int, ...] = (6, 7, 8, 9)
     tasks: int = 1
     task: int = 0
+    exemplars: int = 20
     objects: tuple[int, int] = (2, 6)
     wilderness: float = 0.25
     mixed: float = 0.5
@@ -194,6 +197,9 @@ class DigitsWorld:
         progress: Callable[[int, int], None] | None = None,
     ) -> Path:
         """Write images, COCO files and vocabularies; go on where an earlier call was stopped.
+
+        Of several tasks, all are written, unless one of them is the current one: ``train-t1.json``,
+        ``test-t1.json``, ``train-t2.json`` and so on, and from the second on ``finetune-t2.json``.
 
         Every file appears whole or not at all, an annotation file after all its images. Bytes do
         not depend on the number of workers.

@@ -47,7 +47,7 @@ def listed(pool: Pool, files: str | Sequence[str] | Lists) -> NDArray[np.intp]:
     """Images of a text file, in its order; several files follow each other."""
     lists = files if isinstance(files, Lists) else Lists([*_many(files)])
     wanted = _wanted(_many(lists.files), pool.files)
-    rows = _rows(pool.table, wanted)
+    rows = rows_of(pool.table, wanted)
     if not lists.partial:
         _refuse_lost(rows, wanted, f"images of {_many(lists.files)[0]}")
     rows = rows[rows >= 0]
@@ -60,7 +60,7 @@ def listed(pool: Pool, files: str | Sequence[str] | Lists) -> NDArray[np.intp]:
 def but(pool: Pool, images: str | Sequence[str]) -> NDArray[np.intp]:
     """All images but these, called by file-name stem or id: duplicates, say, that others show."""
     wanted = np.array(_many(images), np.str_)
-    rows = _rows(pool.table, wanted)
+    rows = rows_of(pool.table, wanted)
     _refuse_lost(rows, wanted, "images to leave out")
     return pool.images[~np.isin(pool.images, rows)]
 
@@ -68,7 +68,7 @@ def but(pool: Pool, images: str | Sequence[str]) -> NDArray[np.intp]:
 @image_rule("not_listed", Names)
 def not_listed(pool: Pool, files: str | Sequence[str]) -> NDArray[np.intp]:
     """Images that no text file lists; a file may list images that no source has."""
-    rows = _rows(pool.table, _wanted(_many(files), pool.files))
+    rows = rows_of(pool.table, _wanted(_many(files), pool.files))
     named = np.zeros(len(pool.table.images), np.bool_)
     named[rows[rows >= 0]] = True
     return pool.where(~named)
@@ -79,7 +79,7 @@ def _wanted(files: Sequence[str], folders: Sequence[Path]) -> NDArray[np.str_]:
     return np.array(list(dict.fromkeys(lines_of(files, folders))), np.str_)
 
 
-def _rows(table: Annotations, names: NDArray[np.str_]) -> NDArray[np.int32]:
+def rows_of(table: Annotations, names: NDArray[np.str_]) -> NDArray[np.int32]:
     """Where images are, by file name's stem or else by id; -1 where they are not."""
     rows = positions(image_names(table), names)
     by_id = positions(table.images.id.astype(np.str_), names)
@@ -96,7 +96,7 @@ def _refuse_lost(rows: NDArray[np.int32], names: NDArray[np.str_], what: str) ->
 def absent(table: Annotations, files: Sequence[str], folders: Sequence[Path]) -> list[str]:
     """Images that lists name and a table lacks."""
     wanted = _wanted(files, folders)
-    return wanted[_rows(table, wanted) < 0].tolist()
+    return wanted[rows_of(table, wanted) < 0].tolist()
 
 
 def with_times(table: Annotations, files: Sequence[str], folders: Sequence[Path]) -> Annotations:

@@ -1,0 +1,195 @@
+"""learn: a detector through all tasks of a benchmark, and what it forgets on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from openset.cli._app import verb
+from openset.cli._console import Answer, Flag, Output
+
+if TYPE_CHECKING:
+    from openset.learning.chain import Plan, Went
+    from openset.learning.exemplars import Exemplars
+    from openset.training import Recipe
+
+app = verb("learn", panel="Models")
+
+
+@app.default
+def learn(
+    bundle: Path,
+    /,
+    *,
+    out: Annotated[Path, Parameter(name=("--out", "-o"))],
+    recipe: str | None = None,
+    method: str | None = None,
+    method_option: list[str] | None = None,
+    option: list[str] | None = None,
+    images: list[Path] | None = None,
+    exemplars: str | None = None,
+    exemplar_count: int = 50,
+    rule: Literal["cec"] | None = None,
+    steps: int | None = None,
+    batch: int | None = None,
+    seed: int | None = None,
+    protocol: str = "default",
+    force: Flag = False,
+    device: str | None = None,
+    workers: int = 0,
+    hold: Flag = False,
+    checkpoint_every: int = 500,
+    output: Output = Output(),  # noqa: B008 - frozen
+) -> Answer:
+    """Learn the tasks of a benchmark one after the other, and measure what is forgotten.
+
+    Trains on each task from the model of the one before, fine-tunes on exemplars, and evaluates
+    after each. Stop it with Ctrl-C, or kill it: the same command goes on, to the same table. Under
+    torchrun it trains on many GPUs.
+
+    Args:
+        bundle: A folder that `openset build` made, with splits of several tasks.
+        out: Folder to keep trainings, lists of exemplars, evaluations, table and figure in.
+        recipe: A name that `openset list recipes` shows, or a TOML file, whose tables [later] and
+            [finetune] say what the later tasks change; by default that of the world.
+        method: A name that `openset list methods` shows, trained with the detector.
+        method_option: An option of the method, as name=value.
+        option: An option of the detector, as name=value, such as pretrained=resnet50.pth.
+        images: What the names of images are relative to; by default the folder itself. Given
+            several times where data sets are mixed.
+        exemplars: What to fine-tune on: splits (of the benchmark), published (OWOD's rule), scored
+            (PROB's) or none; or a folder with lists exemplars-t2.txt and so on. By default the
+            benchmark's splits, or as published where it has none.
+        exemplar_count: Objects of each class, where a rule chooses.
+        rule: With cec, the expelling classifier of RE-OWOD decides in each stage what is unknown:
+            with means of the training images so far, and alpha by its effect on the validation
+            split (0.5 where there is none).
+        steps: Another number of batches for the first task; the others in proportion.
+        batch: Images of a batch, over all processes.
+        seed: Decides trainings and exemplars.
+        protocol: Of the evaluations, as in `openset evaluate`.
+        force: Learn a benchmark that fails its audit.
+        device: Such as cpu or cuda:1; by default a GPU where there is one.
+        workers: Processes that decode images; 0 is this one.
+        hold: Decode every image once and hold it on the device, for data that fits.
+        checkpoint_every: Steps between checkpoints.
+        output: How to speak.
+    """
+    from openset.cli._inputs import option_pairs
+    from openset.cli._stopping import positive, stoppable
+    from openset.detectors import find
+    from openset.nets.processes import is_first
+    from openset.plugins import check_installed
+
+    changes = {
+        "options": option_pairs(option),
+        "method": method,
+        "method_options": option_pairs(method_option, "--method-option"),
+        "batch": batch,
+        "seed": seed,
+    }
+    chosen = _recipe(recipe or _usual(bundle), steps, changes)
+    check_installed(f"recipe {chosen.name!r}", find(chosen.detector).requires)
+    from openset.evaluation.settings import Settings
+    from openset.learning import Plan
+    from openset.learning import learn as learn_all
+    from openset.learning.stages import bundle_of
+
+    plan = Plan(
+        chosen,
+        images or bundle,
+        _exemplars(exemplars, exemplar_count, chosen.seed),
+        Settings(protocol=protocol, force=force),
+        rule == "cec",
+        {
+            "device": device,
+            "workers": workers,
+            "hold": hold,
+            "checkpoint_every": positive(checkpoint_every),
+        },
+        force,
+    )
+    opened = bundle_of(bundle)
+    with stoppable() as stop, output.track(_steps(plan, len(opened.roles.tasks))) as at:
+        tell = _Telling(plan, at)
+        went = learn_all(opened, plan, out, say=tell, stop=stop)
+    if not is_first():
+        return Answer("")
+    for finding in went.findings:
+        output.report(finding)
+    return _answer(went, out)
+
+
+def _usual(bundle: Path) -> str:
+    """The recipe of a world; files of one's own need one that was chosen for them."""
+    import json
+
+    from openset.benchmarks.own_files import WORLD
+    from openset.files import load_text
+    from openset.findings import UsageError
+    from openset.training import Recipe
+
+    world = bundle / WORLD
+    name = f"{json.loads(load_text(world)).get('name')}-tasks" if world.is_file() else ""
+    if name not in Recipe.presets():
+        raise UsageError("--recipe says how to train, such as reowod or a TOML file of your own")
+    return name
+
+
+def _recipe(source: str, steps: int | None, changes: dict[str, Any]) -> Recipe:
+    from openset.training import Recipe
+
+    given = {key: value for key, value in changes.items() if value is not None}
+    recipe = Recipe.of(source, **given)
+    return recipe if steps is None else recipe.scaled(steps)
+
+
+def _exemplars(given: str | None, count: int, seed: int) -> Exemplars:
+    from openset.learning.exemplars import RULES, Exemplars
+    from openset.plugins import lookup
+
+    if given is not None and Path(given).is_dir():
+        return Exemplars("published", count, seed, Path(given))
+    rules = {str(rule): rule for rule in RULES}
+    return Exemplars("" if given is None else lookup(rules, given, "rule"), count, seed)
+
+
+def _steps(plan: Plan, tasks: int) -> int:
+    """Steps of all trainings of a chain."""
+    first = plan.recipe.at(1).steps
+    later = [(task, finetune) for task in range(2, tasks + 1) for finetune in (False, True)]
+    return first + sum(plan.recipe.at(task, finetune=ft).steps for task, ft in later)
+
+
+class _Telling:
+    """Progress over all trainings of a chain, from that of each."""
+
+    def __init__(self, plan: Plan, at: Any) -> None:
+        self.plan, self.at = plan, at
+        self.before, self.name, self.steps = 0, "", 0
+
+    def __call__(self, stage: Any, progress: Any) -> None:
+        if stage.name != self.name:
+            self.before += self.steps
+            self.name = stage.name
+            self.steps = self.plan.recipe.at(stage.task, finetune=stage.finetune).steps
+        self.at(self.before + progress.step, f"{stage.name}: loss {progress.loss:.3f}")
+
+
+def _answer(went: Went, out: Path) -> Answer:
+    from openset.cli._console import width
+    from openset.cli._stopping import STOPPED
+
+    learned = went.learned
+    lines = [learned.table().text(width()), *learned.lines()] if learned.rows else []
+    if not went.done:
+        lines.append("stopped: the same command goes on from here")
+        return Answer("\n".join(lines), learned.document, STOPPED)
+    from openset.learning.figure import through_time
+
+    figure = through_time({out.name: learned}, out / "learned.svg")
+    lines.append(f"wrote {out}: {out / 'learned.json'}, {out / 'learned.md'}, {figure}")
+    last = out / "evaluation" / learned.rows[-1].name
+    return Answer("\n".join([*lines, f"next: openset report {last}"]), learned.document)

@@ -1,0 +1,275 @@
+"""Chain: one task after the other, each from the model of the one before, with what came of it.
+
+```
+t1/  t2/  t2-ft/             trainings (`openset.training.folder`)
+exemplars-t2.txt ...         which images reminded the detector, where a rule chose them
+evaluation/t2-ft/ ...        a run per stage, for `openset report`, `diagnose` and `draw`
+learned.json  learned.md     the table of all stages so far
+```
+
+Every piece appears whole or not at all, and what is there is not made again: a chain that was
+stopped or killed at any moment goes on, to the same weights and the same table. Folders that hold
+another chain's are refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from openset.benchmarks.auditing import audit
+from openset.benchmarks.bundle import Bundle
+from openset.benchmarks.principles import Verdict
+from openset.detectors import KEPT, ImageFiles, find, load, run
+from openset.diagnosis.confusion import confusion
+from openset.evaluation.choosing import choose
+from openset.evaluation.result import Evaluation
+from openset.evaluation.run import Run, evaluate_all
+from openset.evaluation.settings import Settings
+from openset.findings import Finding, refuse
+from openset.learning.exemplars import Exemplars, Lists
+from openset.learning.learned import Learned, Row, forgotten, numbers_of
+from openset.learning.stages import Stage, of_kind, pooled, stages_of
+from openset.matching import right_detections
+from openset.nets.processes import is_first
+from openset.nets.weights import fingerprint
+from openset.scorers import find as find_scorer
+from openset.scorers.cec import ALPHAS, CecRule
+from openset.tables import Annotations, Detections
+from openset.training import Progress, Recipe, Trained, train
+
+_LEFT = 0.99  # of AP_known, what CEC must leave
+_MODEL = "model"  # what the detector is called in the run of a stage
+Say = Callable[[Stage, Progress], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a benchmark is learned.
+
+    Attributes:
+        recipe: What to train, and how; its tables ``later`` and ``finetune`` say what changes.
+        images: What names of images are relative to.
+        exemplars: How exemplars are chosen.
+        settings: How each stage is evaluated; roles are those of its test.
+        expel: Whether CEC (`openset.scorers.cec`) decides in each stage what is unknown, with means
+            of all training images so far, and alpha by the paper's rule on the validation split.
+        options: What `openset.training.train` takes beside: device, workers, checkpoint_every ...
+        force: Learn a benchmark that fails its audit.
+    """
+
+    recipe: Recipe
+    images: Path | Sequence[Path]
+    exemplars: Exemplars = field(default_factory=Exemplars)
+    settings: Settings = field(default_factory=Settings)
+    expel: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+    force: bool = False
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a table says of itself."""
+        how = self.exemplars
+        return {
+            "recipe": self.recipe.name,
+            "detector": self.recipe.detector,
+            "method": self.recipe.method,
+            "seed": self.recipe.seed,
+            "expel": self.expel,
+            "exemplars": {"rule": how.rule, "count": how.count, "seed": how.seed},
+        }
+
+
+@dataclass(frozen=True)
+class Went:
+    """How far a call came.
+
+    Attributes:
+        learned: The table so far.
+        done: Whether all stages are in it.
+        findings: What trainings and lists had to say.
+    """
+
+    learned: Learned
+    done: bool
+    findings: tuple[Finding, ...]
+
+
+def learn(
+    bundle: Bundle,
+    plan: Plan,
+    out: str | Path,
+    *,
+    say: Say = lambda stage, progress: None,
+    stop: Callable[[], bool] | None = None,
+) -> Went:
+    """Go through all tasks of a benchmark, or go on where an earlier call was stopped.
+
+    Args:
+        bundle: The benchmark (`bundle_of`).
+        plan: How to learn it.
+        out: The folder to keep everything in.
+        say: Called at every logged step.
+        stop: Asked after every step whether to end here; the same call then goes on.
+
+    Raises:
+        InputError: The benchmark is no chain of tasks or fails its audit, a list of exemplars
+            cannot be used, or the folder is of another chain: all before anything is trained.
+    """
+    chain = _Chain(bundle, plan, Path(out), say, stop)
+    return chain.run()
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """One call of `learn`."""
+
+    bundle: Bundle
+    plan: Plan
+    out: Path
+    say: Say
+    stop: Callable[[], bool] | None
+
+    def run(self) -> Went:
+        every = stages_of(self.bundle)
+        _refuse_failed(self.bundle, force=self.plan.force)
+        how = self.plan.exemplars.settled(every)
+        lists = Lists(how, self.out, self.bundle, how.of(every))
+        lists.check()
+        about = replace(self.plan, exemplars=how).about
+        learned = Learned(self.bundle.name, self.bundle.roles.tasks, about)
+        findings: list[Finding] = []
+        results: dict[int, Evaluation] = {}  # the last of each task
+        start: Path | None = None
+        for stage in lists.stages:
+            if stage.table is None:
+                stage, said = lists.filled(stage, self._found)
+                findings += said
+            trained = self._trained(stage, start)
+            if not trained.model.is_file() or trained.step < self._recipe(stage).steps:
+                return Went(learned, False, tuple(findings))
+            findings += trained.findings
+            start = trained.model
+            judged = self._judged(stage, start)
+            before = [result for task, result in results.items() if task < stage.task]
+            results[stage.task] = judged.evaluations[_MODEL]
+            learned = replace(learned, rows=(*learned.rows, _row(stage, judged, before)))
+            if is_first():
+                learned.save(self.out)
+        return Went(learned, True, tuple(findings))
+
+    def _recipe(self, stage: Stage) -> Recipe:
+        return self.plan.recipe.at(stage.task, finetune=stage.finetune)
+
+    def _trained(self, stage: Stage, start: Path | None) -> Trained:
+        return train(
+            self._recipe(stage),
+            stage.data(self.plan.images),
+            self.out / stage.name,
+            start=start,
+            progress=lambda progress: self.say(stage, progress),
+            stop=self.stop,
+            **self.plan.options,
+        )
+
+    def _found(self, stage: Stage) -> Detections:
+        """What the model of a task finds on its training images."""
+        assert stage.table is not None
+        return self._detected(self.out / stage.name / "model.pt", stage.table, "train")
+
+    def _detected(self, model: Path, table: Annotations, split: str) -> Detections:
+        loaded = load(str(model), device=self.plan.options.get("device"))
+        keeps = find(loaded.about["detector"]).keeps
+        files = ImageFiles.of_annotations(table, self.plan.images)
+        kept = tuple(name for name in KEPT if name in keeps)
+        return run(loaded, files, keep=kept, split=f"{self.bundle.name} {split}")
+
+    def _judged(self, stage: Stage, model: Path) -> Run:
+        """The run of a stage: what it was, if it is of this model, test and these settings."""
+        test = of_kind(self.bundle, "test", stage.task)
+        assert test is not None
+        assert test.table is not None
+        truth = test.table
+        place = self.out / "evaluation" / stage.name
+        identity = _identity(model, truth, self.plan)
+        if place.is_dir() and (held := Run.load(place)).command == identity:
+            return held
+        found = self._detected(model, truth, "test")
+        found = self._expelled(stage, model, found) if self.plan.expel else found
+        judged = evaluate_all(truth, {_MODEL: found}, command=identity, settings=self.plan.settings)
+        if is_first():  # all processes have measured the same
+            place.parent.mkdir(parents=True, exist_ok=True)
+            judged.save(place)
+        return judged
+
+    def _expelled(self, stage: Stage, model: Path, found: Detections) -> Detections:
+        """Detections that no class keeps are unknown; alpha costs 1 % of AP_known at most."""
+        pool = pooled(self.bundle, stage.task)
+        right = right_detections(pool, self._detected(model, pool, "train"))
+        fitted = find_scorer("cec").fit(right)
+        held = of_kind(self.bundle, "val", stage.task)
+        if held is None or held.table is None:
+            return CecRule(fitted=fitted).apply(found)
+        seen = self._detected(model, held.table, "val")
+        rules = [CecRule(fitted=fitted, alpha=alpha) for alpha in ALPHAS]
+        return choose(rules, seen, held.table, share=_LEFT).rule.apply(found, seen)
+
+
+def _identity(model: Path, truth: Annotations, plan: Plan) -> str:
+    """The command line of a stage's run: it changes with the model, the test and the settings."""
+    digest = hashlib.sha256(truth.box.tobytes() + truth.label.tobytes() + truth.image.tobytes())
+    digest.update(json.dumps([truth.labels, truth.role, truth.images.id.tolist()]).encode())
+    digest.update(repr((plan.settings, plan.expel)).encode())
+    return f"openset learn: model {fingerprint(model)}, test {digest.hexdigest()[:16]}"
+
+
+def _row(stage: Stage, judged: Run, before: Sequence[Evaluation]) -> Row:
+    result = judged.evaluations[_MODEL]
+    lost = forgotten(before, result)
+    assert stage.table is not None
+    counts = np.bincount(stage.table.label, minlength=len(stage.table.labels)).tolist()
+    objects = dict(zip(stage.table.labels, counts, strict=True))
+    return Row(
+        stage.name,
+        stage.task,
+        stage.finetune,
+        images=len(stage.table.images),
+        objects={name: objects[name] for name in stage.shown},
+        numbers=numbers_of(result),
+        ap=result.values["ap_known"].parts,
+        forgetting=None if lost is None else lost.value.value,
+        drops={} if lost is None else lost.drops,
+        called=_called(result),
+    )
+
+
+def _called(result: Evaluation) -> dict[str, dict[str, int]]:
+    """What known classes the objects of unknown ones were taken for, at the best F1."""
+    if result.matches is None:
+        return {}
+    found: dict[str, dict[str, int]] = {}
+    threshold = result.values.get("best_threshold")
+    least = threshold.value if threshold is not None else None
+    for one in confusion(result.matches, minimum_score=least).misnomers():
+        found.setdefault(one.label, {})[one.called] = one.objects
+    return found
+
+
+def _refuse_failed(bundle: Bundle, *, force: bool) -> None:
+    """Refuse a benchmark that fails its audit, unless that is what is wanted."""
+    failed = [one for one in audit(bundle).judgements if one.verdict is Verdict.FAIL]
+    if failed and not force:
+        check = next(one for one in failed[0].checks if one.verdict is Verdict.FAIL)
+        raise refuse(
+            "OS667",
+            f"{bundle.name} fails {len(failed)} principles: "
+            + ", ".join(one.title for one in failed),
+            count=len(failed),
+            example=f"{check.what}: {check.said}",
+        )

@@ -1,0 +1,192 @@
+"""Learned: what a detector could do after each stage of its chain, and what it had forgotten.
+
+A row per stage: AP of the classes of earlier tasks, of the current one and of both, errors on
+unknown objects, and forgetting (`openset.evaluation.across_tasks`). Beside the rows it is said what
+the classes of later tasks were called before they were taught, and on how many images they then
+were. The document holds no times and no paths, so that a chain that was stopped and gone on with
+ends in the same bytes.
+
+Not the results themselves: each stage has a run of its own, for `openset report`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from openset.evaluation.across_tasks import Forgetting, forgetting
+from openset.evaluation.result import Evaluation
+from openset.files import load_text, replacing
+from openset.findings import refuse
+from openset.render import Table
+
+SCHEMA = "openset.learned/1"
+FILE = "learned.json"
+COLUMNS: Mapping[str, str] = {
+    "ap_previous": "AP previous",
+    "ap_current": "AP current",
+    "ap_known": "AP both",
+    "wilderness_impact": "WI",
+    "a_ose": "A-OSE",
+    "unknown_recall": "U-recall",
+    "unknown_precision": "U-precision",
+    "udr": "UDR",
+    "udp": "UDP",
+}
+"""Metrics of a row, and what their columns are called."""
+_COUNTS = frozenset({"a_ose"})
+_NONE = "–"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A stage and its numbers.
+
+    Attributes:
+        name: ``t2``, ``t2-ft``.
+        task: Its task, from 1.
+        finetune: Whether it is the fine-tuning after the task.
+        images: Images it was trained on.
+        objects: Objects on them, by class.
+        numbers: Value, interval and, where there is no value, the reason, by metric.
+        ap: AP of every class so far.
+        forgetting: How much AP the classes of earlier tasks have lost; None in the first task.
+        drops: The same by class.
+        called: What objects of classes that are still unknown were called: class → known class →
+            objects.
+    """
+
+    name: str
+    task: int
+    finetune: bool
+    images: int
+    objects: Mapping[str, int]
+    numbers: Mapping[str, Mapping[str, Any]]
+    ap: Mapping[str, float | None]
+    forgetting: float | None = None
+    drops: Mapping[str, float | None] = field(default_factory=dict)
+    called: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def value(self, metric: str) -> float | None:
+        """A number, None where there is none."""
+        found: float | None = self.numbers.get(metric, {}).get("value")
+        return found
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A chain, as far as it has come.
+
+    Attributes:
+        benchmark: Its name.
+        tasks: The classes that each task adds.
+        about: Recipe, method and how exemplars were chosen.
+        rows: The stages that are done.
+    """
+
+    benchmark: str
+    tasks: tuple[tuple[str, ...], ...]
+    about: Mapping[str, Any]
+    rows: tuple[Row, ...] = ()
+
+    def table(self) -> Table:
+        """A row per stage."""
+        header = ("stage", "classes", *COLUMNS.values(), "forgetting")
+        return Table(header, tuple(map(_cells, self.rows)))
+
+    def lines(self) -> list[str]:
+        """What was forgotten, and what later classes were called, in words."""
+        return [*_forgotten(self.rows), *_called(self)]
+
+    def markdown(self) -> str:
+        """Table and words."""
+        said = [f"- {line}" for line in self.lines()]
+        head = f"# {self.benchmark}, learned in {len(self.tasks)} tasks"
+        return "\n".join([head, "", self.table().markdown(), "", *said]) + "\n"
+
+    def document(self) -> dict[str, Any]:
+        """For programs, and for the figure."""
+        return {"schema": SCHEMA, **asdict(self)}
+
+    def save(self, folder: Path) -> None:
+        """Write ``learned.json`` and ``learned.md``."""
+        texts = {FILE: json.dumps(self.document(), indent=1, ensure_ascii=False) + "\n"}
+        for name, text in (texts | {"learned.md": self.markdown()}).items():
+            with replacing(folder / name, folder=False) as part:
+                part.write_text(text, "utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Learned:
+        """From ``learned.json``, or the folder that holds it."""
+        file = Path(path) / FILE if Path(path).is_dir() else Path(path)
+        try:
+            held = json.loads(load_text(file))
+            if held.pop("schema") != SCHEMA:
+                raise ValueError(f"its schema is not {SCHEMA}")
+            rows = tuple(Row(**row) for row in held.pop("rows"))
+            return cls(**{**held, "tasks": tuple(map(tuple, held["tasks"])), "rows": rows})
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            fix = "name a folder that openset learn wrote"
+            raise refuse("OS114", f"{file} is not of openset learn: {error}", fix=fix) from error
+
+
+def numbers_of(result: Evaluation) -> dict[str, dict[str, Any]]:
+    """The numbers of a row."""
+    held = {name: result.values[name] for name in COLUMNS if name in result.values}
+    return {
+        name: {"value": one.value, "interval": one.interval, "reason": one.reason}
+        for name, one in held.items()
+    }
+
+
+def forgotten(before: Sequence[Evaluation], now: Evaluation) -> Forgetting | None:
+    """What the classes of earlier tasks have lost, by the last result of each of them."""
+    return forgetting([*before, now]) if before else None
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    numbers = (_cell(row.value(name), count=name in _COUNTS) for name in COLUMNS)
+    return (row.name, str(len(row.ap)), *numbers, _cell(row.forgetting))
+
+
+def _cell(value: float | None, *, count: bool = False) -> str:
+    if value is None:
+        return _NONE
+    return f"{value:.0f}" if count else f"{100 * value:.1f}"
+
+
+def _forgotten(rows: Sequence[Row]) -> list[str]:
+    """Of every stage after the first task, the class that has lost most."""
+    found = []
+    for row in rows:
+        lost = {name: drop for name, drop in row.drops.items() if drop is not None}
+        if lost:
+            name = max(lost, key=lambda one: (lost[one], one))
+            ap = _cell(row.ap.get(name))
+            found.append(
+                f"after {row.name}, {name} has lost most: {100 * lost[name]:.1f} points of AP, "
+                f"to {ap}"
+            )
+    return found
+
+
+def _called(chain: Learned) -> list[str]:
+    """What the classes of each task were called by the last stage before it."""
+    found = []
+    for task, names in enumerate(chain.tasks[1:], 2):
+        before = [row for row in chain.rows if row.task < task]
+        taught = [row for row in chain.rows if row.task == task and not row.finetune]
+        for name in names if before else ():
+            as_known = before[-1].called.get(name, {})
+            if as_known:
+                known = max(as_known, key=lambda one: (as_known[one], one))
+                count = taught[0].objects.get(name, 0) if taught else 0
+                then = f", then taught by {count} objects" if taught else ""
+                found.append(
+                    f"before task {task}, {as_known[known]} objects of {name} were called {known}"
+                    + then
+                )
+    return found

@@ -1,0 +1,206 @@
+"""The chain: task after task to one table, whatever stopped it on the way."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="the torch extra is not installed")
+
+from openset.evaluation.run import Run  # noqa: E402
+from openset.findings import InputError  # noqa: E402
+from openset.learning import Learned, bundle_of, stages_of  # noqa: E402
+from openset.learning.exemplars import Exemplars  # noqa: E402
+from openset.nets.weights import read_model  # noqa: E402
+from scenes.learning import SCRIPT, learned, make_world, recipe  # noqa: E402
+from scenes.training import same, weights  # noqa: E402
+
+STAGES = ("t1", "t2", "t2-ft")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return make_world(tmp_path_factory.mktemp("world") / "world")
+
+
+@pytest.fixture(scope="module")
+def whole(world, tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole") / "out"
+    assert learned(world, out).done
+    return out
+
+
+def test_a_model_starts_from_the_one_before_and_knows_more(whole):
+    labels = [read_model(whole / name / "model.pt")[0]["labels"] for name in STAGES]
+    assert labels[0] == ["zero", "one", "two"]
+    assert labels[1] == labels[2] == [*labels[0], "three", "four", "five"]
+    begun = [json.loads((whole / name / "run.json").read_text()).get("start") for name in STAGES]
+    assert begun[0] is None and None not in begun[1:] and begun[1] != begun[2]
+
+
+def test_the_table_has_a_row_per_stage_with_what_evaluate_says(whole):
+    chain = Learned.load(whole)
+    assert [row.name for row in chain.rows] == [*STAGES]
+    for row in chain.rows:
+        result = Run.load(whole / "evaluation" / row.name).evaluations["model"]
+        assert row.value("a_ose") == result.values["a_ose"].value
+        assert row.value("ap_known") == result.values["ap_known"].value
+    assert chain.rows[0].value("ap_previous") is None and chain.rows[0].forgetting is None
+    assert set(chain.rows[2].drops) == {"zero", "one", "two"}
+    text = (whole / "learned.md").read_text()
+    assert all(name in text for name in (*STAGES, "AP previous", "A-OSE", "forgetting"))
+
+
+def test_a_task_shows_its_new_classes_alone_and_fine_tuning_all(whole):
+    first, second, tuned = Learned.load(whole).rows
+    assert set(second.objects) == {"three", "four", "five"}
+    assert set(tuned.objects) == {*first.objects, *second.objects}
+    assert all(tuned.objects.values())
+
+
+def assert_ends_alike(world, out, whole):
+    assert learned(world, out).done
+    for name in STAGES:
+        assert same(weights(out / name), weights(whole / name)), name
+    assert (out / "learned.json").read_bytes() == (whole / "learned.json").read_bytes()
+
+
+def test_a_killed_chain_goes_on_to_the_same_weights_and_table(world, whole, tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, str(SCRIPT), str(world), str(out), "t2", "3"]
+    killed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert (out / "t2" / "checkpoint.pt").exists() and not (out / "t2" / "model.pt").exists()
+    assert_ends_alike(world, out, whole)
+
+
+@pytest.mark.parametrize(("lost", "cut"), [(("t1", "t2", "t2-ft"), 0), (("t2", "t2-ft"), 1)])
+def test_a_chain_that_ended_between_stages_goes_on(world, whole, tmp_path, lost, cut):
+    """As a kill after the training of a stage and before its evaluation leaves it."""
+    out = tmp_path / "out"
+    shutil.copytree(whole, out)
+    for name in lost:
+        shutil.rmtree(out / "evaluation" / name)
+    for name in lost[1:]:
+        shutil.rmtree(out / name)
+    chain = Learned.load(out)
+    replace(chain, rows=chain.rows[:cut]).save(out)
+    assert_ends_alike(world, out, whole)
+
+
+def test_what_is_done_is_not_done_again(world, whole, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    shutil.copytree(whole, out)
+    shutil.rmtree(out / "evaluation" / "t2")
+    judged = []
+
+    def noting(truth, found, **options):
+        from openset.evaluation.run import evaluate_all
+
+        judged.append(len(truth.images))
+        return evaluate_all(truth, found, **options)
+
+    monkeypatch.setattr("openset.learning.chain.evaluate_all", noting)
+    steps = []
+    assert learned(world, out, lambda stage, progress: steps.append(progress.step)).done
+    assert not steps and len(judged) == 1
+    assert (out / "learned.json").read_bytes() == (whole / "learned.json").read_bytes()
+
+
+def test_another_chain_is_refused(world, whole):
+    with pytest.raises(InputError) as error:
+        learned(world, whole, recipe=recipe(lr=2e-3))
+    assert error.value.findings[0].code == "OS609"
+
+
+def test_another_start_is_refused(world, whole, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(whole, out)
+    shutil.rmtree(out / "t1")
+    # As if the first task had been another: the second one did not start from this.
+    for name in ("t2", "t2-ft"):
+        about = json.loads((out / name / "run.json").read_text())
+        (out / name / "run.json").write_text(json.dumps({**about, "start": "0" * 16}))
+    with pytest.raises(InputError, match="another start"):
+        learned(world, out)
+
+
+def test_a_chain_without_exemplars_has_no_fine_tuning(world, tmp_path):
+    went = learned(world, tmp_path / "out", exemplars=Exemplars("none"))
+    assert [row.name for row in went.learned.rows] == ["t1", "t2"]
+    assert went.learned.about["exemplars"]["rule"] == "none"
+
+
+def test_a_benchmark_that_fails_its_audit_is_refused_before_training(world, tmp_path):
+    folder = tmp_path / "world"
+    shutil.copytree(world, folder)
+    path = folder / "train-t2.json"
+    held, test = (json.loads(p.read_text()) for p in (path, folder / "test-t2.json"))
+    stolen = test["images"][0]
+    held["images"].append(stolen)
+    box = {**held["annotations"][0], "id": 10**6, "image_id": stolen["id"]}
+    held["annotations"].append(box)
+    path.write_text(json.dumps(held))
+    with pytest.raises(InputError) as error:
+        learned(folder, tmp_path / "out")
+    assert error.value.findings[0].code == "OS667"
+    assert not (tmp_path / "out").exists()
+    assert learned(folder, tmp_path / "out", force=True).done
+
+
+def test_boxes_that_the_policy_does_not_show_reach_no_training(world, tmp_path):
+    """A train split that names an old class: its objects are left out, whatever the file has."""
+    bundle = bundle_of(world)
+    stage = stages_of(bundle)[1]
+    assert stage.table is not None
+    old = np.flatnonzero(stage.table.label == stage.table.labels.index("three"))
+    label = stage.table.label.copy()
+    label[old] = stage.table.labels.index("zero")
+    changed = replace(stage, table=replace(stage.table, label=label))
+    data = changed.data(world)
+    taught = {data.labels[at] for classes in data.classes for at in classes.tolist()}
+    assert taught == {"four", "five"}
+    assert data.left_out["of other classes"] == len(old)
+
+
+def test_classes_may_expel_what_is_unknown(world, tmp_path, monkeypatch):
+    """A detector that finds every object, and is half as sure of what it does not know."""
+    import openset.learning.chain as chain
+    from openset.tables import Detections, LogitLayout
+
+    asked = []
+
+    def perfect(model, images, *, keep, split):
+        asked.append(split)
+        table = tables[frozenset(images.id.tolist())]
+        known = np.array([model.labels.index(k) if k in model.labels else -1 for k in table.labels])
+        label = known[table.label]
+        sure = np.where(label < 0, 0.5, 0.9)
+        logits = np.full((len(table), len(model.labels)), -9.0, np.float32)
+        logits[np.arange(len(table)), np.maximum(label, 0)] = np.log(sure / (1 - sure))
+        return Detections(
+            table.images.id[table.image], np.maximum(label, 0), table.box, sure, model.labels,
+            logits=logits, layout=LogitLayout.SIGMOID, provenance={"split": split},
+        )  # fmt: skip
+
+    from openset.learning.stages import pooled
+
+    bundle = bundle_of(world)
+    every = [part.table for part in bundle.parts] + [pooled(bundle, task) for task in (1, 2)]
+    tables = {frozenset(table.images.id.tolist()): table for table in every}
+    monkeypatch.setattr(chain, "run", perfect)
+    plain, expelled = (
+        learned(world, tmp_path / str(expel), expel=expel).learned.rows[0]
+        for expel in (False, True)
+    )
+    assert {"world train", "world val", "world test"} == set(asked)
+    assert plain.value("a_ose") > 0 and expelled.value("a_ose") == 0
+    assert expelled.value("unknown_recall") == 1.0
+    assert expelled.value("ap_known") == pytest.approx(1.0)
