@@ -240,6 +240,13 @@ _ENTRIES = (
          "objects of one other class, and in the others labels are right: no detector fails so.",
          "files of two detectors, or of two lists of classes, were put together",
          "number the classes of both parts alike; force=True evaluates as it is"),
+    Code("OS340", "classes are numbered, not named", "Numbers of classes were taken for places in "
+         "the list of the ground truth.",
+         "text files of YOLO have no names, and nothing beside them says which class is which",
+         "state the order of the detector's classes: names='data.yaml'"),
+    Code("OS341", "detections without confidence", "All count as 1, so that nothing ranks them.",
+         "predictions were saved without their confidences",
+         "save them again with confidences: save_txt=True save_conf=True"),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",

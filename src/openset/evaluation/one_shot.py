@@ -36,7 +36,7 @@ def evaluate(
         UsageError: When an option cannot be meant.
     """
     asked = Settings.of(settings, options)
-    reading = Reading(gt, {"": dt})
+    reading = Reading(gt, {"": dt}, asked.class_names)
     # Imported while the files are being read: it takes as long.
     from openset.evaluation.run import examine_all
     from openset.evaluation.steps import evaluation_of

@@ -189,7 +189,7 @@ def evaluate_all(
     step("reading")
     listed = {name: one if _are_several(one) else [one] for name, one in detections.items()}
     given, trainings = apart(listed)
-    run, matched = examine_all(Reading(truth, given), asked, step)
+    run, matched = examine_all(Reading(truth, given, asked.class_names), asked, step)
     evaluations, drawn = {}, lru_cache(maxsize=1)(draw)  # all see the same resamples
     for name, one in matched.items():
         step(f"measuring {name}")
@@ -199,9 +199,11 @@ def evaluate_all(
 
 
 def _are_several(given: Input | Sequence[Input]) -> bool:
-    """Whether it is a list of inputs; a list of records is one."""
+    """Whether it is a list of inputs; a list of records, or of objects of one image, is one."""
+    from openset.formats.objects import recognised
+
     listed = isinstance(given, (list, tuple)) and bool(given)
-    return listed and not any(isinstance(one, Mapping) for one in given)
+    return listed and not any(isinstance(one, Mapping) or recognised(one) for one in given)
 
 
 def settle_trainings(run: Run, *, force: bool) -> Run:

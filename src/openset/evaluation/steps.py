@@ -28,6 +28,7 @@ from openset.resampling.trainings import Spread
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.check import check_detections, check_truth, in_order, no_match
 from openset.tables.dropping import valid_detections, valid_objects
+from openset.tables.left_open import LeftOpen
 from openset.tables.written import Written
 from openset.wording import grouped
 
@@ -111,7 +112,8 @@ def examine(ground: Ground, detections: Detections, settings: Settings) -> Exami
         settings = replace(settings, minimum_score=_best_score(ground, detections, settings))
     truth, vocabulary = ground.truth, ground.vocabulary
     detections, findings = adjusted(detections, truth, vocabulary, settings)
-    written = Written(detections, settings.boxes, settings.image_ids)
+    boxes = settings.boxes if settings.boxes != "xywh" else LeftOpen.of(detections).boxes or "xywh"
+    written = Written(LeftOpen().marked(detections), boxes, settings.image_ids)
     read = written.read(truth, vocabulary)
     if settings.drop_invalid:
         valid, dropped = valid_detections(read[0])

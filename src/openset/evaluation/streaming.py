@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from openset.evaluation.grouping import as_grouped
 from openset.evaluation.leaks import together
-from openset.evaluation.reading import Input
+from openset.evaluation.reading import Input, in_step, truth_of
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings, takes_settings
 from openset.evaluation.steps import (
@@ -26,7 +26,7 @@ from openset.evaluation.steps import (
 )
 from openset.evaluation.suspicion import suspicions
 from openset.findings import Finding, InputError, Level, UsageError
-from openset.formats import read_annotations, read_detections
+from openset.formats import read_detections
 from openset.matching import Matches
 from openset.matching.merge import merge
 from openset.tables import Vocabulary
@@ -48,7 +48,7 @@ class Evaluator:
     """Streaming evaluation: `update` with batches of whole images, then `compute`.
 
     Errors are raised by `compute`, which sees all batches. Without `known` the first batch must
-    state the roles.
+    state the roles. Lists of targets and predictions need no ``image_id``: images are counted.
 
     Args:
         settings: Options made before, which those given by name change.
@@ -59,14 +59,20 @@ class Evaluator:
         self._settings = Settings.of(settings, options).resolve()
         # A batch may lack a class, an unknown object or even any contact; `compute` judges all.
         self._anyway = replace(self._settings, force=True)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all batches, as before an epoch; the options stay."""
         self._vocabulary: Vocabulary | None = None
         self._parts: list[Matches] = []
         self._findings: list[list[Finding]] = []
         self._ledgers: list[str] = []
+        self._images = 0
 
     def update(self, gt: Input, dt: Input) -> Self:
         """Add a batch: the ground truth of some images, and all detections on them."""
-        truth, detections = read_annotations(gt), read_detections(dt)
+        gt, dt = in_step(gt, dt, self._images)
+        truth, detections = truth_of(gt, self._settings.class_names), read_detections(dt)
         if self._settings.image_list is not None:
             raise UsageError("an image list needs all images at once; batches state `listed` each")
         if self._settings.minimum_score == "best":
@@ -80,6 +86,7 @@ class Evaluator:
         findings = in_order([*ground.findings, *one.findings])
         if one.matches is None:
             raise InputError(errors(one.findings))  # a batch may lack what its truth lacks
+        self._images += len(truth.images)
         self._parts.append(one.matches)
         self._findings.append(findings)
         self._ledgers.append(one.ledger)

@@ -81,6 +81,8 @@ def reading(
 def _method(where: Path, format: str | None, as_: Kind | None) -> tuple[Any, Kind]:
     start = head(where)
     reader, kind = _chosen(where, start, format, as_) if format else _recognised(where, start)
+    if as_ is not None and kind != as_ and reader.could_hold(where, as_):
+        kind = as_
     return (reader.read_annotations if kind == "annotations" else reader.read_detections), kind
 
 
@@ -204,10 +206,13 @@ def write(
             image sizes.
     """
     from openset.plugins import lookup, record_of
-    from openset.tables import Annotations
+    from openset.tables import Annotations, Detections
+    from openset.tables.left_open import LeftOpen
 
     where = Path(path)
     cls = lookup(formats(), format or _by_suffix(where), "format")
+    if isinstance(table, Detections) and "provenance" in record_of(cls).loses:
+        table = LeftOpen.of(table).finished(table, truth)
     try:
         with replacing(where, folder=record_of(cls).folder) as target:
             if isinstance(table, Annotations):
