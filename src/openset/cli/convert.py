@@ -28,6 +28,7 @@ def convert(
     write_as: Annotated[str | None, Parameter(name="--to")] = None,
     truth: Path | None = None,
     sizes: Path | None = None,
+    names: Path | None = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Convert ground truth or detections to another format.
@@ -42,14 +43,20 @@ def convert(
         truth: For detections: the ground truth they belong to, of whose names, ids and image sizes
             some formats make use.
         sizes: Sizes of the images, a CSV of image,width,height, for formats that lack them.
+        names: Names of the classes, a data.yaml, JSON or a name a line, for formats that lack them.
         output: How to speak.
     """
     from openset.formats import read, read_annotations, write
-    from openset.tables import Annotations
+    from openset.tables import Annotations, Detections
+    from openset.tables.left_open import LeftOpen
 
     record = _record(out, write_as)
     belongs = None if truth is None else read_annotations(truth)
-    table = read(source, format=read_as, **_sizes(source, read_as, sizes, belongs))
+    named = {} if names is None else {"names": names}
+    table = read(source, format=read_as, **_sizes(source, read_as, sizes, belongs), **named)
+    if isinstance(table, Detections) and belongs is not None:
+        for finding in LeftOpen.of(table).findings(table, belongs):
+            output.report(finding, source.name)
     write(table, out, format=record.name, truth=belongs)
     kind = "objects" if isinstance(table, Annotations) else "detections"
     lost = sorted(record.loses)

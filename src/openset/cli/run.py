@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 app = verb("run", panel="Models")
 ALL = "all"
+SHAPE = 0.02  # of its shape, what rounding may change when a picture is resized
 SAMPLED = ("logit_samples", "box_samples")  # what passes with dropout are for
 
 
@@ -99,6 +100,7 @@ def run(
         return Answer("")
     write(found, out, format="parquet")
     _report_skipped(found, output)
+    _report_resized(found, output)
     return Answer(_text(found, out), lambda: _document(found, out))
 
 
@@ -221,6 +223,22 @@ def _report_skipped(found: Detections, output: Output) -> None:
     if skipped:
         message = f"{len(skipped)} images cannot be decoded and were left out"
         output.report(Finding("OS603", Level.WARNING, message, len(skipped), skipped[0]))
+
+
+def _report_resized(found: Detections, output: Output) -> None:
+    """Say that boxes were scaled; a warning where that cannot have been enough."""
+    resized = found.provenance.get("resized_images", ())
+    if not resized:
+        return
+    # A turned or cropped picture has another shape, and its boxes lie elsewhere.
+    bent = [one for one in resized if abs(one[1] / one[2] - 1) > SHAPE]
+    file, wide, high = (bent or resized)[0]
+    said = f"{len(resized)} of {found.provenance['images']} pictures are of another size than the "
+    said += "ground truth says, and their boxes were scaled to it"
+    said += f"; {len(bent)} also have another shape" if bent else ""
+    example = f"{file} is {wide:.3g} times as wide and {high:.3g} times as high"
+    level = Level.WARNING if bent else Level.NOTE
+    output.report(Finding("OS342", level, said, len(resized), example))
 
 
 def _text(found: Detections, out: Path) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, get_args
+
+import numpy as np
 
 from openset.detectors._carry import trained_on
 from openset.detectors._found import Found, tabled
@@ -42,6 +44,7 @@ def run(
     """Detections of a model on images, with the evidence asked for.
 
     The last layer travels with the embeddings, where it is an affine map of them.
+    Where the ground truth says another size of an image than its picture has, boxes are scaled.
     Under ``torchrun`` every process runs over its part of the images, and gets the whole table.
 
     Args:
@@ -67,6 +70,7 @@ def run(
         mine = images.select(among.part(len(images)))
         read = _told(batches(mine, batch, threads), len(mine), progress)
         part = _over(read, partial(model.found, keep=wanted), skip=unreadable == "skip")
+        part = _as_stated(part, mine)
         parts = among.gathered(part)
     bad = [example for part in parts for example in part.bad]
     if bad and unreadable == "refuse":
@@ -74,7 +78,7 @@ def run(
         raise refuse("OS603", message, count=len(bad), example=bad[0])
     found = [item for part in parts for item in part.found]
     ids = [id_ for part in parts for id_ in part.ids]
-    about = _provenance(model, len(ids), bad, split) | filters
+    about = _provenance(model, len(ids), bad, split) | filters | _resized(parts)
     table = tabled(found, ids, model.labels, model.layout, about)
     entries = _ledger(model, table)
     table = ledger.recorded(table, *entries) if entries else table
@@ -104,11 +108,39 @@ def _ledger(model: Model, table: Detections) -> tuple[ledger.LedgerEntry, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What one process has: what was found on which images, and the files it could not read."""
+    """What one process has: what was found on which images, and the files it could not read.
+
+    Width and height of every picture that was run on are in `size`; `resized` names those that the
+    ground truth says to be of another size, by how many times they are wider, and higher.
+    """
 
     found: list[Found] = field(default_factory=list)
     ids: list[Any] = field(default_factory=list)
     bad: list[str] = field(default_factory=list)
+    size: list[tuple[int, int]] = field(default_factory=list)
+    resized: list[tuple[str, float, float]] = field(default_factory=list)
+
+
+def _as_stated(part: _Part, images: ImageFiles) -> _Part:
+    """Boxes in pixels of images of the size that the ground truth says, as all its boxes are."""
+    if images.size is None or not part.ids:
+        return part
+    rows = {one: row for row, one in enumerate(images.id.tolist())}
+    at = [rows[one] for one in part.ids]
+    with np.errstate(invalid="ignore"):
+        by = np.where(images.size[at] > 0, images.size[at] / np.array(part.size), 1.0)
+    other = np.flatnonzero((by != 1).any(axis=1)).tolist()
+    found = list(part.found)
+    for row in other:
+        found[row] = found[row].scaled(by[row])
+    resized = [(str(images.path[at[row]]), *map(float, 1 / by[row])) for row in other]
+    return replace(part, found=found, resized=resized)
+
+
+def _resized(parts: Sequence[_Part]) -> dict[str, Any]:
+    """What the provenance says of pictures of another size than the ground truth says."""
+    files = [file for part in parts for file in part.resized]
+    return {"resized_images": files} if files else {}
 
 
 def _told(read: Iterable[Batch], total: int, progress: Progress | None) -> Iterator[Batch]:
@@ -133,6 +165,7 @@ def _over(
         if good and (skip or not part.bad):
             part.found.extend(found_in([pixels for _, pixels in good]))
             part.ids.extend(id_ for id_, _ in good)
+            part.size.extend((pixels.shape[1], pixels.shape[0]) for _, pixels in good)
     return part
 
 

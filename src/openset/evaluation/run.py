@@ -145,6 +145,13 @@ def check_result(path: Path) -> None:
         verify(path.parent, path.name)
 
 
+def result_files(folder: Path) -> dict[str, list[Path]] | None:
+    """The results of every method of a run, by its name; None where there is no run."""
+    from openset.evaluation._run_folder import files_of, is_run
+
+    return files_of(folder) if is_run(folder) else None
+
+
 def _nothing(step: str) -> None:
     """Report no progress."""
 
