@@ -238,8 +238,13 @@ def fiftyone(of: Of, folder: Path) -> Any:
             share = corners / whole
             share[:, 2:] -= share[:, :2]
             boxes = [
-                Detection(label=of.names[one], bounding_box=box.tolist(), confidence=None)
-                for one, box in zip(label, share, strict=True)
+                Detection(
+                    id=f"{field} {len(samples)} {at}",
+                    label=of.names[one],
+                    bounding_box=box.tolist(),
+                    confidence=None,
+                )
+                for at, (one, box) in enumerate(zip(label, share, strict=True))
             ]
             for one, value in zip(boxes, score[0] if score else [], strict=bool(score)):
                 one.confidence = float(value)

@@ -52,8 +52,8 @@ def convert(
 
     record = _record(out, write_as)
     belongs = None if truth is None else read_annotations(truth)
-    named = {} if names is None else {"names": names}
-    table = read(source, format=read_as, **_sizes(source, read_as, sizes, belongs), **named)
+    options = _sizes(source, read_as, sizes, belongs) | ({} if names is None else {"names": names})
+    table = read(source, format=read_as, **options)
     if isinstance(table, Detections) and belongs is not None:
         for finding in LeftOpen.of(table).findings(table, belongs):
             output.report(finding, source.name)

@@ -133,7 +133,8 @@ def _as_stated(part: _Part, images: ImageFiles) -> _Part:
     found = list(part.found)
     for row in other:
         found[row] = found[row].scaled(by[row])
-    resized = [(str(images.path[at[row]]), *map(float, 1 / by[row])) for row in other]
+    times = (1 / by).tolist()
+    resized = [(str(images.path[at[row]]), times[row][0], times[row][1]) for row in other]
     return replace(part, found=found, resized=resized)
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,6 +157,43 @@ def in_step(truth: Any, detections: Any, first: int = 0) -> tuple[Any, Any]:
         raise wrong_type(_WHERE, "predictions", expected, [], len(found), len(found))
     ids_ = [one.get("image_id", first + at) for at, one in enumerate(targets)]
     return _called(targets, ids_), _called(found, ids_)
+
+
+class Batch(NamedTuple):
+    """Targets and predictions of some images, in one order.
+
+    Attributes:
+        truth: Ground truth, images called by their place in the batch.
+        detections: Detections, likewise.
+        ids: What the images are called by the targets, None if they do not say.
+    """
+
+    truth: Annotations
+    detections: Detections
+    ids: list[Any] | None
+
+
+def batch(targets: Any, predictions: Any, *, box_format: BoxFormat | None = None) -> Batch:
+    """A batch of a loop: a target and a prediction per image, whatever either says of its id."""
+    wanted, found = (
+        _unpacked(targets, "annotations", None),
+        _unpacked(predictions, "detections", None),
+    )
+    if not isinstance(wanted, list) or not isinstance(found, list):
+        raise UsageError("a batch is a list of targets and a list of predictions, one per image")
+    if len(wanted) != len(found):
+        raise wrong_type(_WHERE, "predictions", f"{len(wanted)}, one per target", [], len(found), 1)
+    _refuse_others([*wanted, *found])
+    said = [one["image_id"] for one in wanted if "image_id" in one]
+    if said and len(said) < len(wanted):
+        rows = [row for row, one in enumerate(wanted) if "image_id" not in one]
+        raise missing_key("the targets", "image_id", rows, len(wanted))
+    places = range(len(wanted))
+    return Batch(
+        to_annotations(_called(wanted, places), box_format=box_format),
+        to_detections(_called(found, places), box_format=box_format),
+        [scalar(one) for one in said] or None,
+    )
 
 
 def _are_images(source: Any) -> bool:

@@ -19,6 +19,7 @@ from openset.formats.objects._spec import maybe, object_kind, part
 from openset.refusals import missing_key, needs_sizes, wrong_kind
 
 NAME = "fiftyone"
+ROW = "fiftyone_id"  # the column with the ids of labels, by which outcomes find their way back
 FIELDS: dict[Kind, str] = {"annotations": "ground_truth", "detections": "predictions"}
 
 
@@ -78,10 +79,14 @@ def _record(sample: Any, boxes: list[Any], wanted: Kind) -> dict[str, Any]:
     record = {
         "boxes": corners * np.array([width, height, width, height]),
         "labels": np.array([str(part(one, "label", NAME)) for one in boxes], np.str_),
+        ROW: np.array([str(maybe(one, "id")) for one in boxes], np.str_),
         "file_name": str(sample.filepath),
         "width": width,
         "height": height,
     }
     if wanted == "annotations":
         return record | {"iscrowd": np.array([bool(maybe(one, "iscrowd")) for one in boxes])}
+    strange = [maybe(one, "unknownness") for one in boxes]
+    if boxes and None not in strange:
+        record["unknownness"] = np.array(strange, np.float64)
     return record | {"scores": np.array(scores, np.float64)}
