@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from importlib import import_module
 from importlib.util import find_spec
@@ -91,6 +92,7 @@ def test_the_metric_is_one_shot(origin, of, whole, tmp_path, installed):
         assert as_floats(metric.compute()) == pytest.approx(whole)
         assert metric.evaluation.provenance.counts["images"] == 12
         metric.reset()
+    assert pickle.loads(pickle.dumps(metric.settings)) == metric.settings  # as spawned loops do
 
 
 def test_objects_with_names_need_the_list_of_names(of, whole, tmp_path, installed):
@@ -245,6 +247,7 @@ def validator(of, **changes):
         for one in of.scene.found
     ]
     made = {
+        "data": {"names": dict(enumerate(of.names))},
         "dataloader": Namespace(dataset=Namespace(labels=labels)),
         "jdict": records,
         "names": dict(enumerate(of.names)),
@@ -262,6 +265,18 @@ def test_a_callback_of_ultralytics(of, whole):
         on_val_end(**OPTIONS)(validator(of, args=Namespace(save_json=False)))
     with pytest.raises(openset.UsageError, match="has no jdict"):
         on_val_end(**OPTIONS)(validator(of, jdict=None))
+
+
+def test_sizes_that_a_loader_dropped_are_those_of_the_files(of, whole, tmp_path):
+    from PIL import Image
+
+    done = validator(of)
+    for one in done.dataloader.dataset.labels:
+        height, width = one.pop("shape")
+        one["im_file"] = str(tmp_path / one["im_file"].rpartition("/")[2])
+        Image.new("RGB", (width, height)).save(one["im_file"])
+    on_val_end(intervals=False, **OPTIONS)(done)
+    assert done.openset.flat() == pytest.approx(whole)
 
 
 def test_outcomes_go_back_into_fiftyone(of, tmp_path):

@@ -57,8 +57,9 @@ def run(
         images: What the names of images in the ground truth are relative to; by default its folder.
             Given several times where data sets are mixed.
         weights: A local file of weights, or a folder of transformers, for a detector by name.
-        known: Labels of the detector, in its order, if it does not say so itself: voc20 ..., a
-            file, or a,b,c. By default those that the ground truth calls known, or all.
+        known: Labels of the detector, in its order, if it does not say so itself (as exports of
+            ultralytics do): voc20 ..., a file, or a,b,c. By default those that the ground truth
+            calls known, or all.
         evidence: What to keep of every box, a,b,c, or "all"; by default logits and embeddings.
         regions: All pairs of a region and a class, before suppression and whatever their number,
             with their logits: what `openset score --rule gamma` decides on.
@@ -84,7 +85,7 @@ def run(
     files = _files(data, truth, images)
     named = {"score": minimum_score, "passes": passes, "observations": observations or None}
     options = _options(option, named)
-    loaded = _model(model, weights, _labels(known, truth), device, options)
+    loaded = _model(model, weights, _labels(model, known, truth), device, options)
     with output.track(len(files)) as at:
         found = run_model(
             loaded,
@@ -141,15 +142,19 @@ def _options(pairs: list[str] | None, named: dict[str, Any]) -> dict[str, Any]:
     return option_pairs(pairs) | {key: one for key, one in named.items() if one is not None}
 
 
-def _labels(known: list[str] | None, truth: Annotations | None) -> tuple[str, ...] | None:
-    """Labels for a detector that does not say them itself."""
+def _labels(
+    model: str, known: list[str] | None, truth: Annotations | None
+) -> tuple[str, ...] | None:
+    """Labels for a detector: as given, as an exported file names them, or as the truth has them."""
     from openset.cli._inputs import known_labels
+    from openset.detectors.onnx import names_in
     from openset.tables import Vocabulary
     from openset.training.data import taught
 
     if known is not None:
         return Vocabulary.of(known_labels(known)).known
-    return None if truth is None else taught(truth)
+    named = names_in(Path(model)) if model.endswith(".onnx") else None
+    return named if named or truth is None else taught(truth)
 
 
 def _model(

@@ -7,6 +7,7 @@ because a class needs its base when it is made: nothing else here imports torchm
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,8 @@ class OpenSetMetric(Metric):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.settings = Settings.of(settings, {"intervals": False, **options}).resolve()
+        # A copy, since what `resolve` looks up cannot be sent to another process.
+        self.settings = replace(Settings.of(settings, {"intervals": False, **options}).resolve())
         self.box_format = box_format
         self.evaluation: Evaluation | None = None
         self._seen = 0  # never goes back: a row must not be taken for one of an earlier batch
@@ -72,7 +74,7 @@ class OpenSetMetric(Metric):
         }
         for name, columns in rows.items():
             flat = torch.from_numpy(np.column_stack(columns).astype(np.float64).reshape(-1))
-            getattr(self, name).append(flat.to(self.device))
+            getattr(self, name).append(flat.to(_exact(self.device)))
 
     def compute(self) -> dict[str, torch.Tensor]:
         """A number per metric over all that was seen; what has none is left out."""
@@ -80,8 +82,11 @@ class OpenSetMetric(Metric):
         if not len(parts["images"]):
             raise UsageError("nothing to compute: call update() first")
         self.evaluation = evaluate(*_tables(parts, self.settings), settings=self.settings)
-        flat = self.evaluation.flat()
-        return {name: torch.tensor(value, device=self.device) for name, value in flat.items()}
+        flat, place = self.evaluation.flat(), _exact(self.device)
+        return {
+            name: torch.tensor(value, dtype=torch.float64, device=place)
+            for name, value in flat.items()
+        }
 
     def _rows(self, name: str) -> Rows:
         held = getattr(self, name)
@@ -106,6 +111,11 @@ class OpenSetMetric(Metric):
         if absent:
             raise UsageError(f"label {absent[0]!r} has no number: names= lists all classes")
         return np.array([numbers[name] for name in labels], np.float64)
+
+
+def _exact(device: torch.device) -> torch.device:
+    """Where numbers of double precision are kept: Apple's GPUs have none."""
+    return torch.device("cpu") if device.type == "mps" else device
 
 
 def _rank() -> int:

@@ -1,7 +1,7 @@
 """Ultralytics: a callback that evaluates what ``model.val(save_json=True)`` has found.
 
-``model.add_callback("on_val_end", on_val_end(known=[...]))``. Ground truth and names are those of
-the validator's data set, detections its JSON records; the result is ``validator.openset``. AGPL
+``model.add_callback("on_val_end", on_val_end(known=[...]))``. Ground truth is that of the
+validator's data set, detections are its JSON records; the result is ``validator.openset``. AGPL
 code is neither imported nor copied: this reads attributes.
 """
 
@@ -15,12 +15,14 @@ import numpy as np
 
 from openset.findings import UsageError, refuse
 from openset.formats.class_names import class_names
+from openset.formats.imagesize import image_size
 from openset.integrations._spec import integration
+from openset.refusals import needs_sizes
 
 if TYPE_CHECKING:
     from openset.evaluation.result import Evaluation
 
-NEEDED = ("dataloader", "jdict", "names", "class_map")
+NEEDED = ("dataloader", "data", "jdict", "names", "class_map")
 
 
 @integration(
@@ -46,8 +48,9 @@ def on_val_end(
             raise UsageError(f"the validator has no {', '.join(absent)}: is it one of detection?")
         if not getattr(validator.args, "save_json", False):
             raise UsageError("detections are kept by model.val(save_json=True)")
-        names = class_names(validator.names)
-        result = evaluate(_truth(validator, names), _found(validator, names), **options)
+        # Numbers of objects are the data set's, those of detections the model's.
+        taught, labelled = class_names(validator.names), class_names(validator.data["names"])
+        result = evaluate(_truth(validator, labelled), _found(validator, taught), **options)
         validator.openset = result
         if then is not None:
             then(result)
@@ -61,7 +64,7 @@ def _truth(validator: Any, names: Mapping[int, str]) -> list[dict[str, Any]]:
 
 
 def _image(one: Mapping[str, Any], names: Mapping[int, str]) -> dict[str, Any]:
-    height, width = one["shape"]
+    width, height = _size(one)
     if not one.get("normalized", True) or one.get("bbox_format", "xywh") != "xywh":
         said = f"boxes of {one['im_file']} are not centres and sizes as shares of the image"
         raise refuse("OS431", said, example=str(one.get("bbox_format")))
@@ -75,6 +78,16 @@ def _image(one: Mapping[str, Any], names: Mapping[int, str]) -> dict[str, Any]:
         "width": float(width),
         "height": float(height),
     }
+
+
+def _size(one: Mapping[str, Any]) -> tuple[float, float]:
+    """Width and height of an image; loaders that pad by shape have dropped it by then."""
+    if "shape" in one:
+        return float(one["shape"][1]), float(one["shape"][0])
+    size = image_size(Path(one["im_file"]))
+    if size is None:
+        raise needs_sizes("the validator's data set", 1, one["im_file"])
+    return size
 
 
 def _found(validator: Any, names: Mapping[int, str]) -> dict[str, Any]:
