@@ -211,7 +211,8 @@ _ENTRIES = (
          "'index1' or a JSON or CSV file that maps them; force=True evaluates as it is"),
     Code("OS317", "label without a category", "What category_ids= says of a label cannot be: a "
          "position beyond the list, or an id that the ground truth lacks.", "another list of "
-         "classes, or a count from 1 in place of 0", "map every label of the detections"),
+         "classes, or a count from 1 in place of 0",
+         "map every label of the detections, or list the detector's classes: names='data.yaml'"),
     Code("OS318", "scores look upside down", "Right boxes score lower than boxes on background.",
          "a distance, a background probability or a rank was written as score",
          "write a confidence: larger = more certain; ignore this if it is one"),
@@ -251,6 +252,13 @@ _ENTRIES = (
          "says; in pictures of another shape they may lie elsewhere all the same.",
          "pictures were resized, or turned by their EXIF tag, after they were annotated",
          "nothing, if the shape is the same; else use the pictures that were annotated"),
+    Code("OS343", "evidence of other rows", "Logits or embeddings are not one row per detection.",
+         "boxes were filtered or sorted after their logits were kept, or before",
+         "keep both from the same boxes, in one order"),
+    Code("OS344", "columns of logits not named so", "Which column is which class is not said, or "
+         "a known class has none.",
+         "the detector calls its classes differently, or nothing lists them",
+         "list the classes of the detector in the order of its columns: classes in the .npz"),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
+from openset.formats import read_detections
 from scenes.builders import Scene
 from scenes.origins import Of, label_studio, save_json, write_save_txt
 
@@ -109,3 +111,23 @@ def test_compare_does_not_choose_among_models(runs, openset):
     assert "OS103" in done.err and "both/base" in done.err
     (runs / "empty").mkdir()
     assert "OS103" in openset("compare", "one", "empty").err
+
+
+def test_logits_from_an_archive_in_two_commands(scene, openset):
+    found = json.loads((scene / "base.json").read_text())
+    logits = np.random.default_rng(0).normal(size=(len(found), 4))
+    classes = np.array(["dog", "cat", "cow", "horse"])
+    np.savez(scene / "logits.npz", logits=logits, layout="sigmoid", classes=classes)
+    told = ("convert", "base.json", "--evidence", "logits.npz", "-o", "dt.parquet")
+    assert openset(*told).code == 0
+    how = ("score", "dt.parquet", "--scorers", "max_logit", "--known", "dog,cat", "-o", "e.parquet")
+    done = openset(*how)
+    assert done.code == 0, done.err
+    table = read_detections(scene / "e.parquet")
+    assert table.unknownness == pytest.approx(-logits[:, :2].max(axis=1), abs=1e-5)
+    assert table.labels == ("dog", "cat")
+    np.savez(scene / "short.npz", logits=logits[1:], layout="sigmoid")
+    refused = openset("convert", "base.json", "--evidence", "short.npz", "-o", "x.parquet")
+    assert refused.code == 2 and "OS343" in refused.err
+    truth = openset("convert", "gt.json", "--evidence", "logits.npz", "-o", "x.parquet")
+    assert truth.code == 2 and "ground truth" in truth.err

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from openset.evaluation.choosing import Choice
     from openset.scorers import Calibration, Fitted
     from openset.scorers.rule import Rule
-    from openset.tables import Detections, Head
+    from openset.tables import Detections, Head, Vocabulary
 
 app = verb("score", panel="Models")
 ALL = "all"
@@ -41,6 +41,7 @@ def score(
     known_share: float | None = None,
     threshold: Literal["quantile", "zscore"] = "quantile",
     head: Path | None = None,
+    known: list[str] | None = None,
     option: list[str] | None = None,
     force: Flag = False,
     output: Output = Output(),  # noqa: B008 - frozen
@@ -77,19 +78,25 @@ def score(
             in the code of FMIYC.
         head: The detector's last layer, an .npz of openset.scorers.save_head, for ASH, DICE, ReAct
             and ViM on files from elsewhere; what `openset run` wrote carries it.
+        known: Restrict the logits of all files to these classes, by name: voc20, a file, or a,b,c.
+            For a detector that was taught more classes than are known here.
         option: An option of the scorer or rule, as name=value; only with a single scorer.
         force: Fit even on test data or unknown objects; the ledger says so.
         output: How to speak.
     """
-    from openset.cli._inputs import files_of, listed, option_pairs
+    from openset.cli._inputs import files_of, known_labels, listed, option_pairs
     from openset.cli._rules import SHARES, apply_rules, cec_rules, gamma_rules
     from openset.formats import write
     from openset.scorers import calibrate as calibrate_
     from openset.scorers import load_head
+    from openset.tables import Vocabulary
 
     _refuse_both(scorers, rule, fit)
-    last = None if head is None else load_head(head)
-    detections = _read(dt, last)
+    files = _Files(
+        None if head is None else load_head(head),
+        None if known is None else Vocabulary.of(known_labels(known)),
+    )
+    detections = files.read(dt)
     if not force:
         _refuse_own(dt, {"--fit": fit, "--calibrate": calibrate})
     if rule is not None:
@@ -98,17 +105,17 @@ def score(
         if rule == "gamma":
             rules = gamma_rules(given, chosen=chosen_here)
         else:
-            training = _of_knowns(fit, fit_truth, last, minimum_score)
+            training = _of_knowns(fit, fit_truth, files, minimum_score)
             rules = cec_rules(given, training, chosen=chosen_here, force=force)
         share = SHARES[rule] if known_share is None else known_share
-        chosen_on = _choice(rules, calibrate, calibrate_truth, share, force)
+        chosen_on = _choice(rules, files, (calibrate, calibrate_truth), share, force)
         return apply_rules(detections, rules, out, chosen_on, output)
     chosen = _chosen(listed(scorers), option_pairs(option), detections, fit)
     training, held_out = (
-        _of_knowns(path, truth, last, minimum_score)
+        _of_knowns(path, truth, files, minimum_score)
         for path, truth in ((fit, fit_truth), (calibrate, calibrate_truth))
     )
-    files = files_of(out, list(chosen))
+    places = files_of(out, list(chosen))
     keep = KEPT if known_share is None else known_share
     calibrated = partial(calibrate_, keep=keep, flavour=threshold, force=force)
     lines, document, left_out = [], {}, {}
@@ -125,9 +132,9 @@ def score(
             else:
                 for finding in fitted.findings:
                     output.report(finding, name)
-                write(made[0], files[name], format="parquet")
-                lines.append(_line(name, files[name], *made))
-                document[name] = _facts(files[name], *made)
+                write(made[0], places[name], format="parquet")
+                lines.append(_line(name, places[name], *made))
+                document[name] = _facts(places[name], *made)
     return _answer(lines, document, left_out)
 
 
@@ -140,31 +147,46 @@ def _refuse_both(scorers: list[str] | None, rule: str | None, fit: Path | None) 
 
 def _choice(
     rules: Sequence[Rule],
-    calibrate: Path | None,
-    truth: Path | None,
+    files: _Files,
+    held_out: tuple[Path | None, Path | None],
     known_share: float,
     force: bool,
 ) -> tuple[Detections, Choice[Rule]] | None:
     """Held-out detections, and the rule that was chosen on them."""
     from openset.evaluation.choosing import choose
-    from openset.formats import read_annotations, read_detections
+    from openset.formats import read_annotations
 
+    calibrate, truth = held_out
     if (calibrate is None) != (truth is None):
         raise UsageError("a rule is chosen by --calibrate and --calibrate-truth together")
     if calibrate is None or truth is None:
         return None
-    found = read_detections(calibrate)
+    found = files.read(calibrate)
     known = read_annotations(truth)
     return found, choose(rules, found, known, share=known_share, force=force)
 
 
-def _read(path: Path, head: Head | None) -> Detections:
-    """Detections with their last layer: their own, or one from a file."""
-    from openset.formats import read_detections
-    from openset.scorers import own_head
+@dataclass(frozen=True)
+class _Files:
+    """How files of detections are read.
 
-    found = read_detections(path)
-    return replace(found, head=own_head(found, head))
+    Attributes:
+        head: The last layer from a file, if any.
+        known: The classes that logits are restricted to, if any.
+    """
+
+    head: Head | None
+    known: Vocabulary | None
+
+    def read(self, path: Path) -> Detections:
+        """Detections with their last layer, their own or the file's."""
+        from openset.formats import read_detections
+        from openset.scorers import own_head
+        from openset.tables.evidence import restricted
+
+        found = read_detections(path)
+        found = replace(found, head=own_head(found, self.head))
+        return found if self.known is None else restricted(found, self.known)
 
 
 def _refuse_own(dt: Path, given: Mapping[str, Path | None]) -> None:
@@ -177,7 +199,7 @@ def _refuse_own(dt: Path, given: Mapping[str, Path | None]) -> None:
 
 
 def _of_knowns(
-    path: Path | None, truth: Path | None, head: Head | None, minimum_score: float
+    path: Path | None, truth: Path | None, files: _Files, minimum_score: float
 ) -> Detections | None:
     """Detections of known objects: those that found theirs, or without ground truth sure ones."""
     from openset.formats import read_annotations
@@ -187,7 +209,7 @@ def _of_knowns(
         if truth is not None:
             raise UsageError(f"{truth} is the ground truth of detections that are not given")
         return None
-    found = _read(path, head)
+    found = files.read(path)
     if truth is None:
         return found.select(found.score >= minimum_score)
     return right_detections(read_annotations(truth), found)
