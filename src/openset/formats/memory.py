@@ -199,7 +199,7 @@ def batch(targets: Any, predictions: Any, *, box_format: BoxFormat | None = None
 def _are_images(source: Any) -> bool:
     """Whether it is a list with a dictionary, or an object, for each image."""
     listed = isinstance(source, (list, tuple)) and bool(source)
-    return listed and all(recognised(one) or _is_image(one) for one in source)
+    return listed and all(_is_image(one) or recognised(one) for one in source)
 
 
 def _is_image(one: Any) -> bool:
@@ -219,8 +219,13 @@ def _unpacked(source: Any, kind: Kind, field: str | None) -> Any:
         made = plain(source, kind, field)
         return [made] if isinstance(made, dict) and "boxes" in made else made
     if isinstance(source, Sequence) and not isinstance(source, (str, bytes)):
-        return [plain(one, kind, field) for one in source]
+        return [one if _is_plain(one) else plain(one, kind, field) for one in source]
     return source
+
+
+def _is_plain(one: Any) -> bool:
+    """Whether it needs no look at its kind: there may be a million records of COCO."""
+    return isinstance(one, Mapping) and ("bbox" in one or "boxes" in one)
 
 
 def _by_image(source: Mapping[Any, Any]) -> bool:
