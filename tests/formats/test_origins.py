@@ -186,6 +186,12 @@ def test_predictions_and_targets_of_other_numbers():
         openset.evaluate([one, one], [one | {"scores": [0.5]}], known=["1"])
 
 
+def test_numbers_without_names_are_told_from_a_misspelt_name(of, tmp_path):
+    truth, found, _ = ORIGINS["torchmetrics"](of, tmp_path)
+    with pytest.raises(openset.InputError, match=r"(?s)OS310.*fix: names= says what the numbers"):
+        openset.evaluate(truth, found, **OPTIONS)
+
+
 def test_fiftyone_says_what_it_lacks(of, tmp_path):
     dataset, _, _ = fiftyone(of, tmp_path)
     with pytest.raises(openset.UsageError, match=r"no field 'yolo'.*ground_truth, predictions"):
@@ -201,6 +207,14 @@ def test_an_empty_coco_object_says_so():
     empty = Namespace(dataset={}, anns={}, imgs={}, cats={})
     with pytest.raises(openset.InputError, match=r"OS107.*annotations"):
         read_annotations(empty)
+
+
+def test_a_pickle_is_named_and_not_opened(tmp_path):
+    import pickle
+
+    (tmp_path / "results.pkl").write_bytes(pickle.dumps([[np.zeros((1, 5))]]))
+    with pytest.raises(openset.InputError, match=r"(?s)OS104.*is a pickle.*outfile_prefix"):
+        read_detections(tmp_path / "results.pkl")
 
 
 def test_every_kind_has_a_summary_and_fits_no_other_kind_of_input(of, tmp_path):
