@@ -292,6 +292,11 @@ def test_outcomes_go_back_into_fiftyone(of, tmp_path):
     found = [one.openset for s in dataset.samples for one in boxes(s, "predictions")]
     assert found.count("on nothing") == flow.background_wrong + flow.background_unknown
     assert {"known, right", "unknown, found"} <= set(found)
+    for sample in dataset.samples:
+        for one in boxes(sample, "predictions"):
+            if one.openset == "known, right":
+                assert any(overlaps(one, other) for other in boxes(sample, "ground_truth"))
+            assert one.openset != "unknown, found" or one.label == "unknown"
     assert all(sample["saved"] and sample["openset_mistakes"] >= 0 for sample in dataset.samples)
     with pytest.raises(openset.UsageError, match="no detector 'detr', but yolo"):
         to_fiftyone(run, dataset, model="detr")
@@ -302,3 +307,11 @@ def test_outcomes_go_back_into_fiftyone(of, tmp_path):
 
 def boxes(sample, field):
     return [] if sample[field] is None else sample[field].detections
+
+
+def overlaps(one, other):
+    """Whether two boxes of one label overlap by half."""
+    (ax, ay, aw, ah), (bx, by, bw, bh) = one.bounding_box, other.bounding_box
+    wide, high = min(ax + aw, bx + bw) - max(ax, bx), min(ay + ah, by + bh) - max(ay, by)
+    shared = max(wide, 0) * max(high, 0)
+    return one.label == other.label and shared >= 0.499 * (aw * ah + bw * bh - shared)
