@@ -206,8 +206,8 @@ def _is_folder(path: Path) -> bool:
 def _yaml_in(folder: Path) -> Path | None:
     """The ``data.yaml`` of a folder, or another that has names: trainings write ``args.yaml``."""
     found = sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
-    named = (file for file in found if file.stem == "data" or "names" in load_yaml(file))
-    return next((file for file in found if file.stem == "data"), next(named, None))
+    own = [file for file in found if file.stem == "data"]
+    return next((file for file in own or found if own or "names" in load_yaml(file)), None)
 
 
 def _split_entry(config: Mapping[str, Any], split: str | None) -> str | None:
