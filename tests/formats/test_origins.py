@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace as Namespace
 
 import numpy as np
@@ -101,6 +102,15 @@ def test_what_is_left_open_is_not_written_as_if_it_were_not(of, tmp_path):
     asked = openset.evaluate(of.scene.truth, of.scene.found, **OPTIONS)
     for name in ("c.json", "d.parquet"):
         same(openset.evaluate(truth, tmp_path / name, **OPTIONS), asked)
+
+
+@pytest.mark.parametrize(
+    "said", ["xywh-norm", {"boxes": 3}, {"boxes": "sideways"}, {"colour": "red"}, ["names"]]
+)
+def test_what_a_file_says_to_leave_open_must_be_so(said, of):
+    table = replace(read_detections(of.scene.found), provenance={"left_open": said})
+    with pytest.raises(openset.InputError, match=r"OS108.*left_open"):
+        openset.evaluate(of.scene.truth, table, **OPTIONS)
 
 
 def test_data_yaml_of_roboflow_and_absolute_paths(tmp_path):

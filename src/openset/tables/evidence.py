@@ -185,7 +185,7 @@ def _names_of_columns(detections: Detections) -> list[str]:
     count = len(range(detections.logits.shape[1])[class_columns(detections.layout)])
     stated = detections.provenance.get(_CLASSES)
     names = [name for name in detections.labels if not is_unknown_spelling(name)]
-    names = names if stated is None else list(stated)
+    names = [str(name) for name in stated] if isinstance(stated, list) else names
     if len(names) != count:
         said = f"{count} columns of the logits are classes, and {len(names)} names are listed"
         raise refuse("OS344", said, example=", ".join(names[:5]) or "none")

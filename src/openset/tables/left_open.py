@@ -13,9 +13,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Self
 
 from openset.findings import Finding, Level, UsageError
-from openset.refusals import needs_sizes
+from openset.options import check_options
+from openset.refusals import needs_sizes, wrong_type
 from openset.tables.annotations import Annotations
-from openset.tables.boxes import in_pixels
+from openset.tables.boxes import Convention, in_pixels
 from openset.tables.category_ids import Positions, with_names
 from openset.tables.detections import Detections
 from openset.tables.join import join_images
@@ -40,8 +41,18 @@ class LeftOpen:
 
     @classmethod
     def of(cls, detections: Detections) -> Self:
-        """What a table says that it leaves open."""
-        return cls(**detections.provenance.get(_KEY, {}))
+        """What a table says that it leaves open; refused if a file says it in other words."""
+        held = detections.provenance.get(_KEY)
+        if held is None:
+            return cls()
+        try:
+            said = cls(**held)
+            check_options("what is left open", asdict(said), cls.__init__)
+            Convention.of(said.boxes or "xywh")
+        except (TypeError, ValueError) as error:
+            expected = "boxes, names and scores"
+            raise wrong_type("the provenance", _KEY, expected, [], held, 1) from error
+        return said
 
     def marked(self, detections: Detections) -> Detections:
         """Detections that say it; nothing if nothing is open."""
