@@ -145,6 +145,19 @@ def metric(stranger):
     assert 0 < low < value["value"] < high < 1
 
 
+@example("formats/objects/herdnet.py")
+def an_object_of_another_package(stranger):
+    said = stranger.python(
+        """
+from types import SimpleNamespace as Object
+from openset.formats import read_detections
+cow = Object(corners=[1, 2, 5, 7], name="cow", sure=0.5)
+print(read_detections([Object(photo="a.jpg", animals=[cow])]).box.tolist())
+"""
+    )
+    assert said.strip() == "[[1.0, 2.0, 4.0, 5.0]]"
+
+
 @example("formats/lines.py")
 def file_format(stranger):
     names, keys = {1: "dog", 2: "cat", 9: "unknown"}, ("image_id", "category_id", "score", "bbox")

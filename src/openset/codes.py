@@ -212,7 +212,8 @@ _ENTRIES = (
          "'index1' or a JSON or CSV file that maps them; force=True evaluates as it is"),
     Code("OS317", "label without a category", "What category_ids= says of a label cannot be: a "
          "position beyond the list, or an id that the ground truth lacks.", "another list of "
-         "classes, or a count from 1 in place of 0", "map every label of the detections"),
+         "classes, or a count from 1 in place of 0",
+         "map every label of the detections, or list the detector's classes: names='data.yaml'"),
     Code("OS318", "scores look upside down", "Right boxes score lower than boxes on background.",
          "a distance, a background probability or a rank was written as score",
          "write a confidence: larger = more certain; ignore this if it is one"),
@@ -241,6 +242,24 @@ _ENTRIES = (
          "objects of one other class, and in the others labels are right: no detector fails so.",
          "files of two detectors, or of two lists of classes, were put together",
          "number the classes of both parts alike; force=True evaluates as it is"),
+    Code("OS340", "classes are numbered, not named", "Numbers of classes were taken for places in "
+         "the list of the ground truth.",
+         "text files of YOLO have no names, and nothing beside them says which class is which",
+         "state the order of the detector's classes: names='data.yaml'"),
+    Code("OS341", "detections without confidence", "All count as 1, so that nothing ranks them.",
+         "predictions were saved without their confidences",
+         "save them again with confidences: save_txt=True save_conf=True"),
+    Code("OS342", "pictures of another size", "Boxes were scaled to the size that the ground truth "
+         "says; in pictures of another shape they may lie elsewhere all the same.",
+         "pictures were resized, or turned by their EXIF tag, after they were annotated",
+         "nothing, if the shape is the same; else use the pictures that were annotated"),
+    Code("OS343", "evidence of other rows", "Logits or embeddings are not one row per detection.",
+         "boxes were filtered or sorted after their logits were kept, or before",
+         "keep both from the same boxes, in one order"),
+    Code("OS344", "columns of logits not named so", "Which column is which class is not said, or "
+         "a known class has none.",
+         "the detector calls its classes differently, or nothing lists them",
+         "list the classes of the detector in the order of its columns: classes in the .npz"),
     Code("OS360", "several manifests", "Which of them the parts belong to cannot be told.",
          "two folders of parts were copied into one, or a manifest was kept under another name",
          "leave the manifest that the parts were written with, as manifest.json"),

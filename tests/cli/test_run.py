@@ -375,3 +375,21 @@ def test_regions_become_detections_by_a_rule(openset, data):
     plain, again = (read_detections(data / name) for name in ("found.parquet", "rule.parquet"))
     assert len(regions) > len(plain)
     assert sorted(plain.score.tolist()) == sorted(again.score.tolist())
+
+
+def test_pictures_of_another_size_than_the_ground_truth_says(openset, data):
+    assert openset(*RUN).code == 0
+    before = read_detections(data / "found.parquet")
+    truth = json.loads((data / "data/train.json").read_text())
+    for image in truth["images"]:
+        image["width"], image["height"] = 2 * image["width"], 2 * image["height"]
+    (data / "data/train.json").write_text(json.dumps(truth))
+    done = openset(*RUN)
+    after = read_detections(data / "found.parquet")
+    assert done.code == 0 and "note OS342" in done.err
+    np.testing.assert_allclose(after.box, 2 * before.box, rtol=1e-5)
+    assert (after.score == before.score).all()
+    assert len(after.provenance["resized_images"]) == len(truth["images"])
+    truth["images"][0]["width"] *= 3
+    (data / "data/train.json").write_text(json.dumps(truth))
+    assert "1 also have another shape" in openset(*RUN).err.replace("\n    ", " ")

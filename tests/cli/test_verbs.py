@@ -363,6 +363,6 @@ def test_a_comparison_keeps_to_the_terminal(run, openset, monkeypatch):
     assert "shy" in values and "95 % interval" in differences
 
 
-def test_a_run_is_no_result(run, openset):
+def test_a_run_of_several_models_is_not_one_result(run, openset):
     done = openset("compare", "run", "run/shy.result.json")
-    assert done.code == 2 and "OS103" in done.err and "run/base.result.json" in done.err
+    assert done.code == 2 and "OS103" in done.err and "run/base" in done.err

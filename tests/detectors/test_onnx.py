@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from openset.detectors import _yolo, find
-from openset.detectors.onnx import OnnxModel
+from openset.detectors import _yolo, find, onnx
+from openset.detectors.onnx import OnnxModel, names_in, recognised
 from openset.findings import InputError
 from scenes.exported_models import CELLS, SIDE, Session, yolov8_output, yolox_output
 
@@ -73,6 +73,32 @@ def test_a_fixed_batch_is_filled_up_and_cut_off():
 def test_another_layout_or_number_of_classes_is_refused(layout, output, labels, code):
     with pytest.raises(InputError, match=code):
         model(layout, Session(output), labels).found([np.zeros((9, 9, 3), np.uint8)], KEEP)
+
+
+@pytest.mark.parametrize(
+    "shape", [("batch", 3, SIDE, SIDE), (2, 3, SIDE, SIDE), ("b", 3, "h", "w")]
+)
+def test_the_shape_of_the_output_tells_the_layout(shape):
+    for layout, output in (("yolox", yolox_output()), ("yolov8", yolov8_output())):
+        assert recognised(Session(output, shape), SIDE) == layout
+    with pytest.raises(InputError, match=r"(?s)OS611.*suppression inside"):
+        recognised(Session(np.zeros((300, 6), np.float32), shape), SIDE)
+
+
+@pytest.mark.parametrize(
+    ("told", "names"),
+    [
+        ({"names": "{0: 'dog', 1: 'cat'}"}, ("dog", "cat")),
+        ({"names": "{1: 'cat'}"}, None),
+        ({"names": "__import__('os')"}, None),
+        ({"stride": "32"}, None),
+    ],
+)
+def test_exports_of_ultralytics_name_their_classes(told, names, monkeypatch, tmp_path):
+    session = Session(yolov8_output())
+    session.get_modelmeta = lambda: type("Meta", (), {"custom_metadata_map": told})()
+    monkeypatch.setattr(onnx, "_session", lambda path, device: session)
+    assert names_in(tmp_path / "yolo.onnx") == names
 
 
 def test_the_grid_has_one_cell_per_location():

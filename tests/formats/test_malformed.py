@@ -136,7 +136,7 @@ FOLDERS = {
     "odd result": ({"comp4_det_test_dog.txt": "a 0.5 1 2 3\n"}, "OS108", "record 0"),
     "text result": ({"comp4_det_test_dog.txt": "a 0.5 1 2 3 x\n"}, "OS108", "record 0"),
     "no sizes": ({"data.yaml": "names: [a]", "labels/i.txt": "0 .5 .5 .1 .1"}, "OS110", "'i'"),
-    "no names": ({"labels/i.txt": "0 .5 .5 .1 .1 .9", "sizes.csv": "i,4,4"}, "OS107", "names"),
+    "no names": ({"labels/i.txt": "0 .5 .5 .1 .1", "sizes.csv": "i,4,4"}, "OS107", "names"),
     "odd yaml": ({"data.yaml": "names: [", "labels/i.txt": "0 .5 .5 .1 .1"}, "OS102", "data.yaml"),
     "yaml list": ({"data.yaml": "[1]", "labels/i.txt": "0 .5 .5 .1 .1"}, "OS108", "mapping"),
     "odd class": (

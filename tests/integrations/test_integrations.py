@@ -6,7 +6,7 @@ import pytest
 
 import openset
 from openset.examples import DETECTIONS, TRUTH
-from openset.integrations import integration, numbers, table
+from openset.integrations import integration, log_page, numbers, table
 from openset.plugins import record_of
 
 
@@ -69,3 +69,28 @@ def test_they_say_what_they_need_and_whether_it_is_there():
 
     assert not record_of(both).installed
     assert record_of(one).installed
+
+
+def test_tensorboard_also_gets_the_table(result):
+    class Writer(Recorder):
+        def add_text(self, tag, text, step=None):
+            self.text = (tag, text, step)
+
+    writer = Writer()
+    table()["tensorboard"].use(result, writer, 7, prefix="test/")
+    assert writer.text == ("test/table", result.to_markdown(), 7)
+
+
+def test_the_page_is_kept_by_whoever_keeps_files(tmp_path):
+    kept = []
+
+    class Keeper:
+        def log_artifact(self, path):
+            kept.append(path)
+
+    page = tmp_path / "report.html"
+    with pytest.raises(openset.InputError, match="OS101"):
+        log_page(page, Keeper())
+    page.write_text("<html></html>")
+    log_page(page, Keeper())
+    assert kept == [str(page)]

@@ -139,6 +139,29 @@ def read_result(path: Path) -> Evaluation:
     return (Recognition if schema == Recognition.schema else Evaluation).from_json(path)
 
 
+def read_results(path: Path) -> list[Evaluation]:
+    """The results of one method: a file, RUN/NAME, or the folder of a run that has but one.
+
+    Several results are trainings of the method.
+    """
+    from openset.evaluation.result_folder import RESULT
+    from openset.evaluation.run import result_files
+    from openset.recognition.folder import FOLDER
+
+    held = result_files(path) or (FOLDER.files(path) if FOLDER.is_in(path) else {})
+    if len(held) == 1:
+        return [read_result(file) for files in held.values() for file in files]
+    if held:
+        names = ", ".join(held)
+        message = f"{path} holds {len(held)} methods, and one is compared: {names}"
+        fix = f"name one of them, {path / next(iter(held))}"
+        cause = "a run of several models was given"
+        example = next(iter(held))
+        raise refuse("OS103", message, count=len(held), example=example, cause=cause, fix=fix)
+    named = path.with_name(path.name + RESULT)
+    return [read_result(named if named.is_file() and not path.exists() else path)]
+
+
 def _short(path: Path, depth: int) -> str:
     last = path
     while last.suffix in _SUFFIXES and last.stem:

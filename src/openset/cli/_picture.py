@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from openset.cli._console import clean
 from openset.diagnosis.deployed import Deployed, deployed
 from openset.diagnosis.flow import MISSED, called, fates
+from openset.diagnosis.outcomes import kinds_of_boxes
 from openset.evaluation.run import Run
 from openset.findings import refuse
 from openset.tables import Images
@@ -100,14 +101,7 @@ class _Said:
     @cached_property
     def kinds(self) -> NDArray[np.str_]:
         """The kind of every box, "" for those that are not drawn."""
-        m, objects = self.matches, self.matches.objects
-        aim = np.where(self.call.unknown, self.target.unknown, self.target.known)
-        drawn = (self.call.known | self.call.unknown) & (aim >= -1)
-        klass = np.where(aim >= 0, objects.klass[np.maximum(aim, 0)], -1) if len(objects) else aim
-        mine = np.where(self.call.unknown, m.n_known, m.klass)
-        right = np.where(mine == m.n_known, "unknown", "known")
-        kind = np.select([~drawn, aim < 0, klass == mine], ["", "false", right], "confused")
-        return np.asarray(kind)
+        return kinds_of_boxes(self.matches, self.call, self.target)
 
     @cached_property
     def missed(self) -> NDArray[np.bool_]:

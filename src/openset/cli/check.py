@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Output, finding_text
+from openset.cli._console import Answer, Output, finding_text, wrapped
 from openset.findings import Finding, InputError, Level
 from openset.wording import spaced
 
@@ -28,6 +28,7 @@ def check(
     boxes: str = "xywh",
     image_ids: str = "id",
     category_ids: str | None = None,
+    names: Path | None = None,
     group_by: str | None = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
@@ -42,6 +43,7 @@ def check(
         image_ids: What detections call images by: id, name, number (of the file name), index ...
         category_ids: What labels of detections mean, if not ids or names of the ground truth: index
             (its categories from 0), index1 (from 1), or a JSON or CSV file that maps them.
+        names: Names of classes where files have numbers alone: a data.yaml, JSON, or a name a line.
         group_by: Which images belong together, as in `openset evaluate`.
         output: How to speak.
     """
@@ -58,12 +60,15 @@ def check(
         boxes=boxes,
         image_ids=image_ids,
         category_ids=category_ids,
+        names=names,
         force=True,
     ).resolve()
     files = model_names(dt or [])
     with output.progress(1 + len(files)) as step:
         step("reading")
-        truth, tables, settings = one_set(*Reading(gt, files).tables(), settings)
+        truth, tables, settings = one_set(
+            *Reading(gt, files, settings.class_names).tables(), settings
+        )
         truth = truth if group_by is None else as_grouped(truth, group_by)
         ground = Ground.of(truth, settings.vocabulary(truth), settings)
         found = {gt.name: ground.findings}
@@ -84,8 +89,22 @@ def _findings(ground: Ground, detections: Detections, settings: Settings) -> lis
         return list(error.findings)
 
 
+def _once(found: dict[str, list[Finding]]) -> list[str]:
+    """Every kind of finding once: of the first file in full, of the others their names."""
+    groups: dict[tuple[str, Level], list[tuple[str, Finding]]] = {}
+    for name, findings in found.items():
+        for finding in findings:
+            groups.setdefault((finding.code, finding.level), []).append((name, finding))
+    said = []
+    for (name, first), *others in groups.values():
+        also = ", ".join(f"{other} ({spaced(one.count)})" for other, one in others)
+        text = finding_text(first, name)
+        said.append(f"{text}\n{wrapped(f'    also  {also}', ' ' * 10)}" if also else text)
+    return said
+
+
 def _text(found: dict[str, list[Finding]], images: int, objects: int) -> str:
-    lines = [finding_text(f, name) for name, findings in found.items() for f in findings]
+    lines = _once(found)
     levels = [f.level for findings in found.values() for f in findings]
     counts = ", ".join(f"{level}s {levels.count(level)}" for level in Level)
     data = f"{spaced(images)} images, {spaced(objects)} objects"

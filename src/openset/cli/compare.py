@@ -42,8 +42,9 @@ def compare(
     """Compare two results of one benchmark, metric by metric, with intervals and p-values.
 
     Args:
-        first: The reference, a *.result.json of `openset evaluate -o` or `openset recognise -o`.
-            NAME=FILE,FILE... is one method, trained several times.
+        first: The reference: a folder that `openset evaluate -o` or `openset recognise -o` wrote,
+            RUN/NAME of one with several models, or a *.result.json in it. NAME=FILE,FILE... is one
+            method, trained several times.
         second: What is compared with it, likewise.
         metrics: Show only these, a,b,c; "all" shows every one.
         fail_on_regression: Exit with 1 if one of these metrics, a,b,c, is worse in the second by
@@ -102,13 +103,15 @@ def _sides(
     first: Path, second: Path, how: tuple[bool, bool], output: Output
 ) -> dict[str, Trainings]:
     """The two methods by their names; says what is to be known about their trainings."""
-    from openset.cli._inputs import methods, read_result
+    from openset.cli._inputs import methods, read_results
     from openset.evaluation.trainings import findings_of, methods_of
 
     asked = methods([first, second])
     if len(asked) != 2:
         raise UsageError(f"both methods are called {next(iter(asked))!r}: give two to compare")
-    results = {name: [read_result(path) for path in paths] for name, paths in asked.items()}
+    results = {
+        name: [one for path in paths for one in read_results(path)] for name, paths in asked.items()
+    }
     force, splits = how
     sides = methods_of(results, force=force, splits=splits)
     for name, findings in findings_of(sides).items():

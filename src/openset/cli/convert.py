@@ -13,7 +13,7 @@ from openset.findings import UsageError
 
 if TYPE_CHECKING:
     from openset.formats import FileFormat
-    from openset.tables import Annotations
+    from openset.tables import Annotations, Detections
 
 app = verb("convert", panel="Data")
 
@@ -29,6 +29,8 @@ def convert(
     truth: Path | None = None,
     sizes: Path | None = None,
     per_part: int | None = None,
+    names: Path | None = None,
+    evidence: Path | None = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Convert ground truth or detections to another format.
@@ -44,16 +46,26 @@ def convert(
             some formats make use.
         sizes: Sizes of the images, a CSV of image,width,height, for formats that lack them.
         per_part: Images of a part, 2000, where parts are written (*.parts).
+        names: Names of the classes, a data.yaml, JSON or a name a line, for formats that lack them.
+        evidence: For detections: an .npz with logits (and layout, classes) or embedding, one row
+            per detection; --to parquet keeps them.
         output: How to speak.
     """
     from openset.formats import read, read_annotations, write
-    from openset.tables import Annotations
+    from openset.tables import Annotations, Detections
+    from openset.tables.left_open import LeftOpen
 
     record = _record(out, write_as)
     belongs = None if truth is None else read_annotations(truth)
-    table = read(source, format=read_as, **_sizes(source, read_as, sizes, belongs))
-    options = {} if per_part is None else {"per_part": per_part}
-    write(table, out, format=record.name, truth=belongs, **options)
+    options = _sizes(source, read_as, sizes, belongs) | ({} if names is None else {"names": names})
+    table = read(source, format=read_as, **options)
+    if isinstance(table, Detections) and belongs is not None:
+        for finding in LeftOpen.of(table).findings(table, belongs):
+            output.report(finding, source.name)
+    if evidence is not None:
+        table = _with_evidence(table, evidence)
+    more = {} if per_part is None else {"per_part": per_part}
+    write(table, out, format=record.name, truth=belongs, **more)
     kind = "objects" if isinstance(table, Annotations) else "detections"
     lost = sorted(record.loses)
     if lost:
@@ -62,6 +74,15 @@ def convert(
         f"wrote {out}: {len(table)} {kind} as {record.name}",
         lambda: {"out": str(out), "format": record.name, "rows": len(table), "loses": lost},
     )
+
+
+def _with_evidence(table: Annotations | Detections, path: Path) -> Detections:
+    from openset.tables import Detections
+    from openset.tables.evidence import read_evidence, with_evidence
+
+    if not isinstance(table, Detections):
+        raise UsageError("--evidence belongs to detections; this is ground truth")
+    return with_evidence(table, **read_evidence(path))
 
 
 def _sizes(

@@ -47,6 +47,7 @@ def evaluate(
     boxes: str = "xywh",
     image_ids: str = "id",
     category_ids: str | None = None,
+    names: Path | None = None,
     leaked: Literal["unknown", "drop"] = "unknown",
     seed: int = 0,
     paired: Flag = False,
@@ -93,6 +94,7 @@ def evaluate(
         image_ids: What detections call images by: id, name, number (of the file name), index ...
         category_ids: What labels of detections mean, if not ids or names of the ground truth: index
             (its categories from 0), index1 (from 1), or a JSON or CSV file that maps them.
+        names: Names of classes where files have numbers alone: a data.yaml, JSON, or a name a line.
         leaked: Detections of classes that are unknown here count as unknown, or are dropped.
         seed: Seed of the resamples.
         paired: The trainings of all methods belong together, place by place: same seeds.
@@ -127,6 +129,7 @@ def evaluate(
         boxes=boxes,
         image_ids=image_ids,
         category_ids=category_ids,
+        names=names,
         leaked=leaked,
         unknown_label=unknown_label,
         unknownness=unknownness,

@@ -54,7 +54,7 @@ _TOPICS = {
     "worlds": "scenes from a seed, for `openset build`",
     "benchmarks": "splits, for `openset build`, `audit` and `fetch`",
     "engines": "where independent pieces of work run",
-    "integrations": "tools that take the numbers of an evaluation",
+    "integrations": "tools that an evaluation runs in, or that take its numbers",
     "codes": "what can be wrong with an input",
     "formats": "files that are read and written",
     "protocols": "rules of matching and counting: evaluate --protocol",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 app = verb("run", panel="Models")
 ALL = "all"
+SHAPE = 0.02  # of its shape, what rounding may change when a picture is resized
 SAMPLED = ("logit_samples", "box_samples")  # what passes with dropout are for
 
 
@@ -63,8 +64,9 @@ def run(
         images: What the names of images in the ground truth are relative to; by default its folder.
             Given several times where data sets are mixed.
         weights: A local file of weights, or a folder of transformers, for a detector by name.
-        known: Labels of the detector, in its order, if it does not say so itself: voc20 ..., a
-            file, or a,b,c. By default those that the ground truth calls known, or all.
+        known: Labels of the detector, in its order, if it does not say so itself (as exports of
+            ultralytics do): voc20 ..., a file, or a,b,c. By default those that the ground truth
+            calls known, or all.
         evidence: What to keep of every box, a,b,c, or "all"; by default logits and embeddings.
         regions: All pairs of a region and a class, before suppression and whatever their number,
             with their logits: what `openset score --rule gamma` decides on.
@@ -93,7 +95,7 @@ def run(
     files = _files(data, truth, images)
     named = {"score": minimum_score, "passes": passes, "observations": observations or None}
     options = _options(option, named)
-    loaded = _model(model, weights, _labels(known, truth), device, options)
+    loaded = _model(model, weights, _labels(model, known, truth), device, options)
     how: dict[str, Any] = {
         "keep": _kept(loaded, listed(evidence), regions=regions),
         "batch": batch,
@@ -111,6 +113,7 @@ def run(
         return Answer("")
     write(found, out, format="parquet")
     _report_skipped(found, output)
+    _report_resized(found, output)
     return Answer(_text(found, out), lambda: _document(found, out))
 
 
@@ -169,15 +172,19 @@ def _options(pairs: list[str] | None, named: dict[str, Any]) -> dict[str, Any]:
     return option_pairs(pairs) | {key: one for key, one in named.items() if one is not None}
 
 
-def _labels(known: list[str] | None, truth: Annotations | None) -> tuple[str, ...] | None:
-    """Labels for a detector that does not say them itself."""
+def _labels(
+    model: str, known: list[str] | None, truth: Annotations | None
+) -> tuple[str, ...] | None:
+    """Labels for a detector: as given, as an exported file names them, or as the truth has them."""
     from openset.cli._inputs import known_labels
+    from openset.detectors.onnx import names_in
     from openset.tables import Vocabulary
     from openset.training.data import taught
 
     if known is not None:
         return Vocabulary.of(known_labels(known)).known
-    return None if truth is None else taught(truth)
+    named = names_in(Path(model)) if model.endswith(".onnx") else None
+    return named if named or truth is None else taught(truth)
 
 
 def _model(
@@ -242,6 +249,22 @@ def _report_skipped(found: Detections, output: Output) -> None:
     if skipped:
         message = f"{len(skipped)} images cannot be decoded and were left out"
         output.report(Finding("OS603", Level.WARNING, message, len(skipped), skipped[0]))
+
+
+def _report_resized(found: Detections, output: Output) -> None:
+    """Say that boxes were scaled; a warning where that cannot have been enough."""
+    resized = found.provenance.get("resized_images", ())
+    if not resized:
+        return
+    # A turned or cropped picture has another shape, and its boxes lie elsewhere.
+    bent = [one for one in resized if abs(one[1] / one[2] - 1) > SHAPE]
+    file, wide, high = (bent or resized)[0]
+    said = f"{len(resized)} of {found.provenance['images']} pictures are of another size than the "
+    said += "ground truth says, and their boxes were scaled to it"
+    said += f"; {len(bent)} also have another shape" if bent else ""
+    example = f"{file} is {wide:.3g} times as wide and {high:.3g} times as high"
+    level = Level.WARNING if bent else Level.NOTE
+    output.report(Finding("OS342", level, said, len(resized), example))
 
 
 def _text(found: Detections, out: Path) -> str:

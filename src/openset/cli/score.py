@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from openset.evaluation.choosing import Choice
     from openset.scorers import Calibration, Fitted
     from openset.scorers.rule import Rule
-    from openset.tables import Detections, Head
+    from openset.tables import Detections, Head, Vocabulary
 
 app = verb("score", panel="Models")
 ALL = "all"
@@ -42,6 +42,7 @@ def score(
     known_share: float | None = None,
     threshold: Literal["quantile", "zscore"] = "quantile",
     head: Path | None = None,
+    known: list[str] | None = None,
     option: list[str] | None = None,
     shard: str | None = None,
     force: Flag = False,
@@ -84,21 +85,27 @@ def score(
             in the code of FMIYC.
         head: The detector's last layer, an .npz of openset.scorers.save_head, for ASH, DICE, ReAct
             and ViM on files from elsewhere; what `openset run` wrote carries it.
+        known: Restrict the logits of all files to these classes, by name: voc20, a file, or a,b,c.
+            For a detector that was taught more classes than are known here.
         option: An option of the scorer or rule, as name=value; only with a single scorer.
         shard: Which of the parts to make: 3/16, the third of sixteen shards; auto, as SLURM says to
             the tasks of an array; auto/16 for an indexed job of Kubernetes.
         force: Fit even on test data or unknown objects; the ledger says so.
         output: How to speak.
     """
-    from openset.cli._inputs import files_of, listed, option_pairs
+    from openset.cli._inputs import files_of, known_labels, listed, option_pairs
     from openset.cli._rules import SHARES, apply_rules, cec_rules, ebui_rules, gamma_rules
     from openset.scorers import calibrate as calibrate_
     from openset.scorers import find, load_head
+    from openset.tables import Vocabulary
 
     _refuse_both(scorers, rule, fit)
-    last = None if head is None else load_head(head)
+    files = _Files(
+        None if head is None else load_head(head),
+        None if known is None else Vocabulary.of(known_labels(known)),
+    )
     parted = _is_parted(dt, rule, shard)
-    detections = _first_part(dt, last) if parted else _read(dt, last)
+    detections = _first_part(dt, files) if parted else files.read(dt)
     if not force:
         _refuse_own(dt, {"--fit": fit, "--calibrate": calibrate})
     if rule is not None:
@@ -109,17 +116,17 @@ def score(
         elif rule == "ebui":
             rules = ebui_rules(given, _told(fit, fit_truth), chosen=chosen_here, force=force)
         else:
-            training = _of_knowns(fit, fit_truth, last, minimum_score)
+            training = _of_knowns(fit, fit_truth, files, minimum_score)
             rules = cec_rules(given, training, chosen=chosen_here, force=force)
         share = SHARES.get(rule, KEPT) if known_share is None else known_share
-        chosen_on = _choice(rules, calibrate, calibrate_truth, share, force)
+        chosen_on = _choice(rules, files, (calibrate, calibrate_truth), share, force)
         return apply_rules(detections, rules, out, chosen_on, output)
     chosen = _chosen(listed(scorers), option_pairs(option), detections, fit)
     training, held_out = (
-        _of_knowns(path, truth, last, minimum_score)
+        _of_knowns(path, truth, files, minimum_score)
         for path, truth in ((fit, fit_truth), (calibrate, calibrate_truth))
     )
-    files = files_of(out, list(chosen), _parts.SUFFIX if parted else ".parquet")
+    places = files_of(out, list(chosen), _parts.SUFFIX if parted else ".parquet")
     keep = KEPT if known_share is None else known_share
     calibrated = partial(calibrate_, keep=keep, flavour=threshold, force=force)
     lines, document, left_out = [], {}, {}
@@ -130,7 +137,7 @@ def score(
                 told = training if not find(name).uses_unknown else _told(fit, fit_truth)
                 fitted = _fitted(name, told, options, force=force)
                 limit = None if held_out is None else calibrated(fitted.scored(held_out))
-                into, how = _parts.Into(files[name], shard=shard), _Scoring(fitted, limit, last)
+                into, how = _parts.Into(places[name], shard=shard), _Scoring(fitted, limit, files)
                 made = _made(dt if parted else detections, into, how)
             except (InputError, UsageError) as error:
                 left_out[name] = error
@@ -153,31 +160,50 @@ def _refuse_both(scorers: list[str] | None, rule: str | None, fit: Path | None) 
 
 def _choice(
     rules: Sequence[Rule],
-    calibrate: Path | None,
-    truth: Path | None,
+    files: _Files,
+    held_out: tuple[Path | None, Path | None],
     known_share: float,
     force: bool,
 ) -> tuple[Detections, Choice[Rule]] | None:
     """Held-out detections, and the rule that was chosen on them."""
     from openset.evaluation.choosing import choose
-    from openset.formats import read_annotations, read_detections
+    from openset.formats import read_annotations
 
+    calibrate, truth = held_out
     if (calibrate is None) != (truth is None):
         raise UsageError("a rule is chosen by --calibrate and --calibrate-truth together")
     if calibrate is None or truth is None:
         return None
-    found = read_detections(calibrate)
+    found = files.read(calibrate)
     known = read_annotations(truth)
     return found, choose(rules, found, known, share=known_share, force=force)
 
 
-def _read(path: Path, head: Head | None) -> Detections:
-    """Detections with their last layer: their own, or one from a file."""
-    from openset.formats import read_detections
-    from openset.scorers import own_head
+@dataclass(frozen=True)
+class _Files:
+    """How files of detections are read.
 
-    found = read_detections(path)
-    return replace(found, head=own_head(found, head))
+    Attributes:
+        head: The last layer from a file, if any.
+        known: The classes that logits are restricted to, if any.
+    """
+
+    head: Head | None
+    known: Vocabulary | None
+
+    def read(self, path: Path) -> Detections:
+        """The detections of a file, whole."""
+        from openset.formats import read_detections
+
+        return self.whole(read_detections(path))
+
+    def whole(self, found: Detections) -> Detections:
+        """Detections with their last layer, their own or the file's, and the known logits."""
+        from openset.scorers import own_head
+        from openset.tables.evidence import restricted
+
+        found = replace(found, head=own_head(found, self.head))
+        return found if self.known is None else restricted(found, self.known)
 
 
 def _refuse_own(dt: Path, given: Mapping[str, Path | None]) -> None:
@@ -190,7 +216,7 @@ def _refuse_own(dt: Path, given: Mapping[str, Path | None]) -> None:
 
 
 def _of_knowns(
-    path: Path | None, truth: Path | None, head: Head | None, minimum_score: float
+    path: Path | None, truth: Path | None, files: _Files, minimum_score: float
 ) -> Detections | None:
     """Detections of known objects: those that found theirs, or without ground truth sure ones."""
     from openset.formats import read_annotations
@@ -200,7 +226,7 @@ def _of_knowns(
         if truth is not None:
             raise UsageError(f"{truth} is the ground truth of detections that are not given")
         return None
-    found = _read(path, head)
+    found = files.read(path)
     if truth is None:
         return found.select(found.score >= minimum_score)
     return right_detections(read_annotations(truth), found)
@@ -249,11 +275,11 @@ def _fitted(
 
 
 class _Scoring(NamedTuple):
-    """How detections are scored: by what was fitted, a threshold, and a last layer from a file."""
+    """How detections are scored: by what was fitted, a threshold, and how files are read."""
 
     fitted: Fitted
     threshold: Calibration | None
-    head: Head | None
+    files: _Files
 
 
 def _scored(fitted: Fitted, detections: Detections, threshold: Calibration | None) -> Detections:
@@ -290,11 +316,10 @@ def _score_file(detections: Detections, path: Path, how: _Scoring) -> Answer:
     return Answer(text, lambda: facts)
 
 
-def _first_part(folder: Path, head: Head | None) -> Detections:
+def _first_part(folder: Path, files: _Files) -> Detections:
     """The first part that has detections: what they all have the evidence of."""
     from openset.formats.parts import Parts
     from openset.refusals import wrong_kind
-    from openset.scorers import own_head
     from openset.tables import Detections
 
     parts = Parts.open(folder).finished()
@@ -302,14 +327,13 @@ def _first_part(folder: Path, head: Head | None) -> Detections:
     table = parts.read(full)
     if not isinstance(table, Detections):
         raise wrong_kind(str(folder), "detections")
-    return replace(table, head=own_head(table, head))
+    return files.whole(table)
 
 
 def _score_parts(folder: Path, into: _parts.Into, how: _Scoring) -> Answer:
     """Score a folder of parts, part by part; those that are done are skipped."""
     from openset.engines import Shard
     from openset.formats.parts import Parts, derived
-    from openset.scorers import own_head
     from openset.tables import Detections
 
     source = Parts.open(folder)
@@ -324,8 +348,7 @@ def _score_parts(folder: Path, into: _parts.Into, how: _Scoring) -> Answer:
     for number in mine:
         table = source.read(number)
         assert isinstance(table, Detections)
-        table = replace(table, head=own_head(table, how.head))
-        parts.add(number, _scored(how.fitted, table, how.threshold))
+        parts.add(number, _scored(how.fitted, how.files.whole(table), how.threshold))
     left = Parts.open(into.folder)
     done = left if left.missing else left.close()
     text = f"{how.fitted.scorer.name}: {_parts.said(done, len(mine))}"

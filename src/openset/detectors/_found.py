@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +34,13 @@ class Found:
     embedding: NDArray[np.float32] | None = None
     unknownness: NDArray[np.float32] | None = None
     attributes: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    def scaled(self, by: NDArray[np.float64]) -> Found:
+        """The same on an image that is so many times as wide and as high."""
+        four = np.tile(by, 2).astype(np.float32)
+        samples = self.attributes.get("box_samples")
+        more = {} if samples is None else {"box_samples": samples * four}
+        return replace(self, box=self.box * four, attributes={**self.attributes, **more})
 
 
 class Filters(NamedTuple):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
+
+import numpy as np
 
 from openset.detectors._carry import trained_on
 from openset.detectors._found import Found, tabled
@@ -46,6 +48,7 @@ def run(
     """Detections of a model on images, with the evidence asked for.
 
     The last layer travels with the embeddings, where it is an affine map of them.
+    Where the ground truth says another size of an image than its picture has, boxes are scaled.
     Under ``torchrun`` every process runs over its part of the images, and gets the whole table.
 
     Args:
@@ -77,7 +80,7 @@ def run(
     )
     with processes() as among, _opened(model, regions) as filters:
         mine = images.select(among.part(len(images), batch))
-        parts = among.gathered(_over(model, mine, how, progress))
+        parts = among.gathered(_as_stated(_over(model, mine, how, progress), mine))
     return _tabled(model, parts, how, filters, len(images))
 
 
@@ -116,7 +119,8 @@ def run_in_parts(
         for done, number in enumerate(mine):
             rows = parts.rows(number)
             try:
-                part = _over(model, images.select(rows), how, None)
+                some = images.select(rows)
+                part = _as_stated(_over(model, some, how, None), some)
                 parts.add(number, _tabled(model, [part], how, filters, len(images)))
             except InputError as error:
                 failures.append(error)
@@ -183,7 +187,7 @@ def _tabled(
         raise refuse("OS603", message, count=len(bad), example=bad[0])
     found = [item for part in parts for item in part.found]
     ids = [id_ for part in parts for id_ in part.ids]
-    about = _provenance(model, images - len(bad), bad, how.split) | dict(filters)
+    about = _provenance(model, images - len(bad), bad, how.split) | dict(filters) | _resized(parts)
     table = tabled(found, ids, model.labels, model.layout, about)
     entries = _ledger(model, table)
     table = ledger.recorded(table, *entries) if entries else table
@@ -215,11 +219,40 @@ def _ledger(model: Model, table: Detections) -> tuple[ledger.LedgerEntry, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What one process has: what was found on which images, and the files it could not read."""
+    """What one process has: what was found on which images, and the files it could not read.
+
+    Width and height of every picture that was run on are in `size`; `resized` names those that the
+    ground truth says to be of another size, by how many times they are wider, and higher.
+    """
 
     found: list[Found] = field(default_factory=list)
     ids: list[Any] = field(default_factory=list)
     bad: list[str] = field(default_factory=list)
+    size: list[tuple[int, int]] = field(default_factory=list)
+    resized: list[tuple[str, float, float]] = field(default_factory=list)
+
+
+def _as_stated(part: _Part, images: ImageFiles) -> _Part:
+    """Boxes in pixels of images of the size that the ground truth says, as all its boxes are."""
+    if images.size is None or not part.ids:
+        return part
+    rows = {one: row for row, one in enumerate(images.id.tolist())}
+    at = [rows[one] for one in part.ids]
+    with np.errstate(invalid="ignore"):
+        by = np.where(images.size[at] > 0, images.size[at] / np.array(part.size), 1.0)
+    other = np.flatnonzero((by != 1).any(axis=1)).tolist()
+    found = list(part.found)
+    for row in other:
+        found[row] = found[row].scaled(by[row])
+    times = (1 / by).tolist()
+    resized = [(str(images.path[at[row]]), times[row][0], times[row][1]) for row in other]
+    return replace(part, found=found, resized=resized)
+
+
+def _resized(parts: Sequence[_Part]) -> dict[str, Any]:
+    """What the provenance says of pictures of another size than the ground truth says."""
+    files = [file for part in parts for file in part.resized]
+    return {"resized_images": files} if files else {}
 
 
 def _told(read: Iterable[Batch], total: int, progress: Progress | None) -> Iterator[Batch]:
@@ -242,6 +275,7 @@ def _over(model: Model, images: ImageFiles, how: _How, progress: Progress | None
         if good and (how.skip or not part.bad):
             part.found.extend(model.found([pixels for _, pixels in good], keep=how.wanted))
             part.ids.extend(id_ for id_, _ in good)
+            part.size.extend((pixels.shape[1], pixels.shape[0]) for _, pixels in good)
     return part
 
 

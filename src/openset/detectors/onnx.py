@@ -40,7 +40,7 @@ def yolo_onnx(
     *,
     device: str | None = None,
     file: str = "",
-    layout: Literal["yolox", "yolov8"] = "yolox",
+    layout: Literal["yolox", "yolov8"] | None = None,
     bgr: bool | None = None,
     side: int = 640,
     score: float = 0.05,
@@ -53,22 +53,57 @@ def yolo_onnx(
     behind the last layer.
 
     Args:
-        labels: The classes.
+        labels: The classes, in the order of the file (`names_in`).
         device: ``cuda`` to ask for a GPU; by default the CPU.
         file: The ONNX file.
-        layout: What inputs and outputs mean.
+        layout: What inputs and outputs mean; by default the shape of the output tells.
         bgr: Whether colours go in as BGR; by default as YOLOX does (yes) or YOLOv8 (no).
         side: Pixels of the canvas, where the file leaves them open.
         score: Boxes with a lower score are dropped.
         nms: Boxes of one class that overlap more are dropped.
         most: Most boxes of an image.
     """
-    lookup(_yolo.LAYOUTS, layout, "layout")
+    if layout is not None:
+        lookup(_yolo.LAYOUTS, layout, "layout")
     if not file:
         raise UsageError("file= names the ONNX file of the exported model")
-    flipped = layout == "yolox" if bgr is None else bgr
+    session = _session(Path(file), device)
+    family = layout or recognised(session, side)
+    flipped = family == "yolox" if bgr is None else bgr
     filters = {"score": score, "nms": nms, "most": most}
-    return OnnxModel(_session(Path(file), device), labels, layout, flipped, side, filters)
+    return OnnxModel(session, labels, family, flipped, side, filters)
+
+
+def names_in(file: Path) -> tuple[str, ...] | None:
+    """The classes that an export of ultralytics names in its metadata, None if it names none."""
+    from ast import literal_eval
+
+    told = _session(file, None).get_modelmeta().custom_metadata_map.get("names", "")
+    try:
+        names = literal_eval(told)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    if not isinstance(names, dict) or sorted(names) != list(range(len(names))):
+        return None
+    return tuple(str(names[at]) for at in range(len(names)))
+
+
+def recognised(session: Any, side: int = 640) -> str:
+    """The layout of an export, from the shape of what it says of an empty canvas."""
+    entry = session.get_inputs()[0]
+    open_ = (1, 3, side, side)
+    fixed = [n if isinstance(n, int) else d for n, d in zip(entry.shape, open_, strict=True)]
+    output = np.asarray(session.run(None, {entry.name: np.zeros(fixed, np.float32)})[0])
+    rows = len(_yolo.grid((fixed[2], fixed[3]))[0])
+    if output.ndim == 3 and rows in output.shape[1:]:
+        return "yolov8" if output.shape[2] == rows else "yolox"
+    raise refuse(
+        "OS611",
+        f"the output has shape {output.shape}, which is of no known layout",
+        example=f"{rows} locations are expected",
+        cause="an export with suppression inside, or of another task",
+        fix="export without it: nms=False, end2end=False",
+    )
 
 
 class OnnxModel:

@@ -36,7 +36,7 @@ _FOLDER = ResultFolder(
     endings=(RESULT, _DETECTIONS),
 )
 refuse_other, verify = _FOLDER.refuse_other, _FOLDER.verify
-is_run = _FOLDER.is_in
+is_run, files_of = _FOLDER.is_in, _FOLDER.files
 
 
 def save(run: Run, folder: Path) -> Path:

@@ -1,7 +1,8 @@
 """Adjusting: what files of detections may need before they can be judged.
 
-Four things, each only if asked for: the minimum score, what category ids mean, which label means
-unknown, and where unknownness comes from. What changed is said by findings.
+Four things, each only if asked for: the minimum score, what numbers of classes mean, which label
+means unknown, and where unknownness comes from; and what a file leaves to the ground truth. What
+changed is said by findings.
 
 Not the layout of boxes, which takes the join with the ground truth (`openset.tables.boxes`).
 """
@@ -17,8 +18,9 @@ from openset.evaluation.settings import Settings
 from openset.findings import Finding, Level, UsageError
 from openset.plugins import lookup
 from openset.tables import Annotations, Detections, Role, Vocabulary
-from openset.tables.category_ids import with_names
+from openset.tables.category_ids import Positions, Renamed, with_names
 from openset.tables.columns import column
+from openset.tables.left_open import LeftOpen
 from openset.wording import grouped
 
 Adjusted = tuple[Detections, list[Finding]]
@@ -35,8 +37,9 @@ def adjusted(
     if len(detections) == 0:  # a batch may well be empty
         return detections, said
     strange = None if settings.unknown_label is None else str(settings.unknown_label)
-    if settings.stated_ids is not None:
-        detections = with_names(detections, truth, settings.stated_ids, unknown=strange)
+    said += LeftOpen.of(detections).findings(detections, truth, stated=bool(_stated(settings)))
+    for stated in _meant(detections, settings):
+        detections = with_names(detections, truth, stated, unknown=strange)
         strange = None if "unknown" in detections.labels else strange
     # Numbers that stand for nothing are no label: `check` says so.
     if strange is not None and (detections.labels or truth.numbered):
@@ -46,6 +49,21 @@ def adjusted(
     if settings.unknownness is not None:
         detections = with_unknownness(detections, settings.unknownness)
     return detections, said
+
+
+def _stated(settings: Settings) -> list[Positions | Renamed]:
+    """What options say of labels, in the order in which it is applied."""
+    names = settings.class_names
+    numbered = None if names is None else Renamed.of(names, "names=")
+    return [one for one in (numbered, settings.stated_ids) if one is not None]
+
+
+def _meant(detections: Detections, settings: Settings) -> list[Positions | Renamed]:
+    """What labels mean by options, or else by what the file leaves open; names need no names."""
+    if detections.labels:
+        return [] if settings.stated_ids is None else [settings.stated_ids]
+    left = LeftOpen.of(detections).names
+    return _stated(settings) or ([Positions(0)] if left else [])
 
 
 def at_least(detections: Detections, score: float) -> Adjusted:

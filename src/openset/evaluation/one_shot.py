@@ -45,7 +45,7 @@ def evaluate(
     asked = Settings.of(settings, options)
     if engine is not None or are_parts([dt]):
         return _in_parts(gt, dt, asked, engine)
-    reading = Reading(gt, {"": dt})
+    reading = Reading(gt, {"": dt}, asked.class_names)
     # Imported while the files are being read: it takes as long.
     from openset.evaluation.run import examine_all
     from openset.evaluation.steps import evaluation_of

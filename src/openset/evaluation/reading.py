@@ -7,6 +7,7 @@ and whoever waits may do something else meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from threading import Semaphore
 from typing import Any, TypeVar
@@ -14,13 +15,13 @@ from typing import Any, TypeVar
 import openset.formats.coco  # noqa: F401  threads must not race to import the kernels
 from openset.evaluation.later import Later
 from openset.findings import InputError, raise_all
-from openset.formats import read_annotations, read_detections
+from openset.formats import read_annotations, read_detections, reading
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
 from openset.tables.sets import Pair
 
 T = TypeVar("T")
-Input = Any  # a path, a table, or lists of torchvision dictionaries
+Input = Any  # a path, a table, or objects in memory
 _AT_ONCE = 4
 
 
@@ -30,14 +31,21 @@ class Reading:
     Args:
         truth: Ground truth: a file or folder, a table, torchvision targets, or a `Pair` of such.
         detections: Detections by the name of their detector, likewise.
+        names: Names of the classes of a ground truth that has their numbers alone.
     """
 
-    def __init__(self, truth: Input, detections: Mapping[str, Input]) -> None:
+    def __init__(
+        self,
+        truth: Input,
+        detections: Mapping[str, Input],
+        names: Mapping[int, str] | None = None,
+    ) -> None:
         self._sources = truth, detections
         self._places = Semaphore(_AT_ONCE)
-        self._truth = [Later(self._read, read_annotations, truth)]
+        self._truth = [Later(self._read, partial(truth_of, names=names), truth)]
         self._detections = {
-            name: Later(self._read, read_detections, one) for name, one in detections.items()
+            name: Later(self._read, read_detections, in_step(truth, one)[1])
+            for name, one in detections.items()
         }
 
     def _read(self, read: Callable[[Input], T], source: Input) -> T | Pair[T]:
@@ -81,6 +89,24 @@ def are_parts(detections: Iterable[Input]) -> bool:
 def inputs_of(truth: Input, detections: Input) -> dict[str, str]:
     """How two inputs are called in a result."""
     return {"truth": _source_name(truth), "detections": _source_name(detections)}
+
+
+def truth_of(source: Input, names: Mapping[int, str] | None = None) -> Annotations:
+    """Ground truth; names are for those that number their classes: objects, and folders of YOLO."""
+    if names is None or isinstance(source, Annotations):
+        return read_annotations(source)
+    if isinstance(source, (str, Path)) and "names" not in reading(source)[1]:
+        return read_annotations(source)
+    return read_annotations(source, names=names)
+
+
+def in_step(truth: Input, detections: Input, first: int = 0) -> tuple[Input, Input]:
+    """Lists of targets and predictions, each with ids (`openset.formats.memory.in_step`)."""
+    if not isinstance(truth, (list, tuple)) or not isinstance(detections, (list, tuple)):
+        return truth, detections  # most inputs are files, which need no import
+    from openset.formats.memory import in_step
+
+    return in_step(truth, detections, first)
 
 
 def _source_name(source: Input) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from openset.evaluation.result import Evaluation
+from openset.evaluation.trainings import named_together
 from openset.files import (
     clear_leftovers,
     digest,
@@ -177,6 +178,15 @@ class ResultFolder:
             said = f"{path} is not a {self.what} of schema {self.schema}: {str(held)[:80]!r}"
             raise refuse("OS114", said)
         return {**document, "models": {name: safe_name(str(stem)) for name, stem in models.items()}}
+
+    def files(self, folder: Path) -> dict[str, list[Path]]:
+        """The files with the results of every method's trainings, by its name."""
+        index = self.read(folder)
+        stems, trainings = index["models"], index.get("trainings") or {}
+        return {
+            method: [folder / (stems[name] + RESULT) for name in names]
+            for method, names in named_together(stems, trainings).items()
+        }
 
     def results(self, folder: Path, kind: type[E]) -> dict[str, E]:
         """The result of each model, as it was written; `verify` says whether it was."""

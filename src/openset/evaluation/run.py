@@ -170,6 +170,13 @@ def check_result(path: Path) -> None:
         verify(path.parent, path.name)
 
 
+def result_files(folder: Path) -> dict[str, list[Path]] | None:
+    """The results of every method of a run, by its name; None where there is no run."""
+    from openset.evaluation._run_folder import files_of, is_run
+
+    return files_of(folder) if is_run(folder) else None
+
+
 def _nothing(step: str) -> None:
     """Report no progress."""
 
@@ -246,13 +253,15 @@ def examined(
             f"the engine {engine.name} works on parts: openset convert FOUND --truth GT --to parts "
             "-o DIR makes them of a file"
         )
-    return examine_all(Reading(truth, detections), settings, step)
+    return examine_all(Reading(truth, detections, settings.class_names), settings, step)
 
 
 def _are_several(given: Input | Sequence[Input]) -> bool:
-    """Whether it is a list of inputs; a list of records is one."""
+    """Whether it is a list of inputs; a list of records, or of objects of one image, is one."""
+    from openset.formats.objects import recognised
+
     listed = isinstance(given, (list, tuple)) and bool(given)
-    return listed and not any(isinstance(one, Mapping) for one in given)
+    return listed and not any(isinstance(one, Mapping) or recognised(one) for one in given)
 
 
 def settle_trainings(run: Run, *, force: bool) -> Run:

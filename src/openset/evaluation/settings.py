@@ -58,6 +58,8 @@ class Settings:
         category_ids: What the labels of the detections mean, if not the ground truth's ids or
             names: ``index`` (its categories counted from 0), ``index1`` (from 1), or a mapping of
             ids or names to such, given as one or as a JSON or CSV file.
+        names: Names of classes, where an input has their numbers alone: a list (from 0), a
+            mapping, or a file (``data.yaml``, JSON, a name a line; `openset.formats.class_names`).
         leaked: Detections labelled with a class that is unknown here (the detector was taught it)
             count as ``unknown``, or ``drop`` them.
         unknown_label: Label, or category id, with which the detections say "unknown".
@@ -92,6 +94,7 @@ class Settings:
     boxes: str = "xywh"
     image_ids: str = "id"
     category_ids: str | Path | Mapping[Any, Any] | None = None
+    names: str | Path | Sequence[str] | Mapping[Any, Any] | None = None
     leaked: Leaked = "unknown"
     unknown_label: str | int | None = None
     unknownness: str | None = None
@@ -172,6 +175,13 @@ class Settings:
 
         return None if self.category_ids is None else category_ids_of(self.category_ids)
 
+    @cached_property
+    def class_names(self) -> dict[int, str] | None:
+        """Names of classes by number, read if they are in a file."""
+        from openset.formats.class_names import class_names
+
+        return None if self.names is None else class_names(self.names)
+
     @property
     def resamples(self) -> int:
         """How many resamples there are: none without intervals."""
@@ -181,7 +191,7 @@ class Settings:
 
     def resolve(self) -> Self:
         """Refuse misspelt names now, before there is anything to wait for."""
-        self.rules, self.measured, self.stated_ids  # noqa: B018 - kept for later
+        self.rules, self.measured, self.stated_ids, self.class_names  # noqa: B018 - kept for later
         return self
 
     def vocabulary(self, truth: Annotations) -> Vocabulary:

@@ -29,6 +29,7 @@ from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.check import check_detections, check_truth, in_order, no_match
 from openset.tables.dropping import valid_detections, valid_objects
 from openset.tables.join import Joined
+from openset.tables.left_open import LeftOpen
 from openset.tables.written import Written
 from openset.wording import grouped
 
@@ -146,7 +147,8 @@ def as_judged(ground: Ground, detections: Detections, settings: Settings) -> Jud
     """Adjust and join detections, and drop those that are broken if these are to be dropped."""
     truth, vocabulary = ground.truth, ground.vocabulary
     detections, findings = adjusted(detections, truth, vocabulary, settings)
-    written = Written(detections, settings.boxes, settings.image_ids)
+    boxes = settings.boxes if settings.boxes != "xywh" else LeftOpen.of(detections).boxes or "xywh"
+    written = Written(LeftOpen().marked(detections), boxes, settings.image_ids)
     read = written.read(truth, vocabulary)
     if settings.drop_invalid:
         valid, dropped = valid_detections(read[0])

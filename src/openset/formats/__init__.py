@@ -7,6 +7,7 @@ byte is that of JSON, and looks at every other format only if COCO does not clai
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ __all__ = [
     "write",
 ]
 _KINDS = ("annotations", "detections")
+_PICKLE = re.compile(rb"\x80[\x02-\x05]")
 
 
 def formats() -> Mapping[str, type[Format]]:
@@ -81,6 +83,8 @@ def reading(
 def _method(where: Path, format: str | None, as_: Kind | None) -> tuple[Any, Kind]:
     start = head(where)
     reader, kind = _chosen(where, start, format, as_) if format else _recognised(where, start)
+    if as_ is not None and kind != as_ and reader.could_hold(where, as_):
+        kind = as_
     return (reader.read_annotations if kind == "annotations" else reader.read_detections), kind
 
 
@@ -132,6 +136,12 @@ def _recognised(path: Path, start: bytes) -> tuple[Format, Kind]:
 def _unrecognised(path: Path, start: bytes, tried: list[str]) -> InputError:
     if start.lstrip()[:1] in (b"[", b"{") and not path.is_dir():
         _refuse_bad_json(path, start)
+    if _PICKLE.match(start) and not path.is_dir():
+        cause = "an archive of Python objects, which is never opened: it could run any code"
+        fix = (
+            "have the tool write COCO JSON (mmdet: test_evaluator.outfile_prefix), or give objects"
+        )
+        return refuse("OS104", f"{path} is a pickle", cause=cause, fix=fix)
     what = "a folder with" if path.is_dir() else "starts with"
     seen = shown(start.split(b"\n")[:5]) if path.is_dir() else shown(start[:60])
     return refuse(
@@ -206,10 +216,13 @@ def write(
         **options: What the format's writer takes, such as ``per_part``.
     """
     from openset.plugins import lookup, record_of
-    from openset.tables import Annotations
+    from openset.tables import Annotations, Detections
+    from openset.tables.left_open import LeftOpen
 
     where = Path(path)
     cls = lookup(formats(), format or _by_suffix(where), "format")
+    if isinstance(table, Detections) and "provenance" in record_of(cls).loses:
+        table = LeftOpen.of(table).finished(table, truth)
     kind, more = ("annotations", ()) if isinstance(table, Annotations) else ("detections", (truth,))
     method = getattr(cls(), f"write_{kind}")
     if options:

@@ -102,6 +102,10 @@ class Format:
         """
         raise NotImplementedError
 
+    def could_hold(self, path: Path, kind: Kind) -> bool:
+        """Whether a file may also be read as the other kind, if that is what is asked for."""
+        return False
+
     def read_annotations(self, path: Path, **options: Any) -> Annotations:
         """Read ground truth."""
         raise self._cannot("read annotations")

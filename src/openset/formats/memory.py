@@ -4,32 +4,39 @@
   ``labels``, for predictions ``scores``; optional ``image_id``, ``iscrowd``, ``area``, ``logits``,
   ``unknownness``. The image id defaults to the position in the list, so give it in targets and
   predictions, or in neither.
+- Such dictionaries by image: ``{image_id: {"boxes": ...}}``.
 - A dictionary of columns with the names of the tables: ``image``, ``label``, ``box``, ``score`` ...
   (``x, y, width, height`` by default), one row per box.
 - Decoded COCO: a list of results, or a document with ``images`` and ``annotations``.
+- Objects of other packages (`openset.formats.objects`), wherever a dictionary may stand.
 
 Tensors are taken by what they can do (``detach``, ``cpu``, ``numpy``): torch is never imported.
-Not a file format, and not the place for other frameworks' objects (see `openset.integrations`).
+Not a file format.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import UsageError, refuse
+from openset.findings import InputError, UsageError, refuse
 from openset.formats import _coco
+from openset.formats._arrays import WHERE as _WHERE
+from openset.formats._arrays import array, scalar
+from openset.formats._spec import Kind
+from openset.formats.objects import near_miss, plain, recognised
 from openset.plugins import lookup
-from openset.refusals import dangling, missing_key, wrong_kind, wrong_type
+from openset.refusals import dangling, missing_key, repeated, wrong_kind, wrong_type
 from openset.tables import Annotations, Detections, Images, LogitLayout
 from openset.tables.columns import ids, positions
 
 BoxFormat = Literal["xyxy", "xywh", "cxcywh"]
 Names = Sequence[str] | Mapping[int, str] | None
-_WHERE = "the input"
 _LAYOUTS = {str(layout): layout for layout in LogitLayout}
 _OBJECT_COLUMNS = ("area", "crowd", "difficult", "id")
 _COLUMN_ALIASES = {
@@ -41,10 +48,17 @@ _COLUMN_ALIASES = {
     "scores": "score",
     "iscrowd": "crowd",
 }
+# What a dictionary of one image says of the image, and what no metric reads.
+_OF_IMAGE = {"image_id", "file_name", "width", "height", "size", "orig_size", "path"}
+_BULK = {"masks", "keypoints", "keypoints_scores", "segmentation"}
 
 
 def to_annotations(
-    source: Any, *, box_format: BoxFormat | None = None, names: Names = None
+    source: Any,
+    *,
+    box_format: BoxFormat | None = None,
+    names: Names = None,
+    field: str | None = None,
 ) -> Annotations:
     """Ground truth from in-memory objects.
 
@@ -52,11 +66,13 @@ def to_annotations(
         source: See the module.
         box_format: How boxes are written, if not as the kind of input says.
         names: Names of the integer labels, by index or by key.
+        field: Which label field, of an object that has several (FiftyOne).
 
     >>> table = to_annotations([{"boxes": [[0, 0, 4, 2]], "labels": [1]}], names=["bird", "cat"])
     >>> table.labels, table.box.tolist()
     (('cat',), [[0.0, 0.0, 4.0, 2.0]])
     """
+    source = _unpacked(source, "annotations", field)
     if isinstance(source, Mapping) and "annotations" in source:
         return _coco.annotations_of(dict(source), _WHERE)
     columns = _columns(source, box_format, "annotations")
@@ -82,6 +98,7 @@ def to_detections(
     box_format: BoxFormat | None = None,
     names: Names = None,
     layout: str | None = None,
+    field: str | None = None,
 ) -> Detections:
     """Detections from in-memory objects.
 
@@ -90,7 +107,9 @@ def to_detections(
         box_format: How boxes are written, if not as the kind of input says.
         names: Names of the integer labels. Without them labels are category ids of the truth.
         layout: What the columns of logits are.
+        field: Which label field, of an object that has several (FiftyOne).
     """
+    source = _unpacked(source, "detections", field)
     if isinstance(source, list) and source and isinstance(source[0], dict) and "bbox" in source[0]:
         return _coco.detections_of(source, _WHERE, layout)
     if isinstance(source, Mapping) and "annotations" in source:
@@ -116,6 +135,103 @@ def to_detections(
     )
 
 
+def in_step(truth: Any, detections: Any, first: int = 0) -> tuple[Any, Any]:
+    """Targets and predictions in one order, as loops have them: what has no id gets one.
+
+    Predictions take the ids of the targets in the same places; where these have none either, both
+    are counted. Anything but two lists of images stays as it is.
+
+    Args:
+        truth: Ground truth.
+        detections: Detections.
+        first: What the first image without an id is called.
+    """
+    if not (_are_images(truth) and _are_images(detections)):
+        return truth, detections
+    targets = _unpacked(truth, "annotations", None)
+    found = _unpacked(detections, "detections", None)
+    if any("image_id" in one for one in found):
+        return targets, found
+    if len(targets) != len(found):
+        expected = f"{len(targets)}, one per target: they have no image_id"
+        raise wrong_type(_WHERE, "predictions", expected, [], len(found), len(found))
+    ids_ = [one.get("image_id", first + at) for at, one in enumerate(targets)]
+    return _called(targets, ids_), _called(found, ids_)
+
+
+class Batch(NamedTuple):
+    """Targets and predictions of some images, in one order.
+
+    Attributes:
+        truth: Ground truth, images called by their place in the batch.
+        detections: Detections, likewise.
+        ids: What the images are called by the targets, None if they do not say.
+    """
+
+    truth: Annotations
+    detections: Detections
+    ids: list[Any] | None
+
+
+def batch(targets: Any, predictions: Any, *, box_format: BoxFormat | None = None) -> Batch:
+    """A batch of a loop: a target and a prediction per image, whatever either says of its id."""
+    wanted, found = (
+        _unpacked(targets, "annotations", None),
+        _unpacked(predictions, "detections", None),
+    )
+    if not isinstance(wanted, list) or not isinstance(found, list):
+        raise UsageError("a batch is a list of targets and a list of predictions, one per image")
+    if len(wanted) != len(found):
+        raise wrong_type(_WHERE, "predictions", f"{len(wanted)}, one per target", [], len(found), 1)
+    _refuse_others([*wanted, *found])
+    said = [one["image_id"] for one in wanted if "image_id" in one]
+    if said and len(said) < len(wanted):
+        rows = [row for row, one in enumerate(wanted) if "image_id" not in one]
+        raise missing_key("the targets", "image_id", rows, len(wanted))
+    places = range(len(wanted))
+    return Batch(
+        to_annotations(_called(wanted, places), box_format=box_format),
+        to_detections(_called(found, places), box_format=box_format),
+        [scalar(one) for one in said] or None,
+    )
+
+
+def _are_images(source: Any) -> bool:
+    """Whether it is a list with a dictionary, or an object, for each image."""
+    listed = isinstance(source, (list, tuple)) and bool(source)
+    return listed and all(_is_image(one) or recognised(one) for one in source)
+
+
+def _is_image(one: Any) -> bool:
+    return isinstance(one, Mapping) and "boxes" in one
+
+
+def _called(images: Sequence[Any], names: Sequence[Any]) -> list[dict[str, Any]]:
+    return [{**one, "image_id": name} for one, name in zip(images, names, strict=True)]
+
+
+def _unpacked(source: Any, kind: Kind, field: str | None) -> Any:
+    """The input with all objects of other packages read: dictionaries, a list of them, or COCO."""
+    if isinstance(source, Mapping) and source and _by_image(source):
+        names = [scalar(name) for name in source]
+        return _called([plain(one, kind, field) for one in source.values()], names)
+    if recognised(source) is not None:
+        made = plain(source, kind, field)
+        return [made] if isinstance(made, dict) and "boxes" in made else made
+    if isinstance(source, Sequence) and not isinstance(source, (str, bytes)):
+        return [one if _is_plain(one) else plain(one, kind, field) for one in source]
+    return source
+
+
+def _is_plain(one: Any) -> bool:
+    """Whether it needs no look at its kind: there may be a million records of COCO."""
+    return isinstance(one, Mapping) and ("bbox" in one or "boxes" in one)
+
+
+def _by_image(source: Mapping[Any, Any]) -> bool:
+    return all(_is_image(one) or recognised(one) is not None for one in source.values())
+
+
 def _columns(source: Any, box_format: BoxFormat | None, kind: str) -> dict[str, Any]:
     """Columns under the names of the tables, boxes as x, y, width, height."""
     if isinstance(source, Mapping):
@@ -126,6 +242,7 @@ def _columns(source: Any, box_format: BoxFormat | None, kind: str) -> dict[str, 
         raise refuse(
             "OS104",
             f"cannot make {kind} from {type(source).__name__}",
+            cause=near_miss(source),
             fix="pass a path, a table, a list of dictionaries or a dictionary of columns",
         )
     needed = ("image", "label", "box") + (("score",) if kind == "detections" else ())
@@ -149,22 +266,44 @@ def _from_mapping(source: Mapping[str, Any]) -> dict[str, Any]:
 
 def _from_images(source: Sequence[Any], kind: str) -> dict[str, Any]:
     needed = ("boxes", "labels", "scores") if kind == "detections" else ("boxes", "labels")
+    _refuse_others(source)
     for key in needed:
-        odd = [row for row, item in enumerate(source) if not isinstance(item, Mapping)]
-        if odd:
-            raise wrong_type(_WHERE, "item", "dictionaries", odd, source[odd[0]])
         rows = [row for row, item in enumerate(source) if key not in item]
         if rows:
             raise missing_key(_WHERE, key, rows, len(source))
-    image_id = [_scalar(item.get("image_id", row)) for row, item in enumerate(source)]
     counts = [len(array(item["labels"]).ravel()) for item in source]
-    columns: dict[str, Any] = {"images": ids(image_id)}
-    columns["image"] = np.repeat(columns["images"], counts)
-    keys = dict.fromkeys((*needed, *(key for item in source for key in item if key != "image_id")))
+    images = _images(source)
+    columns: dict[str, Any] = {"images": images, "image": np.repeat(images.id, counts)}
+    skipped = _OF_IMAGE | _BULK
+    keys = dict.fromkeys((*needed, *(key for item in source for key in item if key not in skipped)))
     for key in keys:
         parts = [array(item[key]) for item in source if key in item]
         columns[_COLUMN_ALIASES.get(key, key)] = _joined(parts, counts, key)
     return columns
+
+
+def _refuse_others(source: Sequence[Any]) -> None:
+    """Refuse what is neither a dictionary nor an object of a known kind."""
+    odd = [row for row, item in enumerate(source) if not isinstance(item, Mapping)]
+    if odd:
+        refusal = wrong_type(_WHERE, "item", "dictionaries", odd, source[odd[0]])
+        cause = near_miss(source[odd[0]])
+        raise InputError([replace(one, cause=cause or one.cause) for one in refusal.findings])
+
+
+def _images(source: Sequence[Mapping[str, Any]]) -> Images:
+    """The images that dictionaries are about; without an id they are called by their place."""
+    called = [scalar(item.get("image_id", row)) for row, item in enumerate(source)]
+    twice = [name for name, count in Counter(called).items() if count > 1]
+    if twice:
+        raise repeated(_WHERE, "image ids", twice, len(twice))
+    named = [item.get("file_name") for item in source]
+    width, height = (_sides(source, side) for side in ("width", "height"))
+    return Images(ids(called), None if None in named else np.array(named, np.str_), width, height)
+
+
+def _sides(source: Sequence[Mapping[str, Any]], side: str) -> NDArray[np.float64]:
+    return np.array([float(scalar(item.get(side, np.nan))) for item in source], np.float64)
 
 
 def _joined(parts: list[NDArray[Any]], counts: list[int], key: str) -> NDArray[Any]:
@@ -180,24 +319,6 @@ def _joined(parts: list[NDArray[Any]], counts: list[int], key: str) -> NDArray[A
     if full:
         return np.concatenate(full)
     return np.empty((0, 4)) if key == "boxes" else np.empty(0, np.int64)
-
-
-def array(value: Any) -> NDArray[Any]:
-    """A NumPy array from a tensor, an array or a list."""
-    for step in ("detach", "cpu", "numpy"):
-        if hasattr(value, step) and not isinstance(value, np.ndarray):
-            value = getattr(value, step)()
-    try:
-        made = np.asarray(value)
-    except ValueError as error:
-        raise wrong_type(_WHERE, "column", "rectangular", [0], value) from error
-    if made.dtype.kind == "O":
-        raise wrong_type(_WHERE, "column", "numbers or text", [0], value)
-    return made
-
-
-def _scalar(value: Any) -> Any:
-    return value if isinstance(value, (int, str)) else array(value).reshape(-1)[0].item()
 
 
 def _boxes(values: NDArray[Any], box_format: str) -> NDArray[np.float64]:

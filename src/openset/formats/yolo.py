@@ -5,7 +5,10 @@ A line is ``class cx cy width height [confidence]``: centre and size as fraction
 images come from ``sizes=`` (a CSV of ``image,width,height`` or a dict), from ``sizes.csv`` in the
 folder, or from the headers of the images. Image ids are file-name stems, as text.
 
-Predictions of ultralytics (``save_txt save_conf``) have no ``data.yaml``: pass ``names=``.
+Predictions of ultralytics (``save_txt``) have no ``data.yaml``, and no confidences without
+``save_conf``. What such a folder leaves open, names and sizes, the ground truth says
+(`openset.tables.left_open`), unless ``names=`` and ``sizes=`` do; a track id at the end of a line
+is not read.
 
 Not segmentation, pose or oriented boxes: a line of another length is refused.
 """
@@ -21,21 +24,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.files import load_text, parse_yaml, safe_name
+from openset.files import load_text, safe_name
 from openset.findings import refuse
 from openset.formats._spec import EVIDENCE, FileFormat, Format, Kind, file_format
+from openset.formats.class_names import MOST, class_names, load_yaml, numbered
 from openset.formats.imagesize import SUFFIXES, image_size
-from openset.options import is_of
-from openset.refusals import dangling, missing_key, needs_sizes, shown, undecodable, wrong_type
+from openset.refusals import dangling, missing_key, needs_sizes, wrong_type
 from openset.tables import Annotations, Detections, Images
 from openset.tables.columns import text_column
+from openset.tables.left_open import LeftOpen
 from openset.tables.names import detection_images, named, sizes_for, sizes_of, stems
 
 _SPLITS = ("val", "test", "train")
-_MOST = 1 << 20  # classes: more would be room for nothing
 _BEYOND = 2.0  # times the image, from which a number is no share of it
 _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
-_KINDS: Mapping[int, Kind] = {5: "annotations", 6: "detections"}  # by numbers of a line
+# By the numbers of a line: a box, with its confidence, with a track id.
+_KINDS: Mapping[int, Kind] = {5: "annotations", 6: "detections", 7: "detections"}
 
 
 @file_format(
@@ -92,10 +96,17 @@ class Yolo(Format):
         **_: Any,
     ) -> Annotations:
         """Read labels; images without a label file have no objects."""
-        data = _Rows.read(_Folder.of(path, split), names, sizes, columns=5)
+        folder = _Folder.of(path, split)
+        labels = _label_names(folder, names)
+        if labels is None:
+            fix = "pass names= (a list, or the data.yaml the detector was trained with)"
+            raise missing_key(str(folder.root), "names", [0], 1, fix)
+        data = _Rows.read(folder, labels, sizes, "annotations")
+        if data.unsized:
+            raise needs_sizes(str(folder.root), len(data.unsized), data.unsized[0])
         return Annotations(
             images=data.images,
-            labels=data.labels,
+            labels=labels,
             image=data.image,
             label=data.label.astype(np.int32),
             box=data.box,
@@ -110,15 +121,27 @@ class Yolo(Format):
         split: str | None = None,
         **_: Any,
     ) -> Detections:
-        """Read predictions with confidences."""
-        data = _Rows.read(_Folder.of(path, split), names, sizes, columns=6)
-        return Detections(
-            image=data.images.id[data.image],
-            label=data.label,
-            box=data.box,
-            score=data.score,
-            labels=data.labels,
+        """Read predictions; what the folder leaves open is left to the ground truth."""
+        folder = _Folder.of(path, split)
+        labels = _label_names(folder, names)
+        data = _Rows.read(folder, labels, sizes, "detections")
+        if data.unsized and sizes is not None:
+            raise needs_sizes(str(folder.root), len(data.unsized), data.unsized[0])
+        unscored = bool(np.isnan(data.score).any())
+        left = LeftOpen("xywh-norm" if data.unsized else "", labels is None, unscored)
+        return left.marked(
+            Detections(
+                image=data.images.id[data.image],
+                label=data.label,
+                box=data.box,
+                score=np.ones(len(data.score)) if unscored else data.score,
+                labels=labels or (),
+            )
         )
+
+    def could_hold(self, path: Path, kind: Kind) -> bool:
+        """Lines without confidences are predictions, too, where no ``data.yaml`` says otherwise."""
+        return kind == "detections" and _Folder.of(path).config is None
 
     def write_annotations(self, table: Annotations, path: Path) -> None:
         """Write ``data.yaml``, ``labels/<image>.txt`` and ``sizes.csv``; images are not copied."""
@@ -153,13 +176,15 @@ class _Folder:
     def of(cls, path: Path, split: str | None = None) -> _Folder:
         file = path if path.is_file() else _yaml_in(path)
         root = file.parent if file else path
-        config = _load_yaml(file) if file else None
+        config = load_yaml(file) if file else None
         entry = _split_entry(config or {}, split)
         if entry is None:
             flat = root if not (root / "labels").is_dir() else root / "labels"
             return cls(root, config, root / "images", flat)
         base = root / str((config or {}).get("path") or ".")
-        images = next((p for p in (base / entry, root / entry) if _is_folder(p)), root / entry)
+        inner = entry.removeprefix("../")  # Roboflow names folders beside data.yaml so
+        places = (base / entry, root / entry, base / inner, root / inner)
+        images = next((place for place in places if _is_folder(place)), root / entry)
         return cls(root, config, images, _labels_beside(images))
 
     def label_files(self) -> list[Path]:
@@ -179,18 +204,10 @@ def _is_folder(path: Path) -> bool:
 
 
 def _yaml_in(folder: Path) -> Path | None:
+    """The ``data.yaml`` of a folder, or another that has names: trainings write ``args.yaml``."""
     found = sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
-    return next((file for file in found if file.stem == "data"), found[0] if found else None)
-
-
-def _load_yaml(file: Path) -> Mapping[str, Any]:
-    try:
-        value = parse_yaml(load_text(file))
-    except ValueError as error:
-        raise undecodable(str(file), error) from error
-    if not isinstance(value, dict):
-        raise wrong_type(str(file), "document", "a mapping", [], value, 1)
-    return value
+    own = [file for file in found if file.stem == "data"]
+    return next((file for file in own or found if own or "names" in load_yaml(file)), None)
 
 
 def _split_entry(config: Mapping[str, Any], split: str | None) -> str | None:
@@ -228,79 +245,79 @@ def _all_numbers(parts: Sequence[str]) -> bool:
 
 @dataclass(slots=True)
 class _Rows:
-    """The lines of all label files as columns, boxes in pixels."""
+    """The lines of all label files as columns.
+
+    Attributes:
+        images: The images.
+        image: Index of the image of every line.
+        label: Number of its class.
+        box: ``x, y, width, height`` in pixels; as shares of the image if any is of unknown size.
+        score: Confidence, NaN where there is none.
+        unsized: Images of unknown size.
+    """
 
     images: Images
-    labels: tuple[str, ...]
     image: NDArray[np.int32]
     label: NDArray[np.int64]
     box: NDArray[np.float64]
     score: NDArray[np.float64]
+    unsized: list[str]
 
     @classmethod
-    def read(cls, folder: _Folder, names: Any, sizes: Any, columns: int) -> _Rows:
-        labels = _label_names(folder, names)
+    def read(cls, folder: _Folder, labels: tuple[str, ...] | None, sizes: Any, kind: Kind) -> _Rows:
         members = folder.members()
         numbers, image = [], []
         for index, (stem, _) in enumerate(members):
-            rows = _numbers(folder.labels / f"{stem}.txt", columns)
+            rows = _numbers(folder.labels / f"{stem}.txt", kind)
             numbers.append(rows)
             image.append(np.full(len(rows), index, np.int32))
-        table = np.concatenate([np.empty((0, columns)), *numbers])
+        table = np.concatenate([np.empty((0, 6)), *numbers])
         at = np.concatenate([np.empty(0, np.int32), *image])
-        size = _sizes(folder, members, sizes)
+        size, unsized = _sizes(folder, members, sizes)
         label = _indices(table[:, 0], labels, folder)
-        box = _shares(table[:, 1:5], folder) * np.tile(size[at], 2)
+        box = _shares(table[:, 1:5], folder).copy()
         box[:, :2] -= box[:, 2:] / 2
-        score = table[:, 5] if columns == 6 else np.empty(0)
+        box = box if unsized else box * np.tile(size[at], 2)
         files = [name for _, name in members]
         stem_column = text_column([stem for stem, _ in members])
         names_column = text_column(files) if any(files) else None
         images = Images(stem_column, names_column, size[:, 0], size[:, 1])
-        return cls(images, labels, at, label, box, score)
+        return cls(images, at, label, box, table[:, 5], unsized)
 
 
-def _label_names(folder: _Folder, names: Any) -> tuple[str, ...]:
-    if isinstance(names, (str, Path)):
-        names = _load_yaml(Path(names)).get("names")
-    if names is None and folder.config is not None:
-        names = folder.config.get("names")
-    if isinstance(names, Mapping) and all(type(key) is int for key in names):
-        names = _numbered(names, folder)
-    if names is None or isinstance(names, Mapping):
-        fix = "pass names= (a list, or the data.yaml the detector was trained with)"
-        raise missing_key(str(folder.root), "names", [0], 1, fix)
-    if isinstance(names, str) or not is_of(names, Sequence[str | int | float | bool]):
-        raise wrong_type(str(folder.root), "names", "a list of names", [], names, 1)
-    return tuple(str(name) for name in names)
+def _label_names(folder: _Folder, names: Any) -> tuple[str, ...] | None:
+    """Names of classes, a number that has none is called by itself; None if nothing names them."""
+    if names is not None:
+        table = class_names(names)
+    elif folder.config is not None and folder.config.get("names") is not None:
+        table = numbered(folder.config["names"], str(folder.root))
+    else:
+        return None
+    return tuple(table.get(key, str(key)) for key in range(max(table, default=-1) + 1))
 
 
-def _numbered(names: Mapping[int, Any], folder: _Folder) -> list[Any]:
-    """Names by number; a number that has none is called by itself."""
-    odd = next((key for key in names if not 0 <= key < _MOST), None)
-    if odd is not None:
-        message = f"{folder.root} numbers a class {odd}, which no list of classes has room for"
-        raise refuse("OS117", message, example=shown(names[odd]))
-    return [names.get(key, str(key)) for key in range(max(names, default=-1) + 1)]
-
-
-def _numbers(file: Path, columns: int) -> NDArray[np.float64]:
+def _numbers(file: Path, kind: Kind) -> NDArray[np.float64]:
+    """The lines of a file: class, box and confidence, NaN where there is none."""
     if not file.is_file():
-        return np.empty((0, columns))
+        return np.empty((0, 6))
+    widths = (5,) if kind == "annotations" else tuple(_KINDS)
     rows = []
     for row, parts in enumerate(_lines(file)):
         if not parts:
             continue
-        if len(parts) != columns or not _all_numbers(parts):
-            expected = f"{columns} numbers: class cx cy width height"
-            expected += " confidence" if columns == 6 else ""
+        if len(parts) not in widths or not _all_numbers(parts):
+            expected = f"{widths[0]} numbers: class cx cy width height"
+            expected += " confidence" if kind == "detections" else ""
             raise wrong_type(str(file), "line", expected, [row], " ".join(parts))
-        rows.append([float(part) for part in parts])
-    return np.array(rows, np.float64).reshape(-1, columns)
+        rows.append([float(part) for part in parts[:6]] + [np.nan] * (6 - len(parts)))
+    return np.array(rows, np.float64).reshape(-1, 6)
 
 
-def _indices(values: NDArray[np.float64], labels: Sequence[str], folder: _Folder) -> NDArray[Any]:
-    bad = np.flatnonzero(~((values >= 0) & (values < len(labels)) & (values % 1 == 0)))
+def _indices(
+    values: NDArray[np.float64], labels: Sequence[str] | None, folder: _Folder
+) -> NDArray[Any]:
+    most = MOST if labels is None else len(labels)
+    bad = np.flatnonzero(~((values >= 0) & (values < most) & (values % 1 == 0)))
     if len(bad):
         row = int(bad[0])
         raise dangling(str(folder.labels), "class index", values[row].item(), row, len(bad))
@@ -322,7 +339,10 @@ def _shares(box: NDArray[np.float64], folder: _Folder) -> NDArray[np.float64]:
     return box
 
 
-def _sizes(folder: _Folder, members: list[tuple[str, str]], given: Any) -> NDArray[np.float64]:
+def _sizes(
+    folder: _Folder, members: list[tuple[str, str]], given: Any
+) -> tuple[NDArray[np.float64], list[str]]:
+    """Width and height of every image, NaN where unknown; and which are so."""
     beside = folder.root / "sizes.csv"
     known = read_sizes(beside) if beside.is_file() else {}
     known |= read_sizes(given) if isinstance(given, (str, Path)) else dict(given or {})
@@ -331,9 +351,8 @@ def _sizes(folder: _Folder, members: list[tuple[str, str]], given: Any) -> NDArr
         for stem, name in members
     ]
     unknown = [stem for (stem, _), size in zip(members, found, strict=True) if size is None]
-    if unknown:
-        raise needs_sizes(str(folder.root), len(unknown), unknown[0])
-    return np.array(found, np.float64).reshape(-1, 2)
+    sized = [(np.nan, np.nan) if size is None else size for size in found]
+    return np.array(sized, np.float64).reshape(-1, 2), unknown
 
 
 def read_sizes(path: str | Path) -> dict[str, tuple[float, float]]:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from openset.integrations._numbers import numbers
+from openset.integrations._page import log_page
 from openset.integrations._spec import Integration, integration
 from openset.plugins import records
 
-__all__ = ["Integration", "integration", "numbers", "table"]
+__all__ = ["Integration", "integration", "log_page", "numbers", "table"]
 
 
 def table() -> Mapping[str, Integration]:

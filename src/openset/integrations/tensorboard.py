@@ -1,4 +1,4 @@
-"""TensorBoard: the numbers of an evaluation as scalars."""
+"""TensorBoard: the numbers of an evaluation as scalars, and its table as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ class ScalarWriter(Protocol):
 
 
 @integration(
-    "tensorboard", requires=("tensorboard",), summary="The numbers of an evaluation as scalars."
+    "tensorboard",
+    requires=("tensorboard",),
+    summary="The numbers of an evaluation as scalars, and its table as text.",
 )
 def to_tensorboard(
     evaluation: Evaluation,
@@ -40,3 +42,5 @@ def to_tensorboard(
     """
     for name, value in numbers(evaluation, prefix, intervals=intervals).items():
         writer.add_scalar(name, value, step)
+    if hasattr(writer, "add_text"):  # whoever writes scalars alone need not have it
+        writer.add_text(f"{prefix}table", evaluation.to_markdown(), step)

@@ -33,10 +33,13 @@ class ImageFiles:
     Attributes:
         id: Ids as in the ground truth.
         path: One file per image.
+        size: Width and height of each as the ground truth says, NaN where it does not; None where
+            there is no ground truth.
     """
 
     id: NDArray[Any]
     path: tuple[Path, ...]
+    size: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.path)
@@ -53,10 +56,13 @@ class ImageFiles:
         if names is None:
             raise refuse("OS602", "the ground truth names no image file", count=len(truth.images))
         roots = [Path(folder)] if isinstance(folder, str | Path) else [*map(Path, folder)]
-        places = [cls(truth.images.id, tuple(root / str(name) for name in names)) for root in roots]
+        size = np.column_stack([np.asarray(truth.images.width), np.asarray(truth.images.height)])
+        places = [
+            cls(truth.images.id, tuple(root / str(name) for name in names), size) for root in roots
+        ]
         for place, root in zip(places, roots, strict=True):
             place._refuse_escapes(root)
-        found = places[0] if len(places) == 1 else cls(truth.images.id, _only(places))
+        found = places[0] if len(places) == 1 else cls(truth.images.id, _only(places), size)
         found._refuse_missing()
         return found
 
@@ -82,7 +88,8 @@ class ImageFiles:
 
     def select(self, rows: slice) -> ImageFiles:
         """Only some of the images."""
-        return ImageFiles(self.id[rows], self.path[rows])
+        size = None if self.size is None else self.size[rows]
+        return ImageFiles(self.id[rows], self.path[rows], size)
 
     def _refuse_escapes(self, root: Path) -> None:
         bad = [p for p in self.path if ".." in p.parts[len(root.parts) :] or root not in p.parents]

@@ -37,6 +37,7 @@ def _vocabulary_labels(
     # A file of unknown objects alone has good reason to lack every known label.
     wild = all(is_unknown_spelling(label) or label in vocabulary.unknown for label in truth.labels)
     none = len(missing) == len(vocabulary.known) and not wild
+    numbers = all(label.isdecimal() for label in truth.labels)
     yield Finding(
         "OS310",
         Level.ERROR if none else Level.NOTE,
@@ -44,6 +45,8 @@ def _vocabulary_labels(
         f"truth: {some(missing)}",
         count=len(missing),
         example=f"{missing[0]!r}; the ground truth has {some(map(repr, truth.labels), 3)}",
+        cause="the classes are numbered, and nothing names them" if none and numbers else "",
+        fix="names= says what the numbers are called" if none and numbers else "",
     )
 
 

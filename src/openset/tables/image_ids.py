@@ -24,6 +24,7 @@ from openset.tables.join import join_images, join_names
 
 Ids = NDArray[Any]
 Rows = NDArray[np.int32]
+_UPLOAD = re.compile(r"^[0-9a-f]{8}-")
 
 
 def _whole(ids: Ids) -> NDArray[np.int64]:
@@ -70,6 +71,13 @@ def _by_stem(truth: Annotations, ids: Ids) -> Rows:
     return _distinct(stems, np.array(_stems(ids.astype(str)), np.str_))
 
 
+def _by_upload(truth: Annotations, ids: Ids) -> Rows:
+    """Ids are file names before Label Studio put eight digits and a dash before them."""
+    names, given = (_stems(one) for one in (_names(truth.images), ids.astype(str)))
+    stored = np.array([_UPLOAD.sub("", name) for name in names], np.str_)
+    return _distinct(stored, np.array([_UPLOAD.sub("", name) for name in given], np.str_))
+
+
 def _distinct(table: Ids, values: Ids) -> Rows:
     """Where values are in a table, or nowhere if it has one twice."""
     twice = len(np.unique(table)) < len(table)
@@ -93,6 +101,7 @@ READINGS: dict[str, Callable[[Annotations, Ids], Rows]] = {
     "id": join_images,
     "name": join_names,
     "stem": _by_stem,
+    "upload": _by_upload,
     "number": _by_number,
     "index": _place(lambda images: np.arange(len(images)), 0),
     "index-1": _place(lambda images: np.arange(len(images)), 1),
@@ -107,6 +116,7 @@ MEANING = {
     "id": "ids of images",
     "name": "file names of images",
     "stem": "file names of images, with another folder or suffix",
+    "upload": "file names of images, before Label Studio stored them",
     "number": "numbers in file names",
     "index": "places of images in the ground truth, from 0",
     "index-1": "places of images in the ground truth, from 1",

@@ -1,0 +1,132 @@
+"""Evidence beside detections: rows, layouts, names of columns, logits of known classes alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from openset.findings import InputError, UsageError
+from openset.scorers import find
+from openset.tables import Detections, Head
+from openset.tables.evidence import read_evidence, restricted, with_evidence
+from openset.tables.logits import probabilities
+
+NAMES = ("aeroplane", "dog", "zebra", "tv monitor")
+KNOWN = ["dog", "airplane"]  # a synonym, in another order
+
+
+def found(n=40, layout="sigmoid", extra=0, named=True):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(n, 4 + extra)).astype(np.float32)
+    start = 1 if "background-first" in layout else 0
+    label = logits[:, start : start + 4].argmax(axis=1)
+    boxes = Detections(
+        np.arange(n),
+        label,
+        np.tile([0.0, 0, 9, 9], (n, 1)),
+        np.full(n, 0.5),
+        NAMES if named else (),
+    )
+    return with_evidence(boxes, logits=logits, layout=layout, classes=None if named else NAMES)
+
+
+@pytest.mark.parametrize(
+    ("layout", "extra", "left"),
+    [
+        ("sigmoid", 0, [0, 1]),
+        ("softmax", 0, [0, 1]),
+        ("softmax-background-last", 1, [0, 1, 4]),
+        ("softmax-background-first", 1, [0, 1, 2]),
+    ],
+)
+@pytest.mark.parametrize("named", [True, False])
+def test_columns_of_known_classes_by_name_or_synonym(layout, extra, left, named):
+    before = found(layout=layout, extra=extra, named=named)
+    after = restricted(before, KNOWN)
+    assert after.labels == ("aeroplane", "dog")
+    assert (after.logits == before.logits[:, left]).all()
+    kept = before.label < 2
+    assert (after.label[kept] == before.label[kept]).all() and (after.score[kept] == 0.5).all()
+    start = 1 if "first" in layout else 0
+    chance = probabilities(
+        before.logits.astype(float), "sigmoid" if layout == "sigmoid" else "softmax"
+    )[:, start : start + 4]
+    moved = np.flatnonzero(~kept)
+    assert len(moved) and (after.label[moved] == chance[moved, :2].argmax(axis=1)).all()
+    share = chance[moved, after.label[moved]] / chance[moved, before.label[moved]]
+    assert after.score[moved] == pytest.approx(0.5 * share)
+    assert (after.score[moved] < 0.5).all()
+
+
+def test_scorers_see_the_known_columns_alone():
+    before = found()
+    after = restricted(before, KNOWN)
+    scored = find("max_logit").fit().scored(after).unknownness
+    assert scored == pytest.approx(-before.logits[:, :2].max(axis=1), abs=1e-6)
+
+
+def test_the_last_layer_is_restricted_with_its_columns():
+    rng = np.random.default_rng(1)
+    embedding = rng.normal(size=(5, 3)).astype(np.float32)
+    head = Head(rng.normal(size=(4, 3)), rng.normal(size=4), "sigmoid")
+    boxes = Detections(
+        np.arange(5), np.zeros(5, int), np.ones((5, 4)), np.ones(5), NAMES,
+        logits=head.logits(embedding), layout=head.layout, embedding=embedding, head=head,
+    )  # fmt: skip
+    after = restricted(boxes, KNOWN)
+    after.head.check(after)
+    assert after.head.weight.shape == (2, 3)
+
+
+def test_a_box_that_is_called_unknown_stays_so():
+    boxes = Detections([1, 1], [4, 2], np.ones((2, 4)), [0.9, 0.8], (*NAMES, "unknown"))
+    boxes = with_evidence(boxes, logits=np.eye(4)[:2], layout="sigmoid")
+    after = restricted(boxes, KNOWN)
+    assert [after.labels[at] for at in after.label] == ["unknown", "dog"]
+    assert after.score[0] == 0.9
+
+
+BAD = {
+    "rows": (lambda: with_evidence(found(), logits=np.zeros((3, 4)), layout="sigmoid"), "OS343"),
+    "shape": (lambda: with_evidence(found(), embedding=np.zeros(40)), "OS343"),
+    "names": (
+        lambda: with_evidence(
+            found(named=False), logits=np.zeros((40, 4)), layout="sigmoid", classes=["a"]
+        ),
+        "OS344.*4 columns.*1 names",
+    ),
+    "absent": (lambda: restricted(found(), ["dog", "ox"]), "OS344.*'ox'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_does_not_belong_together_is_refused(case):
+    make, words = BAD[case]
+    with pytest.raises(InputError, match=f"(?s){words}"):
+        make()
+
+
+def test_logits_without_layout_or_names():
+    boxes = Detections([1], [0], [[0, 0, 9, 9]], [0.9])
+    with pytest.raises(InputError, match=r"(?s)OS107.*layout.*softmax-background-last"):
+        with_evidence(boxes, logits=[[1.0, 2.0]])
+    with pytest.raises(InputError, match="OS344"):
+        restricted(with_evidence(boxes, logits=[[1.0, 2.0]], layout="sigmoid"), ["dog"])
+    with pytest.raises(UsageError, match="no logits"):
+        restricted(boxes, ["dog"])
+
+
+def test_arrays_in_a_file(tmp_path):
+    arrays = {"logits": np.zeros((2, 4)), "layout": "sigmoid", "classes": np.array(NAMES)}
+    np.savez(tmp_path / "a.npz", **arrays)
+    held = read_evidence(tmp_path / "a.npz")
+    assert held["layout"] == "sigmoid" and held["classes"] == list(NAMES)
+    np.savez(tmp_path / "b.npz", boxes=np.zeros(2))
+    with pytest.raises(InputError, match=r"OS107.*boxes"):
+        read_evidence(tmp_path / "b.npz")
+    (tmp_path / "c.npz").write_bytes(b"nothing of the kind")
+    with pytest.raises(InputError, match="OS102"):
+        read_evidence(tmp_path / "c.npz")
+    np.savez(tmp_path / "d.npz", logits=np.array([{}], object))
+    with pytest.raises(InputError, match="OS102"):  # pickled: never opened
+        read_evidence(tmp_path / "d.npz")
