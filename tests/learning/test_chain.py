@@ -15,10 +15,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 
 from openset.evaluation.run import Run  # noqa: E402
+from openset.evaluation.settings import Settings  # noqa: E402
 from openset.findings import InputError  # noqa: E402
 from openset.learning import Learned, bundle_of, stages_of  # noqa: E402
 from openset.learning.exemplars import Exemplars  # noqa: E402
-from openset.nets.weights import read_model  # noqa: E402
+from openset.nets.weights import read, read_model  # noqa: E402
 from scenes.learning import SCRIPT, learned, make_world, recipe  # noqa: E402
 from scenes.training import same, weights  # noqa: E402
 
@@ -95,6 +96,15 @@ def test_a_chain_that_ended_between_stages_goes_on(world, whole, tmp_path, lost,
     assert_ends_alike(world, out, whole)
 
 
+def test_a_chain_that_is_asked_to_end_ends_and_goes_on(world, whole, tmp_path):
+    out = tmp_path / "out"
+    asked = iter([False] * 6 + [True])  # not after a last step: five times, then in task 2
+    went = learned(world, out, stop=lambda: next(asked))
+    assert not went.done and [row.name for row in went.learned.rows] == ["t1"]
+    assert read(out / "t2" / "checkpoint.pt")["step"] == 2
+    assert_ends_alike(world, out, whole)
+
+
 def test_what_is_done_is_not_done_again(world, whole, tmp_path, monkeypatch):
     out = tmp_path / "out"
     shutil.copytree(whole, out)
@@ -112,6 +122,8 @@ def test_what_is_done_is_not_done_again(world, whole, tmp_path, monkeypatch):
     assert learned(world, out, lambda stage, progress: steps.append(progress.step)).done
     assert not steps and len(judged) == 1
     assert (out / "learned.json").read_bytes() == (whole / "learned.json").read_bytes()
+    learned(world, out, settings=Settings(intervals=False, protocol="owod"))
+    assert len(judged) == 4  # what is asked otherwise is measured again
 
 
 def test_another_chain_is_refused(world, whole):

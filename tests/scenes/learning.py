@@ -46,10 +46,10 @@ def plan(world, **changes):
     return Plan(**{**given, "images": Path(world), **changes})
 
 
-def learned(world, out, say=lambda stage, progress: None, **changes):
+def learned(world, out, say=lambda stage, progress: None, stop=None, **changes):
     from openset.learning import bundle_of, learn
 
-    return learn(bundle_of(world), plan(world, **changes), out, say=say)
+    return learn(bundle_of(world), plan(world, **changes), out, say=say, stop=stop)
 
 
 def main() -> None:
