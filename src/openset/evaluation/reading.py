@@ -101,10 +101,10 @@ def truth_of(source: Input, names: Mapping[int, str] | None = None) -> Annotatio
 
 
 def in_step(truth: Input, detections: Input, first: int = 0) -> tuple[Input, Input]:
-    """Lists of targets and predictions, each with ids (`openset.formats.memory.in_step`)."""
+    """Lists of targets and predictions, each with ids (`openset.formats.loops`)."""
     if not isinstance(truth, (list, tuple)) or not isinstance(detections, (list, tuple)):
         return truth, detections  # most inputs are files, which need no import
-    from openset.formats.memory import in_step
+    from openset.formats.loops import in_step
 
     return in_step(truth, detections, first)
 

@@ -18,18 +18,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import InputError, UsageError, refuse
+from openset.findings import UsageError, refuse
 from openset.formats import _coco
-from openset.formats._arrays import WHERE as _WHERE
-from openset.formats._arrays import array, scalar
-from openset.formats._spec import Kind
-from openset.formats.objects import near_miss, plain, recognised
+from openset.formats._arrays import WHERE, array, scalar
+from openset.formats._unpacked import refuse_others, unpacked
+from openset.formats.objects import near_miss
 from openset.plugins import lookup
 from openset.refusals import dangling, missing_key, repeated, wrong_kind, wrong_type
 from openset.tables import Annotations, Detections, Images, LogitLayout
@@ -72,9 +70,9 @@ def to_annotations(
     >>> table.labels, table.box.tolist()
     (('cat',), [[0.0, 0.0, 4.0, 2.0]])
     """
-    source = _unpacked(source, "annotations", field)
+    source = unpacked(source, "annotations", field)
     if isinstance(source, Mapping) and "annotations" in source:
-        return _coco.annotations_of(dict(source), _WHERE)
+        return _coco.annotations_of(dict(source), WHERE)
     columns = _columns(source, box_format, "annotations")
     image, images = _indexed(columns, columns.pop("images", None))
     labels, label, category_id = _labelled(columns, names)
@@ -109,11 +107,11 @@ def to_detections(
         layout: What the columns of logits are.
         field: Which label field, of an object that has several (FiftyOne).
     """
-    source = _unpacked(source, "detections", field)
+    source = unpacked(source, "detections", field)
     if isinstance(source, list) and source and isinstance(source[0], dict) and "bbox" in source[0]:
-        return _coco.detections_of(source, _WHERE, layout)
+        return _coco.detections_of(source, WHERE, layout)
     if isinstance(source, Mapping) and "annotations" in source:
-        raise wrong_kind(_WHERE, "detections")
+        raise wrong_kind(WHERE, "detections")
     columns = _columns(source, box_format, "detections")
     columns.pop("images", None)
     stated = columns.pop("layout", None) if layout is None else layout
@@ -135,103 +133,6 @@ def to_detections(
     )
 
 
-def in_step(truth: Any, detections: Any, first: int = 0) -> tuple[Any, Any]:
-    """Targets and predictions in one order, as loops have them: what has no id gets one.
-
-    Predictions take the ids of the targets in the same places; where these have none either, both
-    are counted. Anything but two lists of images stays as it is.
-
-    Args:
-        truth: Ground truth.
-        detections: Detections.
-        first: What the first image without an id is called.
-    """
-    if not (_are_images(truth) and _are_images(detections)):
-        return truth, detections
-    targets = _unpacked(truth, "annotations", None)
-    found = _unpacked(detections, "detections", None)
-    if any("image_id" in one for one in found):
-        return targets, found
-    if len(targets) != len(found):
-        expected = f"{len(targets)}, one per target: they have no image_id"
-        raise wrong_type(_WHERE, "predictions", expected, [], len(found), len(found))
-    ids_ = [one.get("image_id", first + at) for at, one in enumerate(targets)]
-    return _called(targets, ids_), _called(found, ids_)
-
-
-class Batch(NamedTuple):
-    """Targets and predictions of some images, in one order.
-
-    Attributes:
-        truth: Ground truth, images called by their place in the batch.
-        detections: Detections, likewise.
-        ids: What the images are called by the targets, None if they do not say.
-    """
-
-    truth: Annotations
-    detections: Detections
-    ids: list[Any] | None
-
-
-def batch(targets: Any, predictions: Any, *, box_format: BoxFormat | None = None) -> Batch:
-    """A batch of a loop: a target and a prediction per image, whatever either says of its id."""
-    wanted, found = (
-        _unpacked(targets, "annotations", None),
-        _unpacked(predictions, "detections", None),
-    )
-    if not isinstance(wanted, list) or not isinstance(found, list):
-        raise UsageError("a batch is a list of targets and a list of predictions, one per image")
-    if len(wanted) != len(found):
-        raise wrong_type(_WHERE, "predictions", f"{len(wanted)}, one per target", [], len(found), 1)
-    _refuse_others([*wanted, *found])
-    said = [one["image_id"] for one in wanted if "image_id" in one]
-    if said and len(said) < len(wanted):
-        rows = [row for row, one in enumerate(wanted) if "image_id" not in one]
-        raise missing_key("the targets", "image_id", rows, len(wanted))
-    places = range(len(wanted))
-    return Batch(
-        to_annotations(_called(wanted, places), box_format=box_format),
-        to_detections(_called(found, places), box_format=box_format),
-        [scalar(one) for one in said] or None,
-    )
-
-
-def _are_images(source: Any) -> bool:
-    """Whether it is a list with a dictionary, or an object, for each image."""
-    listed = isinstance(source, (list, tuple)) and bool(source)
-    return listed and all(_is_image(one) or recognised(one) for one in source)
-
-
-def _is_image(one: Any) -> bool:
-    return isinstance(one, Mapping) and "boxes" in one
-
-
-def _called(images: Sequence[Any], names: Sequence[Any]) -> list[dict[str, Any]]:
-    return [{**one, "image_id": name} for one, name in zip(images, names, strict=True)]
-
-
-def _unpacked(source: Any, kind: Kind, field: str | None) -> Any:
-    """The input with all objects of other packages read: dictionaries, a list of them, or COCO."""
-    if isinstance(source, Mapping) and source and _by_image(source):
-        names = [scalar(name) for name in source]
-        return _called([plain(one, kind, field) for one in source.values()], names)
-    if recognised(source) is not None:
-        made = plain(source, kind, field)
-        return [made] if isinstance(made, dict) and "boxes" in made else made
-    if isinstance(source, Sequence) and not isinstance(source, (str, bytes)):
-        return [one if _is_plain(one) else plain(one, kind, field) for one in source]
-    return source
-
-
-def _is_plain(one: Any) -> bool:
-    """Whether it needs no look at its kind: there may be a million records of COCO."""
-    return isinstance(one, Mapping) and ("bbox" in one or "boxes" in one)
-
-
-def _by_image(source: Mapping[Any, Any]) -> bool:
-    return all(_is_image(one) or recognised(one) is not None for one in source.values())
-
-
 def _columns(source: Any, box_format: BoxFormat | None, kind: str) -> dict[str, Any]:
     """Columns under the names of the tables, boxes as x, y, width, height."""
     if isinstance(source, Mapping):
@@ -249,10 +150,10 @@ def _columns(source: Any, box_format: BoxFormat | None, kind: str) -> dict[str, 
     for name in needed:
         if name not in columns:
             if name == "score":
-                raise wrong_kind(_WHERE, kind)
-            raise missing_key(_WHERE, name, [0], 1)
+                raise wrong_kind(WHERE, kind)
+            raise missing_key(WHERE, name, [0], 1)
     if kind == "annotations" and "score" in columns:
-        raise wrong_kind(_WHERE, kind)
+        raise wrong_kind(WHERE, kind)
     columns["box"] = _boxes(columns["box"], box_format or default)
     return columns
 
@@ -266,11 +167,11 @@ def _from_mapping(source: Mapping[str, Any]) -> dict[str, Any]:
 
 def _from_images(source: Sequence[Any], kind: str) -> dict[str, Any]:
     needed = ("boxes", "labels", "scores") if kind == "detections" else ("boxes", "labels")
-    _refuse_others(source)
+    refuse_others(source)
     for key in needed:
         rows = [row for row, item in enumerate(source) if key not in item]
         if rows:
-            raise missing_key(_WHERE, key, rows, len(source))
+            raise missing_key(WHERE, key, rows, len(source))
     counts = [len(array(item["labels"]).ravel()) for item in source]
     images = _images(source)
     columns: dict[str, Any] = {"images": images, "image": np.repeat(images.id, counts)}
@@ -282,21 +183,12 @@ def _from_images(source: Sequence[Any], kind: str) -> dict[str, Any]:
     return columns
 
 
-def _refuse_others(source: Sequence[Any]) -> None:
-    """Refuse what is neither a dictionary nor an object of a known kind."""
-    odd = [row for row, item in enumerate(source) if not isinstance(item, Mapping)]
-    if odd:
-        refusal = wrong_type(_WHERE, "item", "dictionaries", odd, source[odd[0]])
-        cause = near_miss(source[odd[0]])
-        raise InputError([replace(one, cause=cause or one.cause) for one in refusal.findings])
-
-
 def _images(source: Sequence[Mapping[str, Any]]) -> Images:
     """The images that dictionaries are about; without an id they are called by their place."""
     called = [scalar(item.get("image_id", row)) for row, item in enumerate(source)]
     twice = [name for name, count in Counter(called).items() if count > 1]
     if twice:
-        raise repeated(_WHERE, "image ids", twice, len(twice))
+        raise repeated(WHERE, "image ids", twice, len(twice))
     named = [item.get("file_name") for item in source]
     width, height = (_sides(source, side) for side in ("width", "height"))
     return Images(ids(called), None if None in named else np.array(named, np.str_), width, height)
@@ -309,12 +201,12 @@ def _sides(source: Sequence[Mapping[str, Any]], side: str) -> NDArray[np.float64
 def _joined(parts: list[NDArray[Any]], counts: list[int], key: str) -> NDArray[Any]:
     """The rows of all images; an image without boxes may have an array of any shape."""
     if len(parts) != len(counts):
-        raise missing_key(_WHERE, key, [len(parts)], len(counts))
+        raise missing_key(WHERE, key, [len(parts)], len(counts))
     bad = [row for row, part in enumerate(parts) if part.shape[:1] != (counts[row],)]
     bad = [row for row in bad if parts[row].size or counts[row]]
     if bad:
         expected = f"{counts[bad[0]]} rows long"
-        raise wrong_type(_WHERE, key, expected, bad, parts[bad[0]].shape)
+        raise wrong_type(WHERE, key, expected, bad, parts[bad[0]].shape)
     full = [part for part, count in zip(parts, counts, strict=True) if count]
     if full:
         return np.concatenate(full)
@@ -323,7 +215,7 @@ def _joined(parts: list[NDArray[Any]], counts: list[int], key: str) -> NDArray[A
 
 def _boxes(values: NDArray[Any], box_format: str) -> NDArray[np.float64]:
     if values.dtype.kind not in "biuf" or (values.size and values.shape[1:] != (4,)):
-        raise wrong_type(_WHERE, "box", "rows of 4 numbers", [0], values.tolist())
+        raise wrong_type(WHERE, "box", "rows of 4 numbers", [0], values.tolist())
     box: NDArray[np.float64] = np.array(values, np.float64).reshape(-1, 4)
     if box_format == "xyxy":
         box[:, 2:] -= box[:, :2]
@@ -344,7 +236,7 @@ def _indexed(columns: dict[str, Any], listed: Any) -> tuple[NDArray[np.int32], I
     index = positions(images.id, image)
     rows = np.flatnonzero(index < 0)
     if len(rows):
-        raise dangling(_WHERE, "image", image[rows[0]].item(), int(rows[0]), len(rows))
+        raise dangling(WHERE, "image", image[rows[0]].item(), int(rows[0]), len(rows))
     return index, images
 
 
@@ -357,12 +249,12 @@ def _labelled(
     if values.dtype.kind in "UT":
         return tuple(map(str, distinct.tolist())), label, None
     if values.dtype.kind not in "iu" and len(values):
-        raise wrong_type(_WHERE, "label", "integers or text", [0], values[0])
+        raise wrong_type(WHERE, "label", "integers or text", [0], values[0])
     keys = distinct.astype(np.int64)
     if names is None:
         return tuple(map(str, keys.tolist())), label, keys
     table = dict(names) if isinstance(names, Mapping) else dict(enumerate(names))
     absent = [key for key in keys.tolist() if key not in table]
     if absent:
-        raise dangling(_WHERE, "label", absent[0], 0, len(absent))
+        raise dangling(WHERE, "label", absent[0], 0, len(absent))
     return tuple(table[key] for key in keys.tolist()), label, keys

@@ -18,7 +18,8 @@ from torchmetrics import Metric
 from openset.evaluation import Evaluation, evaluate
 from openset.evaluation.settings import Settings
 from openset.findings import UsageError
-from openset.formats.memory import BoxFormat, batch, to_annotations, to_detections
+from openset.formats.loops import batch
+from openset.formats.memory import BoxFormat, to_annotations, to_detections
 from openset.tables import Annotations, Detections
 
 Rows = NDArray[np.float64]

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from openset.findings import UsageError
-from openset.formats.memory import in_step
+from openset.formats.loops import in_step
 from openset.integrations._spec import integration
 
 
