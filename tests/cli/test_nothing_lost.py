@@ -58,6 +58,8 @@ LOSSES = {
         ("run", "-o", "{run/base.result.json}"),
         ("run", "-o", "run"),
     ],
+    "learn": [("yolo", "-o", "yolo"), ("yolo", "--recipe", "mine.toml", "-o", "mine.toml")],
+    "timeline": [("gt.json", "-o", "{gt.json}")],
     "run": [("model.pt", "pictures", "-o", "model.pt"), ("yolo", "gt.json", "-o", "gt.json")],
     "score": [
         ("energy.parquet", "--scorers", "energy", "-o", "{energy.parquet}"),

@@ -71,7 +71,7 @@ def test_other_verbs_read_parts_as_files(parts, openset):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (("gt.json", "base.json", "--engine", "processes"), "works on parts"),
+        (("gt.json", "base.json", "--engine", "processes"), "works on parts of one set"),
         (("gt.json", "base.parts", "--engine", "procesess"), "Did you mean 'processes'"),
         (("gt.json", "base.parts", "--workers", "2"), "--workers belongs to an engine"),
         (("gt.json", "base.parts", "--engine", "local", "--address", "auto"), "--engine ray"),

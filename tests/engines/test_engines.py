@@ -103,3 +103,29 @@ def test_a_process_that_is_lost_every_time_is_given_up(tmp_path):
 def test_ray_is_an_extra():
     with pytest.raises(InputError, match=r"(?s)OS601.*ray"):
         engines.find("ray").map(work.late, [1])
+
+
+needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+
+
+@needs_ray
+def test_a_ray_that_is_not_there_is_said_so(monkeypatch):
+    import ray
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+
+    def refused(**options):
+        assert options["address"] == "10.0.0.1:6379"
+        raise ConnectionError("Could not find any running Ray instance\nat all")
+
+    monkeypatch.setattr(ray, "init", refused)
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    with pytest.raises(InputError, match=r"OS366.*no Ray at 10.0.0.1:6379: Could not find any"):
+        engines.find("ray").map(work.late, [1])
+
+
+@needs_ray
+def test_a_task_that_ray_lost_is_tried_again(ray_here, tmp_path):
+    function = partial(work.lost_at, tmp_path, 2)
+    assert engines.find("ray", workers=2).map(function, range(4)) == list(range(4))
+    assert len([*tmp_path.iterdir()]) == 2

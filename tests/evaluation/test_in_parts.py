@@ -182,3 +182,29 @@ def test_swapped_folders(folders):
         openset.evaluate(folders[1], folders[0], **OPTIONS)
     with pytest.raises(InputError, match="OS105"):
         openset.evaluate(folders[1], folders[1], **OPTIONS)
+
+
+def test_two_sets_are_read_as_tables(folders, tables, tmp_path):
+    from openset.tables.sets import Pair
+
+    other, found = scene(9, images=5).tables()
+    shifted = replace(other, images=openset.tables.Images(other.images.id + 1000))
+    moved = replace(found, image=found.image + 1000)
+    write(moved, tmp_path / "ood.parts", truth=shifted, per_part=2)
+    given = Pair(tables[0], shifted), Pair(folders[1], tmp_path / "ood.parts")
+    held = (
+        Pair(tables[0], shifted),
+        Pair(whole(folders)[1], read_detections(tmp_path / "ood.parts")),
+    )
+    assert numbers(openset.evaluate(*given, **OPTIONS)) == numbers(
+        openset.evaluate(*held, **OPTIONS)
+    )
+    with pytest.raises(UsageError, match="of one set"):
+        openset.evaluate(given[0], folders[1], engine=engines.find("local"), **OPTIONS)
+
+
+def test_workers_may_stand_in_another_folder(folders, monkeypatch):
+    monkeypatch.chdir(folders[0].parent)
+    (part,) = [Parts.open(folders[1].relative_to(folders[0].parent)).only(1)]
+    monkeypatch.chdir("/")
+    assert len(part.read(0))

@@ -14,19 +14,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from openset.detectors._attack import attack
 from openset.detectors._carry import carry
 from openset.detectors._found import Found
 from openset.detectors._regions import BACKGROUND, NOTHING, Proposals, Queries, Regions, Shown
-from openset.detectors._run import KEPT, OF_REGIONS, part_plan, run, run_in_parts
+from openset.detectors._run import KEPT, OF_REGIONS, run
 from openset.detectors._spec import Detector, Model, detector
 from openset.nets.pictures import ImageFiles
 from openset.plugins import check_installed, lookup, records
 
 if TYPE_CHECKING:
     from openset.detectors._grow import grow
+    from openset.detectors._in_parts import part_plan, run_in_parts
     from openset.detectors._torch import TorchModel
 
 # Torch's idle threads spin. On a busy machine that made a small training step twelve times dearer:
@@ -103,13 +105,12 @@ def load(path: str, *, device: str | None = None, **options: Any) -> Model:
     return model
 
 
-_WHERE = {"TorchModel": "_torch", "grow": "_grow"}
+_LATER = {"part_plan": "_in_parts", "run_in_parts": "_in_parts"}
+_LATER |= {"TorchModel": "_torch", "grow": "_grow"}
 
 
 def __getattr__(name: str) -> Any:
-    """Names that need torch, imported on first use."""
-    if name not in _WHERE:
+    """What needs torch, or the packages of files, imported on first use."""
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -13,11 +12,7 @@ import numpy as np
 from openset.detectors._carry import trained_on
 from openset.detectors._found import Found, tabled
 from openset.detectors._spec import EvidenceName, Model
-from openset.engines import Shard
-from openset.files import digest
-from openset.findings import InputError, UsageError, raise_all, refuse
-from openset.formats.parts import PER_PART, Manifest, Parts, planned
-from openset.json_text import compact, plain
+from openset.findings import InputError, UsageError, refuse
 from openset.nets.pictures import ImageFiles, Pixels, batches
 from openset.nets.processes import processes
 from openset.plugins import lookup
@@ -69,7 +64,7 @@ def run(
     Raises:
         InputError: Images cannot be decoded, or memory is too small for the batch.
     """
-    how = _how(
+    how = how_of(
         model,
         keep=keep,
         batch=batch,
@@ -78,86 +73,14 @@ def run(
         regions=regions,
         split=split,
     )
-    with processes() as among, _opened(model, regions) as filters:
+    with processes() as among, opened(model, regions) as filters:
         mine = images.select(among.part(len(images), batch))
-        parts = among.gathered(_as_stated(_over(model, mine, how, progress), mine))
-    return _tabled(model, parts, how, filters, len(images))
-
-
-def run_in_parts(
-    model: Model,
-    images: ImageFiles,
-    parts: Parts,
-    *,
-    shard: Shard | None = None,
-    progress: Progress | None = None,
-    **options: Any,
-) -> Parts:
-    """The same, each part of some images written as soon as it is done; no table is held whole.
-
-    Parts that are done are skipped. Under ``torchrun`` every process makes parts of its own.
-
-    Args:
-        model: A model that `Detector.build` or `load` has made.
-        images: All images of the plan.
-        parts: The plan (`part_plan`): whole batches, so that the boxes are those of `run`.
-        shard: Which of the parts to make; all that are missing by default.
-        progress: Called with the number of parts done and of all parts of this process.
-        **options: What `run` takes.
-
-    Returns:
-        The parts with what is done now; closed if that is all.
-
-    Raises:
-        InputError: Images cannot be decoded, or memory is too small; other parts are done.
-    """
-    how = _how(model, **options)
-    failures: list[InputError] = []
-    with processes() as among, _opened(model, how.regions) as filters:
-        shared = Shard(among.rank, among.count) if shard is None else shard
-        mine = shared.mine(parts.missing)
-        for done, number in enumerate(mine):
-            rows = parts.rows(number)
-            try:
-                some = images.select(rows)
-                part = _as_stated(_over(model, some, how, None), some)
-                parts.add(number, _tabled(model, [part], how, filters, len(images)))
-            except InputError as error:
-                failures.append(error)
-            if progress is not None:
-                progress(done + 1, len(mine))
-        among.wait()
-    raise_all(failures)
-    left = Parts.open(parts.folder)
-    return left if left.missing else left.close()
-
-
-def part_plan(
-    model: Model, images: ImageFiles, *, per_part: int = PER_PART, batch: int = 8, **options: Any
-) -> Manifest:
-    """The plan of a run in parts: what model, with what options, on what images, in what parts."""
-    said = {**options, "keep": sorted(options.get("keep", KEPT)), "batch": batch}
-    about = {"model": model_hash(model), "run": said}
-    whole = max(per_part // batch, 1) * batch  # a batch across two parts would be padded otherwise
-    return planned("detections", images.id, about, whole)
-
-
-def model_hash(model: Model) -> str:
-    """A hash of what a model is: detector, options, labels, and its weights or their file."""
-    import hashlib
-
-    state = hashlib.sha256(compact(plain({**model.about, "labels": model.labels})).encode())
-    network = getattr(model, "network", None)
-    for name, weights in network.state_dict().items() if network is not None else ():
-        state.update(name.encode())
-        state.update(weights.detach().cpu().numpy().tobytes())
-    file = model.about.get("options", {}).get("file")
-    state.update(digest(Path(file)).encode() if file else b"")
-    return state.hexdigest()
+        parts = among.gathered(found_over(model, mine, how, progress))
+    return as_table(model, parts, how, filters, len(images))
 
 
 @dataclass(frozen=True, slots=True)
-class _How:
+class How:
     """How images are run over: what `run` documents."""
 
     wanted: frozenset[EvidenceName]
@@ -168,17 +91,17 @@ class _How:
     split: str | None
 
 
-def _how(model: Model, **options: Any) -> _How:
+def how_of(model: Model, **options: Any) -> How:
     """The same, from what `run` takes by name."""
     usual: dict[str, Any] = {"keep": KEPT, "batch": 8, "threads": 2, "unreadable": "refuse"}
     given = {**usual, "regions": False, "split": None, **options}
     wanted, skip = _checked(model, given["keep"], given["batch"]), given["unreadable"] == "skip"
     rest = {name: given[name] for name in ("batch", "threads", "regions", "split")}
-    return _How(wanted=wanted, skip=skip, **rest)
+    return How(wanted=wanted, skip=skip, **rest)
 
 
-def _tabled(
-    model: Model, parts: list[_Part], how: _How, filters: Mapping[str, Any], images: int
+def as_table(
+    model: Model, parts: list[Part], how: How, filters: Mapping[str, Any], images: int
 ) -> Detections:
     """What was found as a table, with where it comes from."""
     bad = [example for part in parts for example in part.bad]
@@ -195,7 +118,7 @@ def _tabled(
 
 
 @contextmanager
-def _opened(model: Model, regions: bool) -> Iterator[dict[str, Any]]:
+def opened(model: Model, regions: bool) -> Iterator[dict[str, Any]]:
     """What the provenance says of filters that a model leaves out while the context lasts."""
     if not regions:
         yield {}
@@ -218,7 +141,7 @@ def _ledger(model: Model, table: Detections) -> tuple[ledger.LedgerEntry, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
     """What one process has: what was found on which images, and the files it could not read.
 
     Width and height of every picture that was run on are in `size`; `resized` names those that the
@@ -232,7 +155,7 @@ class _Part:
     resized: list[tuple[str, float, float]] = field(default_factory=list)
 
 
-def _as_stated(part: _Part, images: ImageFiles) -> _Part:
+def _as_stated(part: Part, images: ImageFiles) -> Part:
     """Boxes in pixels of images of the size that the ground truth says, as all its boxes are."""
     if images.size is None or not part.ids:
         return part
@@ -249,7 +172,7 @@ def _as_stated(part: _Part, images: ImageFiles) -> _Part:
     return replace(part, found=found, resized=resized)
 
 
-def _resized(parts: Sequence[_Part]) -> dict[str, Any]:
+def _resized(parts: Sequence[Part]) -> dict[str, Any]:
     """What the provenance says of pictures of another size than the ground truth says."""
     files = [file for part in parts for file in part.resized]
     return {"resized_images": files} if files else {}
@@ -265,9 +188,9 @@ def _told(read: Iterable[Batch], total: int, progress: Progress | None) -> Itera
             progress(done, total)
 
 
-def _over(model: Model, images: ImageFiles, how: _How, progress: Progress | None) -> _Part:
+def found_over(model: Model, images: ImageFiles, how: How, progress: Progress | None) -> Part:
     """Run over some images; once one is bad and none may be, the others are only decoded."""
-    part = _Part()
+    part = Part()
     for some in _told(batches(images, how.batch, how.threads), len(images), progress):
         good = [(id_, pixels) for id_, pixels in some if not isinstance(pixels, InputError)]
         errors = [error for _, error in some if isinstance(error, InputError)]
@@ -276,7 +199,7 @@ def _over(model: Model, images: ImageFiles, how: _How, progress: Progress | None
             part.found.extend(model.found([pixels for _, pixels in good], keep=how.wanted))
             part.ids.extend(id_ for id_, _ in good)
             part.size.extend((pixels.shape[1], pixels.shape[0]) for _, pixels in good)
-    return part
+    return _as_stated(part, images)
 
 
 def _checked(model: Model, keep: tuple[EvidenceName, ...], batch: int) -> frozenset[EvidenceName]:

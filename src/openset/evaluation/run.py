@@ -41,6 +41,7 @@ from openset.resampling.draws import draw
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.check import in_order
 from openset.tables.join import Leaked
+from openset.tables.sets import Pair
 
 if TYPE_CHECKING:
     from openset.evaluation.scoreboard import Scoreboard
@@ -241,17 +242,17 @@ def examined(
     engine: Engine | None = None,
     step: Step = _nothing,
 ) -> tuple[Run, dict[str, Matched]]:
-    """Check and match: part by part where all detections are in parts, else as tables.
+    """Check and match: part by part where all detections are in parts, of one set, else as tables.
 
     Raises:
         InputError: When an input cannot be used; says what is wrong with all of them.
     """
-    if are_parts(detections.values()):
+    if are_parts(detections.values()) and not isinstance(truth, Pair):
         return examine_parts(truth, detections, settings, engine or find("local"), step)
     if engine is not None:
         raise UsageError(
-            f"the engine {engine.name} works on parts: openset convert FOUND --truth GT --to parts "
-            "-o DIR makes them of a file"
+            f"the engine {engine.name} works on parts of one set: openset convert FOUND --truth GT "
+            "--to parts -o DIR makes them of a file"
         )
     return examine_all(Reading(truth, detections, settings.class_names), settings, step)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -128,7 +129,12 @@ class Parts:
         """Which table the parts are of."""
         return self.manifest.kind
 
-    @property
+    @cached_property
+    def identity(self) -> str:
+        """A hash of the plan: receipts of another plan are not ours."""
+        return _identity(self.manifest)
+
+    @cached_property
     def images(self) -> list[NDArray[Any]]:
         """Ids of the images of every part."""
         listed = [part.images for part in self.manifest.parts]
@@ -146,9 +152,10 @@ class Parts:
         return [at for at, part in enumerate(self.manifest.parts) if not part.done]
 
     def only(self, *numbers: int) -> Self:
-        """Some of the parts: what a worker is told, whom the others do not concern."""
+        """Some of the parts: what a worker is told, who may stand in another folder."""
         parts = [self.manifest.parts[number] for number in numbers]
-        return replace(self, manifest=msgspec.structs.replace(self.manifest, parts=parts))
+        manifest = msgspec.structs.replace(self.manifest, parts=parts)
+        return type(self)(self.folder.resolve(), manifest)
 
     def finished(self) -> Self:
         """The parts, refused unless all of them are done."""
@@ -192,7 +199,7 @@ class Parts:
         part = self.manifest.parts[number]
         path = self.folder / part.file
         write(table, path, format="parquet")
-        receipt = _Receipt(_identity(self.manifest), len(table), digest(path))
+        receipt = _Receipt(self.identity, len(table), digest(path))
         _put(self.folder / (part.file + _RECEIPT), receipt)
 
     def taking(self, other: Parts) -> Self:
@@ -207,7 +214,7 @@ class Parts:
             if its.done and not mine.done:
                 with replacing(self.folder / mine.file, folder=False) as target:
                     shutil.copyfile(other.folder / its.file, target)
-                receipt = _Receipt(_identity(self.manifest), its.rows, its.sha256)
+                receipt = _Receipt(self.identity, its.rows, its.sha256)
                 _put(self.folder / (mine.file + _RECEIPT), receipt)
         return type(self).open(self.folder)
 
@@ -251,8 +258,11 @@ def is_parts(path: Path) -> bool:
 
 
 def _is_ours(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return b'"openset.parts/' in stream.read(4096)
+    try:
+        with path.open("rb") as stream:
+            return b'"openset.parts/' in stream.read(4096)
+    except OSError:  # said by who reads it
+        return False
 
 
 def planned(
@@ -284,7 +294,7 @@ def derived(parts: Parts, about: Mapping[str, Any]) -> Manifest:
 
 
 def _identity(manifest: Manifest) -> str:
-    """A hash of what a plan says: receipts of another plan are not ours."""
+    """A hash of what a plan says, without what is done."""
     import hashlib
 
     plan = [manifest.kind, manifest.about, [[part.file, part.images] for part in manifest.parts]]
