@@ -60,6 +60,19 @@ def test_the_coarsest_boxes_come_first_and_each_once(opencv, pictures, mode):
     assert len(every) == 3  # one is twice there, one is too narrow
 
 
+def test_by_command_it_needs_neither_weights_nor_labels(opencv, pictures, tmp_path):
+    from openset.cli.run import run as verb
+    from openset.formats import read_detections
+
+    out = tmp_path / "boxes.parquet"
+    answer = verb("selective_search", pictures.path[0].parent, out=out, option=["most=1"])
+    assert (
+        f"next: openset train RECIPE DATA --method pad --method-option advisor={out}" in answer.text
+    )
+    found = read_detections(out)
+    assert found.image.tolist() == ["one"] and found.box.tolist() == [[0, 0, 64, 64]]
+
+
 def test_what_is_not_there_is_said(opencv, pictures):
     del opencv.ximgproc
     with pytest.raises(InputError, match=r"OS601[\s\S]*opencv-contrib"):

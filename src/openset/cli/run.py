@@ -207,6 +207,8 @@ def _model(
         return load(str(trained_model(path)), device=place, **options)
     else:
         record = find(model)
+        if not record.learned:
+            return record.build(labels or (model,), device=place, **options)
         options = _weighted(model, "folder" in record.options, weights, options)
     if labels is None:
         raise UsageError(f"--known says what {model} calls its classes, in its order")
@@ -268,16 +270,21 @@ def _report_resized(found: Detections, output: Output) -> None:
 
 
 def _text(found: Detections, out: Path) -> str:
+    from openset.detectors import find
+
     about = found.provenance
     kept = ", ".join(_evidence(found)) or "no evidence"
     regions = "regions" in about
     what = "pairs of a region and a class" if regions else "boxes"
-    then = "--rule gamma --option gamma=15" if regions else "--scorers energy"
+    rule = "--rule gamma --option gamma=15" if regions else "--scorers energy"
+    then = f"openset score {out} {rule} -o FILE.parquet"
+    if not find(about["model"]["detector"]).learned:
+        then = f"openset train RECIPE DATA --method pad --method-option advisor={out} -o DIR"
     lines = [
         f"{about['model']['detector']} found {len(found)} {what} on {about['images']} images, "
         f"kept {kept}",
         f"wrote {out}",
-        f"next: openset score {out} {then} -o FILE.parquet",
+        f"next: {then}",
     ]
     return "\n".join(lines)
 

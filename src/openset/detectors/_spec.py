@@ -93,6 +93,7 @@ class Detector:
         keeps: The evidence it can keep.
         requires: Packages it needs.
         trainable: Whether `openset.training` can train it.
+        learned: Whether it has weights; one that has none needs no labels either.
         shows: What it shows a method (`openset.methods`) in training.
         options: Names and defaults of its options.
         doc: Definition and options.
@@ -106,6 +107,7 @@ class Detector:
     keeps: tuple[EvidenceName, ...]
     requires: tuple[str, ...]
     trainable: bool
+    learned: bool
     shows: tuple[Shown, ...]
     options: Mapping[str, Any]
     doc: str
@@ -157,6 +159,7 @@ def detector(
     keeps: tuple[EvidenceName, ...],
     requires: tuple[str, ...],
     trainable: bool = True,
+    learned: bool = True,
     shows: tuple[Shown, ...] = (),
 ) -> Callable[[F], F]:
     """Make a function a detector, under a name; its keyword options need defaults."""
@@ -167,7 +170,18 @@ def detector(
     def mark(make: F) -> F:
         doc, options = inspect.cleandoc(make.__doc__ or ""), options_of(make, after=1, but="device")
         record = Detector(
-            name, make, title, paper, framework, keeps, requires, trainable, shows, options, doc
+            name,
+            make,
+            title,
+            paper,
+            framework,
+            keeps,
+            requires,
+            trainable,
+            learned,
+            shows,
+            options,
+            doc,
         )
         return tag("detector", record)(make)
 

@@ -34,6 +34,7 @@ _INSTALL = "pip install opencv-contrib-python-headless"
     keeps=(),
     requires=("cv2",),
     trainable=False,
+    learned=False,
 )
 def selective_search(
     labels: tuple[str, ...],
