@@ -105,6 +105,16 @@ def test_a_chain_that_is_asked_to_end_ends_and_goes_on(world, whole, tmp_path):
     assert_ends_alike(world, out, whole)
 
 
+def test_two_processes_learn_one_chain(world, tmp_path):
+    """One group of processes for all trainings and runs: it cannot be made a second time."""
+    out = tmp_path / "out"
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2"]
+    command = [*launch, "--standalone", str(SCRIPT), str(world), str(out), "none", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [row.name for row in Learned.load(out).rows] == [*STAGES]
+
+
 def test_what_is_done_is_not_done_again(world, whole, tmp_path, monkeypatch):
     out = tmp_path / "out"
     shutil.copytree(whole, out)

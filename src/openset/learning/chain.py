@@ -37,7 +37,7 @@ from openset.learning.exemplars import Exemplars, Lists
 from openset.learning.learned import Learned, Row, forgotten, numbers_of
 from openset.learning.stages import Stage, of_kind, pooled, stages_of
 from openset.matching import right_detections
-from openset.nets.processes import is_first
+from openset.nets.processes import is_first, processes
 from openset.nets.weights import fingerprint
 from openset.scorers import find as find_scorer
 from openset.scorers.cec import ALPHAS, CecRule
@@ -122,8 +122,8 @@ def learn(
         InputError: The benchmark is no chain of tasks or fails its audit, a list of exemplars
             cannot be used, or the folder is of another chain: all before anything is trained.
     """
-    chain = _Chain(bundle, plan, Path(out), say, stop)
-    return chain.run()
+    with processes():
+        return _Chain(bundle, plan, Path(out), say, stop).run()
 
 
 @dataclass(frozen=True)

@@ -116,13 +116,19 @@ def own_device(asked: str | None) -> str | None:
 
 @contextmanager
 def processes() -> Iterator[Processes]:
-    """The processes of this program: many where ``WORLD_SIZE`` says so."""
+    """The processes of this program: many where ``WORLD_SIZE`` says so.
+
+    Within another such context they are those of that one: a group cannot be made twice.
+    """
     if number() == 1:
         yield Processes()
         return
     import torch
     from torch import distributed
 
+    if distributed.is_initialized():
+        yield Processes(distributed.get_rank(), number())
+        return
     mine = own_device(None)
     if mine is not None:
         torch.cuda.set_device(mine)  # what is gathered travels by this process's own GPU
