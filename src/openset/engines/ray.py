@@ -19,6 +19,7 @@ from openset.findings import InputError, refuse
 
 IN_FLIGHT = 4  # tasks per worker
 RETRIES = 4
+WAIT = 5.0  # seconds
 
 
 @engine("ray")
@@ -62,6 +63,7 @@ def _cluster(workers: int | None) -> Iterator[None]:
         yield
         return
     address = os.environ.get("RAY_ADDRESS")
+    _knock(address)
     before = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(
@@ -78,6 +80,19 @@ def _cluster(workers: int | None) -> Iterator[None]:
     finally:
         ray.shutdown()
         signal.signal(signal.SIGTERM, before)  # which Ray has replaced
+
+
+def _knock(address: str | None) -> None:
+    """Refuse at once where nobody listens: Ray itself would wait for minutes."""
+    import socket
+
+    host, colon, port = (address or "").rpartition(":")
+    if not colon or not port.isdecimal() or "/" in host:  # auto, or a client's ray://
+        return
+    try:
+        socket.create_connection((host, int(port)), WAIT).close()
+    except (OSError, OverflowError) as error:
+        raise _unreachable(address, error) from error
 
 
 def _unreachable(address: str | None, error: Exception) -> InputError:
