@@ -2,13 +2,16 @@
 # make tutorial: set torch up too, and go the whole way: a world, a detector, scores, a report.
 # make test: set everything up and run all tests.
 # make lint, make format: what CI checks, and what repairs most of it.
+# make docs: the documentation as a site with search, build/site/index.html.
+# make dist: source archive and wheel, each tried in a bare environment.
 
 PYTHON := .venv/bin/python
 CORE := .venv/.core
 TORCH := .venv/.torch
 DEV := .venv/.dev
+DOCS := .venv/.docs
 
-.PHONY: demo tutorial test lint format fuzz clean
+.PHONY: demo tutorial test lint format fuzz docs dist clean
 
 demo: $(CORE)
 	.venv/bin/openset demo
@@ -54,6 +57,16 @@ fuzz: $(CORE)
 	native/fuzz/run.sh
 	$(PYTHON) -m tools.fuzz
 
+# Broken links and anchors, and pages that are on no list, end it.
+docs: $(DOCS)
+	$(OPENSET) demo -o build/demo --quiet
+	.venv/bin/mkdocs build --strict
+
+dist: $(DOCS)
+	rm -rf dist
+	$(PYTHON) -m build
+	$(PYTHON) tools/try_install.py dist
+
 SOURCES := pyproject.toml setup.py constraints.txt $(wildcard native/*.hpp native/*.cpp)
 PIP = $(PYTHON) -m pip install --quiet --constraint constraints.txt
 
@@ -70,6 +83,10 @@ $(TORCH): $(CORE)
 
 $(DEV): $(CORE)
 	$(PIP) --editable ".[dev,torch]"
+	touch $@
+
+$(DOCS): $(CORE)
+	$(PIP) --editable ".[docs]"
 	touch $@
 
 clean:

@@ -1,4 +1,4 @@
-"""Every example in the documentation runs, and gives what it says it gives."""
+"""Every example in the documentation runs and gives what it says; every link leads somewhere."""
 
 from __future__ import annotations
 
@@ -7,11 +7,28 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+AT_ROOT = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)]*))?\)")
+BLOCK = re.compile(r"^```.*?^```$", flags=re.M | re.S)
+
+
+def anchors(page):
+    """What the headings of a page are called in links, as GitHub and the site make it."""
+    titles = re.findall(r"^#+ (.+)$", BLOCK.sub("", page.read_text("utf-8")), flags=re.M)
+    plain = [re.sub(r"\]\([^)]*\)|[^\w\s-]", "", title.strip().lower()) for title in titles]
+    return {title.replace(" ", "-") for title in plain}
+
+
+def nav(entries):
+    """The pages of a list of the site, and of the lists in it."""
+    for entry in entries:
+        (value,) = entry.values()
+        yield from nav(value) if isinstance(value, list) else [value]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -21,10 +38,20 @@ def test_examples(page, tmp_path, monkeypatch):
     assert report.failed == 0
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES + AT_ROOT, ids=lambda page: page.name)
 def test_links_within_the_documentation(page):
-    for target in LINK.findall(page.read_text("utf-8")):
-        assert (page.parent / target).exists(), target
+    for target, anchor in LINK.findall(BLOCK.sub("", page.read_text("utf-8"))):
+        there = page.parent / target if target else page
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there), f"{target}#{anchor}"
+
+
+def test_every_page_has_a_place_on_the_site():
+    """Beside those of docs/ it has those that docs/hooks.py brings."""
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
+    brought = {"index.md", "contributing.md", "changelog.md"}
+    ours = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES}
+    assert sorted(nav(site["nav"])) == sorted(ours | brought)
 
 
 def test_the_page_on_evaluation_has_examples():
