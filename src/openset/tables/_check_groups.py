@@ -22,6 +22,7 @@ from openset.tables.groups import ALONE, group_names, groups_of, names_to_read, 
 from openset.wording import spaced
 
 _DIGITS = 18  # of a number, at most
+_NUMBERS = re.compile(rf"(?:[0-9]{{1,{_DIGITS}}}(?:\.[0-9A-Za-z]+)?\n)*")
 _FRAME = re.compile(rf"(.*?)(\d{{1,{_DIGITS}}})(?:\.\w+)?$", re.DOTALL)
 _COLUMNS = ("video_id", "video", "sequence_id", "sequence", "seq_id", "clip_id", "scene_token")
 _EXAMINED = 50_000  # images
@@ -91,6 +92,8 @@ def _frames(message: str, sequences: int, example: str, groups: str) -> Finding:
 def _beginnings(names: Sequence[str]) -> dict[str, int]:
     """What names of a sequence begin with, and how many frames it has, in the order of the file."""
     numbers: dict[str, list[int]] = {}
+    if _NUMBERS.fullmatch("\n".join([*names, ""])):  # as in COCO, looked at together
+        return {}
     for name in names:
         if _is_number(name):  # begins with nothing, and is common
             continue

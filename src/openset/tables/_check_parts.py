@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, share, some
@@ -33,15 +34,17 @@ def in_part(case: Case) -> Iterator[Finding]:
     """Findings about images, or a class, that another reading fits than the rest."""
     sample = by_file(case, *_SAMPLE)
     look = beside(case.truth, sample, sample.image)
-    now = look.met(Convention.of(case.written.boxes))
-    yield from [*_of_images(case, sample, now)] or _of_labels(case, look)
+    overlap = look.overlap(Convention.of(case.written.boxes))
+    now = look.met_by(overlap)
+    yield from [*_of_images(case, sample, now)] or _of_labels(case, look, overlap)
 
 
 def _of_images(case: Case, sample: Sample, now: Met) -> Iterator[Finding]:
     # Images that are not in the ground truth have no object that could be met.
     missed = (now.boxes > 0) & (now.images(TIGHT[0]) == 0) & (now.means() < _POOR)
-    fit = int(np.count_nonzero(now.fits()))
-    if min(fit, int(np.count_nonzero(missed))) < _FEWEST:
+    fit, could = int(np.count_nonzero(now.fits())), int(np.count_nonzero(missed))
+    # What no reading could make enough of is not read: most files have some such images.
+    if min(fit, could) < _FEWEST or could < _PART * (could + fit):
         return
     part = sample.of(missed)
     look = beside(case.truth, part, part.image)
@@ -66,10 +69,10 @@ def _of_images(case: Case, sample: Sample, now: Met) -> Iterator[Finding]:
     )
 
 
-def _of_labels(case: Case, look: Look) -> Iterator[Finding]:
+def _of_labels(case: Case, look: Look, pairs: NDArray[np.float64]) -> Iterator[Finding]:
     """Labels whose boxes lie on no object, although those of other labels do."""
     label = case.detections.label[look.sample.row]
-    overlap = look.on_objects(Convention.of(case.written.boxes))
+    overlap = look.on_objects(pairs)
     hit, fit = overlap >= LOOSE, int(np.count_nonzero(overlap >= TIGHT[0]))
     values, at, times = np.unique(label, return_inverse=True, return_counts=True)
     rate = np.bincount(at, hit) / times

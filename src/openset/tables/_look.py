@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.tables._check_case import Case, all_of
+from openset.tables._check_case import Case, all_of, runs_of_rows
 from openset.tables.annotations import Annotations
 from openset.tables.boxes import Convention, sizes
 from openset.tables.columns import positions
@@ -116,14 +116,27 @@ class Met:
 def by_file(case: Case, images: int, boxes: int) -> Sample:
     """Detections of some images by the file's own ids, whether they join or not."""
     ids = case.written.detections.image
+    if not case.per_image[-1]:
+        return _joined(case, images, boxes)
     # Detections nearly always come image by image: runs are far fewer than rows.
     starts = np.append(0, np.flatnonzero(ids[1:] != ids[:-1]) + 1)
     chosen = _evenly(np.unique(ids[starts]), images)
     slot = positions(chosen, ids[starts]).astype(np.int64)
     length = np.where(slot >= 0, np.diff(starts, append=len(ids)), 0)
-    before = np.cumsum(length) - length
-    rows = np.repeat(starts - before, length) + np.arange(length.sum())
+    rows = runs_of_rows(starts, length)
     return taken(case, chosen, rows, np.repeat(slot, length), boxes)
+
+
+def _joined(case: Case, images: int, boxes: int) -> Sample:
+    """The same where all detections join: what is known of their images is not found out again."""
+    image, start, length = case.runs
+    chosen = _evenly(np.flatnonzero(case.per_image[:-1]), images)
+    place = np.full(len(case.truth.images), -1)
+    place[chosen] = np.arange(len(chosen))
+    slot = place[image]
+    slot, start, length = (column[slot >= 0] for column in (slot, start, length))
+    ids = case.written.detections.image[start[np.unique(slot, return_index=True)[1]]]
+    return taken(case, ids, runs_of_rows(start, length), np.repeat(slot, length), boxes)
 
 
 def taken(case: Case, ids: NDArray[Any], rows: Index, slot: Index, boxes: int) -> Sample:
@@ -131,13 +144,21 @@ def taken(case: Case, ids: NDArray[Any], rows: Index, slot: Index, boxes: int) -
     box = case.written.detections.box
     fine = all_of(np.isfinite(box[rows]))
     rows, slot = rows[fine], slot[fine]
-    order = np.lexsort((-case.detections.score[rows], slot))
+    order = _best_first(slot, case.detections.score[rows])
     rows, slot = rows[order], slot[order]
     kept = np.arange(len(slot)) - np.searchsorted(slot, slot) < boxes
     rows, slot = rows[kept], slot[kept]
     image = np.full(len(ids), -1, np.int32)
     image[slot] = case.joined.image[rows]
     return Sample(ids, image, slot, rows, box[rows])
+
+
+def _best_first(slot: Index, score: Array) -> Index:
+    """The order by image, then by falling score; one key is sorted far faster than two."""
+    low, high = (score.min(), score.max()) if len(score) else (0.0, 0.0)
+    if not 0 < high - low < np.inf:
+        return np.lexsort((-score, slot))
+    return np.argsort(slot - (score - low) / (2 * (high - low)))
 
 
 def _evenly(values: NDArray[Any], count: int) -> NDArray[Any]:
@@ -172,19 +193,24 @@ class Look:
 
     def met(self, convention: Convention) -> Met:
         """How well the objects are met by boxes that are read in a convention."""
-        overlap, some = self._overlap(convention), self.boxes > 0
+        return self.met_by(self.overlap(convention))
+
+    def met_by(self, overlap: Array) -> Met:
+        """The same, by the overlap of each pair."""
+        some = self.boxes > 0
         best = np.zeros(len(self.objects))
         if some.any():
             best[some] = np.maximum.reduceat(overlap, (np.cumsum(self.boxes) - self.boxes)[some])
         return Met(best, self.slot, np.diff(self.sample.first))
 
-    def on_objects(self, convention: Convention) -> Array:
+    def on_objects(self, overlap: Array) -> Array:
         """The best overlap of each box with an object, 0 where its image has none."""
         best = np.zeros(len(self.sample.row))
-        np.maximum.at(best, self.by, self._overlap(convention))
+        np.maximum.at(best, self.by, overlap)
         return best
 
-    def _overlap(self, convention: Convention) -> Array:
+    def overlap(self, convention: Convention) -> Array:
+        """The overlap of each pair, with boxes read in a convention."""
         box = convention.in_pixels(self.sample.box, self.size[self.sample.slot])
         return iou_of_pairs(box[self.by], self.box[self.at])
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from openset.tables.annotations import Annotations, Images
 from openset.tables.columns import positions
 from openset.tables.detections import Detections
 from openset.tables.join import join_images, join_names
+from openset.tables.paths import stem_of
 
 Ids = NDArray[Any]
 Rows = NDArray[np.int32]
@@ -89,8 +89,7 @@ def _names(images: Images) -> Ids:
 
 
 def _stems(names: Ids) -> list[str]:
-    """Names without folders, also those of Windows, and without their suffix."""
-    return [PurePosixPath(name.replace("\\", "/")).stem for name in names.tolist()]
+    return [stem_of(name) for name in names.tolist()]
 
 
 def _by_name(images: Images) -> NDArray[np.intp]:

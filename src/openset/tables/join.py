@@ -7,7 +7,6 @@ and marked, so that `check` can say it and matching can leave it out.
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from openset.tables.annotations import Annotations
 from openset.tables.columns import positions
 from openset.tables.detections import Detections
+from openset.tables.paths import name_of, stem_of
 from openset.tables.vocabulary import Vocabulary, is_unknown_spelling
 
 Leaked = Literal["unknown", "drop"]  # what becomes of detections that are `Joined.leaked`
@@ -75,8 +75,8 @@ def join_names(truth: Annotations, ids: NDArray[np.generic]) -> NDArray[np.int32
     if names is None or len(ids) == 0:
         return found
     text = ids.astype(str)
-    paths = [PurePosixPath(name) for name in names.tolist()]
-    for key in (names, np.array([p.name for p in paths]), np.array([p.stem for p in paths])):
+    for of in (str, name_of, stem_of):
+        key = np.array([of(name) for name in names.tolist()])
         if len(np.unique(key)) == len(key):
             found = positions(key, text)
             if found.max() >= 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from openset.refusals import dangling, needs_sizes
 from openset.tables import Annotations, Detections, Images
 from openset.tables.columns import positions
 from openset.tables.join import join_images
+from openset.tables.paths import stem_of
 from openset.tables.vocabulary import normal
 
 
@@ -57,7 +57,7 @@ def stems(images: Images) -> list[str]:
     ['x', 'y']
     """
     if images.file_name is not None:
-        names = [PurePosixPath(str(name)).stem for name in images.file_name]
+        names = [stem_of(str(name)) for name in images.file_name]
         if all(names) and len(set(names)) == len(names):
             return names
     return [str(value) for value in images.id.tolist()]
