@@ -89,6 +89,7 @@ def test_a_box_that_is_called_unknown_stays_so():
 BAD = {
     "rows": (lambda: with_evidence(found(), logits=np.zeros((3, 4)), layout="sigmoid"), "OS343"),
     "shape": (lambda: with_evidence(found(), embedding=np.zeros(40)), "OS343"),
+    "words": (lambda: with_evidence(found(), embedding=np.full((len(found()), 2), "x")), "OS343"),
     "names": (
         lambda: with_evidence(
             found(named=False), logits=np.zeros((40, 4)), layout="sigmoid", classes=["a"]
@@ -130,3 +131,10 @@ def test_arrays_in_a_file(tmp_path):
     np.savez(tmp_path / "d.npz", logits=np.array([{}], object))
     with pytest.raises(InputError, match="OS102"):  # pickled: never opened
         read_evidence(tmp_path / "d.npz")
+
+
+def test_classes_that_are_no_list_are_refused(tmp_path):
+    np.savez(tmp_path / "x.npz", logits=np.zeros((1, 2)), layout="sigmoid", classes=7)
+    with pytest.raises(InputError) as caught:
+        read_evidence(tmp_path / "x.npz")
+    assert caught.value.findings[0].code == "OS344"

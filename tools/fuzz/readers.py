@@ -7,8 +7,9 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,7 @@ def readers() -> Iterator[Reader]:
     from openset.evaluation.result import Evaluation
     from openset.formats.openimages import read_descriptions, read_hierarchy
     from openset.formats.yolo import read_sizes
+    from openset.learning.learned import Learned
     from openset.recognition.reading import read_scores
     from openset.scorers import load_head
     from openset.tables import Vocabulary
@@ -117,6 +119,52 @@ def readers() -> Iterator[Reader]:
         lambda path: definition.load(_named(path, ".toml")),
     )
     yield Reader("result", result, encoding.json_file, Evaluation.from_json)
+    manifest, parts = _parts()
+    yield Reader("parts", manifest, partial(_with_parts, parts), read)
+    yield Reader("class names", ["dog", "cat"], encoding.json_file, _names)
+    evidence = {"logits": [[0.1, 0.2]], "layout": "sigmoid", "classes": ["dog", "cat"]}
+    yield Reader("evidence", evidence, encoding.arrays_file, _evidence, OpenSetError)
+    yield Reader("learned", _chain(), encoding.json_file, Learned.load)
+
+
+def _parts() -> tuple[dict[str, Any], dict[str, bytes]]:
+    """A manifest, and the files beside it."""
+    from openset import formats
+
+    with TemporaryDirectory() as folder:
+        place = Path(folder) / "found.parts"
+        truth = formats.read_annotations(good.TRUTH)
+        found = formats.read_detections(good.RESULTS)
+        formats.write(found, place, truth=truth, per_part=1)
+        files = {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
+    return json.loads(files.pop("manifest.json")), files
+
+
+def _with_parts(parts: dict[str, bytes], tree: Any, rng: random.Random) -> dict[str, bytes]:
+    """A folder of parts; what is damaged is mostly its manifest."""
+    return {**parts, **{"manifest.json": encoding.json_file(tree, rng)["file"]}}
+
+
+def _names(path: Path) -> dict[int, str]:
+    from openset.formats.class_names import class_names
+
+    return class_names(_named(path, ".json"))
+
+
+def _evidence(path: Path) -> Any:
+    from openset.tables import Detections
+    from openset.tables.evidence import read_evidence, with_evidence
+
+    found = Detections([1], [0], [[0, 0, 9, 9]], [0.9], ("dog", "cat"))
+    return with_evidence(found, **read_evidence(path))
+
+
+def _chain() -> dict[str, Any]:
+    from openset.learning.learned import Learned, Row
+
+    numbers = {"ap_known": {"value": 0.5, "interval": [0.4, 0.6], "reason": ""}}
+    row = Row("t1", 1, False, 3, {"dog": 4}, numbers, {"dog": 0.5}, called={"cat": {"dog": 2}})
+    return Learned("mine", (("dog",), ("cat",)), {"recipe": "x"}, (row,)).document()
 
 
 def _named(path: Path, ending: str) -> Path:

@@ -83,7 +83,11 @@ def read_evidence(path: str | Path) -> dict[str, Any]:
     if "layout" in arrays:
         found["layout"] = str(arrays["layout"])
     if "classes" in arrays:
-        found["classes"] = [str(name) for name in arrays["classes"].tolist()]
+        names = arrays["classes"]
+        if names.ndim != 1:
+            shown = f"classes have the shape {names.shape}"
+            raise refuse("OS344", f"{where} lists no classes: {shown}", example="['dog', 'cat']")
+        found["classes"] = [str(name) for name in names.tolist()]
     return found
 
 
@@ -176,6 +180,8 @@ def _rows(name: str, value: Any, detections: Detections) -> NDArray[Any]:
     if array.ndim != 2 or len(array) != len(detections):
         message = f"{name} have the shape {array.shape}, and there are {len(detections)} detections"
         raise refuse("OS343", message, example=f"one row for each is {len(detections)} x columns")
+    if array.dtype.kind not in "fiu":
+        raise refuse("OS343", f"{name} are no numbers but {array.dtype}", example=str(array[:1]))
     return array
 
 
