@@ -298,6 +298,9 @@ _ENTRIES = (
     Code("OS384", "images in several files", "Files to be joined share images; the objects of all "
          "are put on them.", "splits of the same images, or the same file twice",
          "openset check finds objects that stand there twice"),
+    Code("OS385", "other roles in other files", "Files to be joined give a label different roles; "
+         "the first file's is kept.", "splits of different tasks",
+         "state roles when you evaluate: --known"),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",
