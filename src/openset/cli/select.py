@@ -62,6 +62,8 @@ def select(
     from openset.tables import Annotations
     from openset.tables.selection import Selection
 
+    if out == rest:
+        raise UsageError("--out and --rest are one file")
     belongs = None if truth is None else read_annotations(truth)
     tables = [read(path) for path in files]
     of_truth = [table for table in tables if isinstance(table, Annotations)]
