@@ -17,6 +17,7 @@ GROUPS: Mapping[str, str] = {
     "2": "Boxes and scores",
     "3": "Labels and roles",
     "36": "Parts and engines",
+    "38": "Statistics and selection",
     "4": "Joining ground truth and detections",
     "5": "Scoring",
     "6": "Running and training detectors",
@@ -284,6 +285,22 @@ _ENTRIES = (
     Code("OS367", "workers are lost", "Processes that do the work end again and again before they "
          "have done any.", "memory: the system ends the largest process",
          "fewer workers, or smaller parts (--per-part)"),
+    Code("OS380", "scores are no probabilities", "Calibration compares scores with shares of right "
+         "boxes, and these lie outside of 0 and 1.", "the file holds logits, or per cent",
+         "write scores from 0 to 1"),
+    Code("OS381", "one id for different images", "Files to be joined use an image id for images of "
+         "different file names: objects of both would lie on one.",
+         "each file numbers its images from 1", "give images distinct ids before you join them"),
+    Code("OS382", "not there to select", "A class or an image that was asked for is in no file.",
+         "a misspelt name, or another split", "openset describe GT lists what there is"),
+    Code("OS383", "nothing is left", "What was asked for leaves no image, or no box.",
+         "filters that exclude each other, or a share of few images", "ask for more"),
+    Code("OS384", "images in several files", "Files to be joined share images; the objects of all "
+         "are put on them.", "splits of the same images, or the same file twice",
+         "openset check finds objects that stand there twice"),
+    Code("OS385", "other roles in other files", "Files to be joined give a label different roles; "
+         "the first file's is kept.", "splits of different tasks",
+         "state roles when you evaluate: --known"),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",

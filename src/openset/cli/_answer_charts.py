@@ -3,6 +3,7 @@
 The figures of Dhamija et al. (WACV 2020): Figure 3, what detections are made of, a bar per recall
 and ratio, closed set and open set below each other; Figure 4, all labels against the known classes;
 and Table 4 as pictures: the thresholds of best F-beta, and what they do at other wilderness ratios.
+Also the reliability diagram of scores.
 
 Nothing is counted here. Other questions have no chart; the report has its own (`report.charts`).
 """
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from openset.diagnosis import Diagnosis
+from openset.diagnosis.calibration import Calibrated
 from openset.diagnosis.confusion import ConfusionMatrix
 from openset.diagnosis.errors import ERROR_TYPES, ErrorTypes
 from openset.diagnosis.operating_point import OperatingPoints
@@ -166,12 +168,40 @@ def _transfers(rows: list[Row]) -> Any:
     )
 
 
+def _reliability_rows(parts: Parts) -> Iterable[Row]:
+    for _, one in parts:
+        for view in one.views:
+            for row in view.rows()[1:]:  # without the one of all boxes
+                yield {name: row[name] for name in ("view", "mean_score", "right", "boxes")}
+
+
+def _reliability(rows: list[Row]) -> Any:
+    """Scores against what they are worth, and the line on which they would be probabilities."""
+    import altair as alt
+
+    share: dict[str, Any] = {"scale": alt.Scale(domain=[0, 1]), "axis": alt.Axis(format=".0%")}
+    ends = [{"mean_score": end, "right": end} for end in (0, 1)]
+    honest = _of(ends).mark_line(color=RIGHT).encode(x="mean_score:Q", y="right:Q")
+    found = (
+        _of(rows)
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("mean_score:Q", title="mean score of a bin", **share),
+            y=alt.Y("right:Q", title="share of its boxes that are right", **share),
+            color=_by(rows, "view"),
+            tooltip=["view:N", "mean_score:Q", "right:Q", "boxes:Q"],
+        )
+    )
+    return (honest + found).properties(width=WIDTH, height=WIDTH)
+
+
 Rows = Callable[[Parts], Iterable[Row]]
 _DRAWN: Mapping[type, tuple[Rows, Callable[[list[Row]], Any]]] = {
     ErrorTypes: (_error_rows, _error_bars),
     ConfusionMatrix: (_cells, _heat),
     OperatingPoints: (_point_rows, _points),
     Transfer: (_transfer_rows, _transfers),
+    Calibrated: (_reliability_rows, _reliability),
 }
 
 

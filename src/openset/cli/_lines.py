@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from dataclasses import replace
 
+from openset.diagnosis.per_class import PerClass
 from openset.evaluation.provenance import Provenance
 from openset.evaluation.run import Run
 from openset.evaluation.strata import Strata
@@ -74,6 +76,17 @@ def strata_lines(strata: Strata | None, width: int) -> list[str]:
     for name in strata.results:
         title = [short(name, COLUMN)] if len(strata.results) > 1 else []
         lines += ["", *title, strata.table(name, decimals=1).text(width)]
+    return lines
+
+
+def class_lines(answers: Mapping[str, PerClass], width: int) -> list[str]:
+    """Every class of every model."""
+    lines = []
+    for name, answer in answers.items():
+        title = [short(name, COLUMN)] if len(answers) > 1 else []
+        table = answer.table()
+        notes = [textwrap.fill(note, width) for note in table.notes]
+        lines += ["", *title, replace(table, notes=()).text(width), *notes]
     return lines
 
 

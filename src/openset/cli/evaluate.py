@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -15,11 +16,29 @@ from openset.cli._console import Answer, Flag, Output, width
 from openset.wording import spaced
 
 if TYPE_CHECKING:
+    from openset.diagnosis.per_class import PerClass
     from openset.evaluation.run import Run
     from openset.evaluation.strata import Strata
     from openset.tables.sets import Pair
 
 app = verb("evaluate", panel="Measure")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is shown beside the scoreboard, where it is asked for."""
+
+    strata: Strata | None = None
+    classes: Mapping[str, PerClass] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """For programs: nothing of what was not asked for."""
+        found: dict[str, Any] = {}
+        if self.strata is not None:
+            found["strata"] = {"by": self.strata.by, "models": self.strata.document()}
+        if self.classes:
+            found["per_class"] = {name: one.rows() for name, one in self.classes.items()}
+        return found
 
 
 @app.default
@@ -44,6 +63,7 @@ def evaluate(
     image_list: Path | None = None,
     group_by: str | None = None,
     by: str | None = None,
+    per_class: Flag = False,
     boxes: str = "xywh",
     image_ids: str = "id",
     category_ids: str | None = None,
@@ -89,6 +109,8 @@ def evaluate(
             names, or how file names begin, * for anything but / ("*/", "video_*_").
         by: Also show the numbers of groups of images, each with its interval: a column of the image
             records, such as tier of openset build.
+        per_class: Also show every class: AP, recall, confusions, absorbed unknown objects, and the
+            score with the best F1. Of several trainings, the first.
         boxes: How boxes of detections are written: xywh, xyxy, cxcywh, yxyx ..., with -norm,
             -norm-1000, -letterbox-640 ... where they are not in pixels of the image.
         image_ids: What detections call images by: id, name, number (of the file name), index ...
@@ -145,11 +167,19 @@ def evaluate(
             truth, files, settings=settings, command=command_line(), step=step, engine=place
         )
         run = replace(run, paired=paired, by=by or "")
-        strata = None if by is None else strata_of(run, by)
+        beside = Beside(None if by is None else strata_of(run, by), _classes(run, per_class))
         kept = None if out is None else run.save(out)
     _tell(run, gt, output, perf_counter() - started)
-    text = "" if output.json else _text(run, asked, kept, strata)
-    return Answer(text, lambda: document(run, kept, strata))
+    text = "" if output.json else _text(run, asked, kept, beside)
+    return Answer(text, lambda: document(run, kept, beside))
+
+
+def _classes(run: Run, asked: bool) -> dict[str, PerClass]:
+    """Every class of every method, if that is asked for."""
+    from openset.diagnosis.deployed import first_trainings
+    from openset.diagnosis.per_class import per_class
+
+    return {one.title: per_class(one) for one in first_trainings(run)} if asked else {}
 
 
 def _models(dt: list[Path], out: Path | None) -> dict[str, list[Path | Pair[Path]]]:
@@ -188,10 +218,11 @@ def _tell(run: Run, gt: Path, output: Output, seconds: float) -> None:
             output.report(finding, name)
 
 
-def _text(run: Run, asked: list[str], out: Path | None, strata: Strata | None) -> str:
+def _text(run: Run, asked: list[str], out: Path | None, beside: Beside) -> str:
     import textwrap
 
     from openset.cli._lines import (
+        class_lines,
         counts_line,
         dropped_lines,
         ledger_lines,
@@ -209,7 +240,8 @@ def _text(run: Run, asked: list[str], out: Path | None, strata: Strata | None) -
     head = [textwrap.fill(line, columns) for line in first]
     words = [textwrap.fill(sentence, columns) for sentence in in_short(run)]
     table = run.board(headline=not asked).text(columns, decimals=1)
-    below = [*strata_lines(strata, columns), *ledger_lines(run, columns)]
+    more = [*strata_lines(beside.strata, columns), *class_lines(beside.classes, columns)]
+    below = [*more, *ledger_lines(run, columns)]
     return "\n".join([*head, "", table, *below, "", *words, next_command(out)])
 
 
@@ -220,7 +252,7 @@ def next_command(out: Path | None) -> str:
     return f"next: openset report {shlex.quote(str(out))} --images DIR --open"
 
 
-def document(run: Run, out: Path | None, strata: Strata | None = None) -> dict[str, Any]:
+def document(run: Run, out: Path | None, beside: Beside = Beside()) -> dict[str, Any]:  # noqa: B008 - frozen
     """The run for programs: the numbers of every model, and what was found."""
     import json
     from dataclasses import asdict
@@ -235,7 +267,7 @@ def document(run: Run, out: Path | None, strata: Strata | None = None) -> dict[s
         "differences": _differences(run),
         "object_evidence": {name: asdict(one) for name, one in evidence_of(run)},
         "truth_findings": [asdict(finding) for finding in run.truth_findings],
-        **({} if strata is None else {"strata": {"by": strata.by, "models": strata.document()}}),
+        **beside.document(),
         "out": None if out is None else str(out),
     }
 

@@ -260,6 +260,23 @@ def _oscr(models: Sequence[Deployed]) -> Figure:
     )
 
 
+def _reliability(models: Sequence[Deployed]) -> Figure:
+    return _lines(
+        Figure(
+            "reliability",
+            "What a score is worth",
+            "Known boxes of all images in ten bins of their score. On the diagonal a score is the "
+            "chance to be right; below it, the detector is too sure of itself.",
+            "",
+            missing="no box has a known name, or scores are not from 0 to 1",
+        ),
+        curves.reliability(models),
+        Axes("mean score of the bin", "share of its boxes that are right"),
+        models,
+        [],
+    )
+
+
 _CURVES: tuple[Callable[[Sequence[Deployed]], Figure], ...] = (
     _known_pr,
     _unknown_pr,
@@ -272,6 +289,7 @@ _CURVES: tuple[Callable[[Sequence[Deployed]], Figure], ...] = (
     _wi_recall,
     _errors_recall,
     _roc,
+    _reliability,
 )
 
 

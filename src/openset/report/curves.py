@@ -6,14 +6,17 @@ Every row names its detector. Fractions are rounded to five decimals: a picture 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.diagnosis.calibration import OPEN, calibration
 from openset.diagnosis.deployed import Deployed
 from openset.diagnosis.flow import Flow
+from openset.findings import InputError
 from openset.metrics import Value
 from openset.vega import Row
 
@@ -157,6 +160,20 @@ def unknown_ranked(models: Sequence[Deployed]) -> list[Row]:
         score = matches.score[first:][taken]
         for at in place.tolist():
             rows += _point(model, right[at] / objects, right[at] / (at + 1), score[at])
+    return rows
+
+
+def reliability(models: Sequence[Deployed]) -> list[Row]:
+    """Mean score of known boxes on all images, bin by bin, against the share that is right.
+
+    Scores that are no probabilities have no such line.
+    """
+    rows = []
+    for model in models:
+        with suppress(InputError):
+            view = calibration(model.matches)[OPEN]
+            for row in reversed(view.rows()[1:]):
+                rows += _point(model, row["mean_score"], row["right"], row["mean_score"])
     return rows
 
 

@@ -1,7 +1,7 @@
 """Errors: the section of the page on kinds of errors, those of Dhamija et al. and of TIDE.
 
-Two tables, a column per detector. The numbers are those of `openset diagnose`: nothing is counted
-here, and nothing follows the sliders.
+Two tables, a column per detector, and a third on calibration: errors of the scores. The numbers are
+those of `openset diagnose`: nothing is counted here, and nothing follows the sliders.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from openset.diagnosis.calibration import VIEWS, Calibrated, calibration
 from openset.diagnosis.deployed import Deployed
 from openset.diagnosis.errors import ERROR_TYPES, ErrorTypes
 from openset.diagnosis.errors import errors as error_types
 from openset.diagnosis.tide import ERRORS, Tide, cost_of_errors
+from openset.findings import InputError
 from openset.wording import grouped, listed, percent, short
 
 NAMES = (*ERROR_TYPES, *ERRORS, "FalsePos", "FalseNeg")  # what the glossary explains
@@ -38,6 +40,7 @@ class Errors:
         unreached: Detectors of which classes never reach the recall, and those classes.
         costs: What kinds of errors cost, and how many there are; parts stand below their kind.
         ap: Average precision per detector, which the costs are of.
+        calibration: Expected calibration errors, and the largest gap of a bin.
     """
 
     recall: str
@@ -45,6 +48,7 @@ class Errors:
     unreached: tuple[tuple[str, str], ...]
     costs: tuple[ErrorLine, ...]
     ap: tuple[str, ...]
+    calibration: tuple[ErrorLine, ...]
 
 
 def errors(models: Sequence[Deployed]) -> Errors:
@@ -61,12 +65,32 @@ def errors(models: Sequence[Deployed]) -> Errors:
         ),
         costs=_costs(tides),
         ap=tuple(_points(tide.ap) for tide in tides),
+        calibration=_calibration(models),
     )
 
 
 def _type(name: str, found: Sequence[ErrorTypes]) -> ErrorLine:
     cells = ((grouped(one.totals[name]), percent(one.shares.get(name, 0.0))) for one in found)
     return ErrorLine(name, False, tuple(cells))
+
+
+def _calibration(models: Sequence[Deployed]) -> tuple[ErrorLine, ...]:
+    found = [_calibrated(model) for model in models]
+    return tuple(ErrorLine(name, False, tuple(_gaps(one, name) for one in found)) for name in VIEWS)
+
+
+def _calibrated(model: Deployed) -> Calibrated | None:
+    """Nothing where scores are no probabilities."""
+    try:
+        return calibration(model.matches)
+    except InputError:
+        return None
+
+
+def _gaps(found: Calibrated | None, name: str) -> tuple[str, str]:
+    """The error and the largest gap of a view."""
+    ece, largest = (None, None) if found is None else (found[name].ece, found[name].largest)
+    return ("–", "") if ece is None or largest is None else (percent(ece), percent(largest))
 
 
 def _unreached(found: ErrorTypes) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 from openset.diagnosis.absorption import absorption
 from openset.diagnosis.breakdown import groupings
 from openset.diagnosis.deployed import LONGEST_NAME, Deployed, first_trainings
+from openset.diagnosis.per_class import per_class
 from openset.diagnosis.verdict import verdict
 from openset.evaluation.leaks import taught
 from openset.evaluation.run import Run
@@ -47,6 +48,7 @@ from openset.wording import distinct, grouped, listed, short
 
 LIKELY = 0.8  # least chance of a background box to be an object, for "likely"
 MOST_SUSPECTS = 1000
+MOST_CLASSES = 100  # rows of a table by class
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ SECTIONS = (
     PageSection("absorption", "Where unknowns go"),
     PageSection("gallery", "Gallery"),
     PageSection("slices", "Strata"),
+    PageSection("classes", "Classes"),
     PageSection("errors", "Errors"),
     PageSection("comparison", "Comparison"),
     PageSection("health", "Health"),
@@ -166,6 +169,7 @@ def _context(
         "resamples": origin.resamples,
         "iou": f"{run.protocol.iou[0]:g}",
         "figures": figures,
+        "classes": [per_class(model).table(MOST_CLASSES) for model in models],
         "errors": errors(models),
         "gallery_note": _gallery_note(len(gallery["items"]), pixels),
         "strata": [grouping.title for grouping in slices],

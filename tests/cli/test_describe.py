@@ -1,0 +1,40 @@
+"""describe: what a ground truth holds, for people and programs."""
+
+from __future__ import annotations
+
+import json
+
+from openset.diagnosis.statistics import statistics
+from openset.formats import read_annotations
+from openset.tables import Vocabulary
+
+
+def test_with_roles(scene, openset, snapshot):
+    snapshot("describe/roles", openset("describe", "gt.json", "--known", "known.txt"))
+
+
+def test_without_roles(scene, openset, snapshot):
+    snapshot("describe/plain", openset("describe", "gt.json", "--limit", "2"))
+
+
+def test_programs_get_everything(scene, openset):
+    done = openset("describe", "gt.json", "--known", "known.txt", "--limit", "1", "--json")
+    truth = read_annotations(scene / "gt.json")
+    expected = statistics(truth, Vocabulary.of(scene / "known.txt")).document()
+    assert {name: done.json[name] for name in expected} == json.loads(json.dumps(expected))
+
+
+def test_roles_that_the_file_states(scene, openset):
+    assert openset("select", "gt.json", "-o", "plain.json").code == 0
+    document = json.loads((scene / "gt.json").read_text())
+    for category in document["categories"]:
+        category["role"] = "known" if category["name"] in ("dog", "cat") else "unknown"
+    (scene / "stated.json").write_text(json.dumps(document))
+    stated = openset("describe", "stated.json").out
+    assert stated == openset("describe", "gt.json", "--known", "known.txt").out
+    assert "wild 4" in " ".join(stated.split())
+
+
+def test_refusals(scene, openset):
+    assert "--limit must be at least 1" in openset("describe", "gt.json", "--limit", "0").err
+    assert "OS105" in openset("describe", "base.json").err
