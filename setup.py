@@ -1,7 +1,7 @@
 """Builds native/ into one library without a Python ABI, so that one wheel serves every Python.
 
-Without a C++17 compiler, or with OPENSET_NO_NATIVE=1, openset installs as pure Python: slower, and
-with the same numbers.
+Without a C++17 compiler, on Windows (the flags are GCC's and Clang's), or with OPENSET_NO_NATIVE=1,
+openset installs as pure Python: slower, and with the same numbers.
 """
 
 import os
@@ -51,7 +51,8 @@ native = Extension(
     optional=True,
 )
 
+pure = sys.platform == "win32" or bool(os.environ.get("OPENSET_NO_NATIVE"))
 setup(
-    ext_modules=[] if os.environ.get("OPENSET_NO_NATIVE") else [native],
+    ext_modules=[] if pure else [native],
     cmdclass={"build_ext": BuildLibrary, "bdist_wheel": AnyPythonWheel},
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,15 @@ AT_ROOT = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)]*))?\)")
 BLOCK = re.compile(r"^```.*?^```$", flags=re.M | re.S)
+
+
+def imported(page):
+    """Module and name of all that the plain code of a page takes from openset."""
+    for code in re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), flags=re.M | re.S):
+        if ">>>" not in code:
+            for node in ast.walk(ast.parse(code)):
+                if isinstance(node, ast.ImportFrom) and node.module.startswith("openset"):
+                    yield from ((node.module, alias.name) for alias in node.names)
 
 
 def anchors(page):
@@ -36,6 +47,17 @@ def test_examples(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     report = doctest.testfile(str(page), module_relative=False, optionflags=OPTIONS)
     assert report.failed == 0
+
+
+# The code of the page on inputs is run, by a test of its own.
+PLAIN = [page for page in PAGES if page.name != "inputs.md" and any(imported(page))]
+
+
+@pytest.mark.parametrize("page", PLAIN, ids=lambda page: page.name)
+def test_what_plain_code_imports_is_there(page):
+    pytest.importorskip("torch")
+    for module, name in imported(page):
+        assert hasattr(import_module(module), name), f"{module}.{name}"
 
 
 @pytest.mark.parametrize("page", PAGES + AT_ROOT, ids=lambda page: page.name)

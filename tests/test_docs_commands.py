@@ -67,6 +67,12 @@ def test_mentioned_verbs_and_options_are_there(page):
         assert set(flags) <= options(verb), (verb, flags)
 
 
+def test_every_verb_is_in_the_table_of_the_command_line():
+    table = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    rows = set(re.findall(r"^\| `([a-z]+)\b", table, flags=re.M))
+    assert rows - {"verb"} == {name for name in app() if not name.startswith("-")}
+
+
 def test_most_pages_have_commands():
     assert len(WITH_COMMANDS) > 15
     assert sum(len(list(commands(page))) for page in WITH_COMMANDS) > 120
