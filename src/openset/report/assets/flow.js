@@ -230,7 +230,7 @@ function drawTiles(flow) {
     [
       "false alarms / image",
       rate.falseAlarms === null ? "–" : rate.falseAlarms.toFixed(2),
-      "boxes with a known name that are wrong",
+      "boxes with a known name that are wrong, and boxes on nothing called unknown",
     ],
   ];
   $("#tiles").replaceChildren(
