@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 _LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}"}
@@ -30,6 +30,7 @@ class Table:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+    best: frozenset[tuple[int, int]] = frozenset()  # row and column of cells that LaTeX has in bold
 
     def text(self, width: int | None = None) -> str:
         """For a terminal: columns aligned, the first left, the others right.
@@ -54,7 +55,10 @@ class Table:
     def latex(self) -> str:
         """A LaTeX tabular (booktabs)."""
         columns = "l" + "r" * (len(self.header) - 1)
-        body = [_ampersands(row) for row in self.rows]
+        body = [
+            _ampersands(row, {column for at, column in self.best if at == place})
+            for place, row in enumerate(self.rows)
+        ]
         lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _ampersands(self.header)]
         notes = [f"% {_one_line(note)}" for note in self.notes]
         return "\n".join([*lines, r"\midrule", *body, r"\bottomrule", r"\end{tabular}", *notes])
@@ -91,7 +95,8 @@ def _piped(row: Sequence[str]) -> str:
     return "| " + " | ".join(_one_line(cell).replace("|", r"\|") for cell in row) + " |"
 
 
-def _ampersands(row: Sequence[str]) -> str:
+def _ampersands(row: Sequence[str], bold: Collection[int] = ()) -> str:
     pattern = re.compile("|".join(map(re.escape, _LATEX)))
     cells = (pattern.sub(lambda found: _LATEX[found.group()], _one_line(cell)) for cell in row)
-    return " & ".join(cells) + r" \\"
+    shown = (rf"\textbf{{{cell}}}" if at in bold else cell for at, cell in enumerate(cells))
+    return " & ".join(shown) + r" \\"

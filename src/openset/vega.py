@@ -18,6 +18,7 @@ from openset.plugins import lookup
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [10, 4])
+SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down")
 WIDTH, HEIGHT = 340, 240
 LONGEST_IN_TWO_COLUMNS = 18  # letters of a name in a legend below a chart so wide
 PIXELS_PER_POINT = 3.0
@@ -28,6 +29,7 @@ _PAPER: Mapping[str, Any] = {
     "legend": {"labelFontSize": 11},
     "view": {"stroke": None},
 }
+SCALES = {"sqrt": "√ scale", "log": "log scale"}  # said of axes that are not linear
 Row = dict[str, Any]
 
 
@@ -80,14 +82,30 @@ def by_model(names: Sequence[str]) -> tuple[Any, Any]:
     """The colours and the dashes of models, with a legend where there are several."""
     import altair as alt
 
-    colours = [COLOURS[at % len(COLOURS)] for at in range(len(names))]
-    dashes = [DASHES[at % len(DASHES)] for at in range(len(names))]
-    columns = 2 if max(map(len, names)) <= LONGEST_IN_TWO_COLUMNS else 1
-    legend = alt.Legend(title=None, orient="bottom", columns=columns) if len(names) > 1 else None
     return (
-        alt.Color("model:N", scale=alt.Scale(domain=list(names), range=colours), legend=legend),
-        alt.StrokeDash("model:N", scale=alt.Scale(domain=list(names), range=dashes), legend=legend),
+        alt.Color("model:N", scale=_scale(names, COLOURS), legend=_legend(names)),
+        alt.StrokeDash("model:N", scale=_scale(names, DASHES), legend=_legend(names)),
     )
+
+
+def shape_of(names: Sequence[str]) -> Any:
+    """The shapes of models, in the same legend as colours and dashes."""
+    import altair as alt
+
+    return alt.Shape("model:N", scale=_scale(names, SHAPES), legend=_legend(names))
+
+
+def _scale(names: Sequence[str], looks: Sequence[Any]) -> Any:
+    import altair as alt
+
+    return alt.Scale(domain=list(names), range=[looks[at % len(looks)] for at in range(len(names))])
+
+
+def _legend(names: Sequence[str]) -> Any:
+    import altair as alt
+
+    columns = 2 if max(map(len, names)) <= LONGEST_IN_TWO_COLUMNS else 1
+    return alt.Legend(title=None, orient="bottom", columns=columns) if len(names) > 1 else None
 
 
 def _tips(axes: Axes, who: str) -> list[Any]:
@@ -111,8 +129,12 @@ def _axis(channel: Any, field: str, axes: Axes) -> Any:
     options: dict[str, Any] = {"type": kind, "nice": True}
     if domain:
         options["domain"] = list(domain)
-    look = alt.Axis(format=".0%" if percent else "~g" if field == "x" else ",d", tickCount=5)
-    return channel(f"{field}:Q", title=title, scale=alt.Scale(**options), axis=look)
+    look: dict[str, Any] = {"format": "~%" if percent else "~g" if field == "x" else ",d"}
+    if look["format"] == ",d":
+        look["tickMinStep"] = 1  # or several ticks would have the label of one count
+    said = title if kind == "linear" else f"{title} ({SCALES[kind]})"
+    axis = alt.Axis(**look, tickCount=5)
+    return channel(f"{field}:Q", title=said, scale=alt.Scale(**options), axis=axis)
 
 
 def write_chart(spec: Mapping[str, Any], path: Path) -> Path:

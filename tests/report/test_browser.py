@@ -13,6 +13,7 @@ from openset.diagnosis.absorption import absorption
 from openset.diagnosis.breakdown import breakdown
 from openset.diagnosis.deployed import deployed
 from openset.diagnosis.flow import operating_flow
+from openset.evaluation.scoreboard import Scoreboard
 from openset.render import Table
 from openset.report import write
 from openset.report.gallery import KINDS, choose
@@ -312,15 +313,33 @@ def _board(opened) -> list[list[str]]:
     return opened.page.eval_on_selector_all("#board tbody tr", read)
 
 
-def test_copies_are_those_of_our_tables(opened):
+ENDS = ("", " low", " high")
+
+
+def test_copies_are_those_of_our_tables(opened, made):
     rows = _board(opened)
-    expected = Table(("metric", "first", "second"), tuple(map(tuple, rows)))
+    lines = [line for line in Scoreboard.of(made.results).headline_first() if line.headline]
+    best = {
+        (row, column)
+        for row, line in enumerate(lines)
+        for column, cell in enumerate(line.cells, start=1)
+        if cell.best
+    }
+    expected = Table(("metric", "first", "second"), tuple(map(tuple, rows)), best=frozenset(best))
     assert _copied(opened, "latex") == expected.latex()
+    assert best and expected.latex().count(r"\textbf{") == len(best)
     assert _copied(opened, "markdown") == expected.markdown()
-    assert list(csv.reader(io.StringIO(_copied(opened, "csv")))) == [
-        ["metric", "first", "second"],
-        *rows,
-    ]
+
+
+def test_copied_csv_has_numbers_in_its_cells(opened, made):
+    header, *rows = csv.reader(io.StringIO(_copied(opened, "csv")))
+    assert header == ["metric", *(f"{n}{e}" for n in ("first", "second") for e in ENDS)]
+    lines = [line for line in Scoreboard.of(made.results).headline_first() if line.headline]
+    for line, (_, *cells) in zip(lines, rows, strict=True):
+        values = [
+            x for cell in line.cells for x in (cell.value.value, *(cell.value.interval or ("", "")))
+        ]
+        assert [float(x) if x else "" for x in cells] == ["" if x is None else x for x in values]
 
 
 def test_sorting_and_hiding(opened):

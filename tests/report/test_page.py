@@ -177,7 +177,8 @@ def test_detectors_that_name_unknown_classes_were_taught_them():
     assert text.index("Not an open-set result: what one does") < text.index("protocol default")
     first = text[text.index("This is not an open-set result: one was taught") :]
     assert re.match(r".*?; \d+ of \d+ detections are labelled with 2 classes", first, re.DOTALL)
-    assert text.index("This is not an") < text.index("At its operating point")
+    assert text.index("At its operating point") < text.index("This is not an")
+    assert text.index("This is not an") < text.index("Provenance", text.index("protocol default"))
     assert "LEAK: the detector was taught" in text and "no leak known" not in text
     assert text.count("the detector was trained on them") == 1  # in the list of findings alone
     assert "--leaked drop removes them; or add them to --known" in text

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from openset.diagnosis.breakdown import breakdown
+from openset.diagnosis.deployed import deployed
 from openset.diagnosis.flow import IGNORED, RIGHT, UNKNOWN, WRONG, called, fates, targets
+from openset.evaluation.run import evaluate_all
 from openset.evaluation.scoreboard import Scoreboard
 from openset.report.charts import curve_figures
 from openset.report.crops import Surroundings
@@ -20,6 +22,7 @@ from openset.report.gallery import KINDS, choose, is_right
 from openset.report.pairs import pairs
 from openset.report.slice_charts import slice_figures
 from openset.vega import by_model
+from scenes.report_runs import run
 
 # ---------------------------------------------------------------------- gallery
 
@@ -174,6 +177,36 @@ def test_cursors_start_at_the_operating_point(models):
         if layer.get("data", {}).get("name") == "cursor"
     )
     assert [row["x"] for row in cursor] == [round(m.flow.known_recall, 5) for m in models]
+
+
+def test_nothing_to_draw_is_said_for_its_true_reason():
+    """Images are wild, but no class gets as far as the recall at which it is measured."""
+    made = run(3, images=40, models=1)
+    detections = made.detections["first"]
+    few = detections.select(np.arange(len(detections)) % 4 == 0)
+    again = evaluate_all(
+        made.truth, {"few": few}, known=made.vocabulary, intervals=False, force=True
+    )
+    drawn = {figure.name: figure for figure in curve_figures(deployed(again))}
+    assert again.evaluations["few"].matches.wild.any()
+    assert drawn["wilderness-impact-ratio"].spec is None
+    assert "reaches recall" in drawn["wilderness-impact-ratio"].missing
+
+
+def test_ticks_differ_and_scales_that_are_not_linear_say_so(models):
+    drawn = {figure.name: figure for figure in curve_figures(models)}
+    errors = drawn["a-ose-score"].spec["layer"][0]["encoding"]["y"]
+    assert errors["title"].endswith("(√ scale)")
+    assert errors["axis"]["tickMinStep"] == 1
+    assert drawn["oscr"].spec["layer"][0]["encoding"]["x"]["axis"]["format"] == "~%"
+
+
+def test_the_legend_has_the_shapes_of_the_marks(models):
+    layers = next(f for f in curve_figures(models) if f.name == "oscr").spec["layer"]
+    colour, shape = (layers[-1]["encoding"][name] for name in ("color", "shape"))
+    assert shape["legend"] == colour["legend"] is not None
+    assert shape["scale"]["domain"] == colour["scale"]["domain"]
+    assert len(set(shape["scale"]["range"])) == len(models)
 
 
 def test_slices_are_figures_too(made, models):

@@ -135,8 +135,9 @@ class Flow(Diagnosis):
 
     @property
     def false_alarms(self) -> float | None:
-        """Boxes per image that are called by a known class and are not right."""
-        return _over(self.boxes_known - self.known_right, self.images)
+        """Boxes per image under a known name that are not right, or on nothing called unknown."""
+        wrong = self.boxes_known - self.known_right
+        return _over(wrong + self.background_unknown, self.images)
 
 
 def _whole(count: float | None) -> float | None:

@@ -1,7 +1,10 @@
 """Verdict: a run in a few sentences that an engineer understands.
 
-Generated from the flow at the operating points, the paired comparison and the findings. Every
-sentence names the section of the report that proves it. Nothing is said that was not counted.
+Three answer: what becomes of unknown objects under the first detector, where it stands beside the
+others (or, alone, in a wilder world), and what to do about it. What follows is to be minded: leaks
+and the worst finding. Generated from the flow at the operating points, the standing, the advice,
+the paired comparison and the findings. Every sentence names the section of the report that proves
+it. Nothing is said that was not counted.
 """
 
 from __future__ import annotations
@@ -10,9 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from openset.diagnosis.absorption import Absorption, absorption
+from openset.diagnosis.advice import Labels, best_move, labels_to_collect
 from openset.diagnosis.deployed import LONGEST_NAME, Deployed, first_trainings
 from openset.diagnosis.evidence import Spread, evidence_of
 from openset.diagnosis.flow import Flow
+from openset.diagnosis.presets import TPR
+from openset.diagnosis.standing import Place, Standing, standing
 from openset.evaluation.leaks import CODE as LEAK
 from openset.evaluation.leaks import said_first
 from openset.evaluation.run import Run
@@ -34,30 +40,53 @@ class Sentence:
     tone: str = "plain"
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a run says.
+
+    Attributes:
+        answers: What happens, where the first detector stands, and what to do; fewer where there is
+            nothing to say.
+        minded: Leaks, how the second of two differs, and the worst finding.
+        standing: The detectors at a common operating point, if there are several.
+    """
+
+    answers: tuple[Sentence, ...]
+    minded: tuple[Sentence, ...]
+    standing: Standing | None = None
+
+
 def verdict(
     models: Sequence[Deployed],
-    absorptions: Sequence[Absorption],
-    board: Scoreboard,
+    absorbed: Absorption,
+    board: Scoreboard | None,
     findings: Sequence[tuple[str, Finding]],
-) -> tuple[Sentence, ...]:
-    """What to know, most important first; findings come with what they are about."""
+) -> Verdict:
+    """What to know, most important first.
+
+    Args:
+        models: The detectors.
+        absorbed: Where unknown objects go under the first.
+        board: Their numbers, where two are to be compared.
+        findings: What was found, with what it is about.
+    """
+    first, places = models[0], standing(models)
+    where = _stands(places) if places else _wilderness(first)
+    answers = (*_unknowns(first, absorbed), *where, *_to_do(first, absorbed))
     leaks = said_first({model.title: model.evaluation for model in models})
-    said = [Sentence(text, "provenance", "bad") for text in leaks]
-    for model, table_ in zip(models, absorptions, strict=True):
-        said += [*_unknowns(model, table_), *(_wilderness(model) if len(models) < 3 else ())]
-    for at in range(1, len(models)):
-        said += _difference(board, at)
-    return (*said, *_worst(findings))
+    minded = [Sentence(text, "provenance", "bad") for text in leaks]
+    if board is not None and len(models) == 2:
+        minded += _difference(board, 1)
+    return Verdict(answers, (*minded, *_worst(findings)), places)
 
 
 def in_short(run: Run) -> list[str]:
     """What unknown objects become under the first detector, and how the second differs from it."""
     models = first_trainings(run)[:2]
-    said = verdict(models, [absorption(model) for model in models], run.board(headline=True), ())
-    by_section = {sentence.section: sentence.text for sentence in reversed(said)}
-    last = "comparison" if len(models) > 1 else "flow"
-    found = [by_section[name] for name in ("health", "absorption", last) if name in by_section]
-    return [*found, *_background(run)]
+    first, board = models[0], run.board(headline=True)
+    what = _unknowns(first, absorption(first))
+    then = _difference(board, 1) if len(models) > 1 else _wilderness(first)
+    return [*(sentence.text for sentence in (*what, *then)), *_background(run)]
 
 
 def _background(run: Run) -> list[str]:
@@ -120,6 +149,59 @@ def _mostly(absorbed: Absorption) -> str:
     first = sum(row.counts[0] for row in absorbed.labels)
     name = isolated(short(absorbed.classes[0], 40))
     return f" (most often “{name}”, {share(first, known)} of those)"
+
+
+def _stands(found: Standing) -> Iterator[Sentence]:
+    """The detectors at a common known recall, group by group."""
+    groups = [_together(group) for group in found.groups]
+    least, *others = groups
+    text = (
+        f"Where all find {percent(found.recall)} of the known objects, fewest unknown objects get "
+        f"a known name from {least}"
+    )
+    if others:
+        text += f", before {', then '.join(others)}"
+    if not found.tested:
+        text += "; which of them differ was not tested"
+    elif not others:
+        text += ", which do not differ beyond what the choice of images explains"
+    yield Sentence(f"{text}.", "flow")
+
+
+def _together(group: Sequence[Place]) -> str:
+    """Detectors that do not differ, with their shares."""
+    return listed([f"{isolated(one.model.title)} ({percent(one.named)})" for one in group])
+
+
+def _to_do(model: Deployed, absorbed: Absorption) -> Iterator[Sentence]:
+    """A threshold or a scorer if it brings something, and the labels that would."""
+    flow, labels = model.flow, labels_to_collect(absorbed)
+    move = best_move(model) if flow.unknown_wrong else None
+    if move and flow.unknown_wrong - move.flow.unknown_wrong > NOTABLE * flow.unknown:
+        before, after = (percent(one.unknown_wrong / one.unknown) for one in (flow, move.flow))
+        text = (
+            f"{move.what[0].upper()}{move.what[1:]}: the share of unknown objects under a known "
+            f"name falls from {before} to {after}, and known recall from "
+            f"{percent(flow.known_recall or 0.0)} to {percent(move.flow.known_recall or 0.0)}"
+        )
+        if labels:
+            text += f". Labels for {_labels(labels)} would take away up to {_part(labels, flow)}"
+        yield Sentence(f"{text} of these errors." if labels else f"{text}.", "flow")
+    elif labels:
+        yield Sentence(
+            f"Collect labels for {_labels(labels)}: that takes away up to {_part(labels, flow)} of "
+            f"these errors. No threshold or scorer tried here that keeps {percent(TPR)} of the "
+            f"known objects found spares more than {percent(NOTABLE)} of the unknown ones.",
+            "absorption",
+        )
+
+
+def _labels(labels: Labels) -> str:
+    return listed([f"“{isolated(short(name, 40))}”" for name in labels.names])
+
+
+def _part(labels: Labels, flow: Flow) -> str:
+    return percent(labels.wrong / flow.unknown_wrong)
 
 
 def _wilderness(model: Deployed) -> Iterator[Sentence]:

@@ -362,7 +362,13 @@ class Scoreboard:
             (line.label, *(self._written(line, cell, decimals) for cell in line.cells))
             for line in self.lines
         ]
-        return Table((HEAD, *self.models), tuple(rows), self.notes)
+        best = frozenset(
+            (row, column)
+            for row, line in enumerate(self.lines)
+            for column, cell in enumerate(line.cells, start=1)
+            if cell.best
+        )
+        return Table((HEAD, *self.models), tuple(rows), self.notes, best)
 
     def _written(self, line: Line, cell: Cell, decimals: int) -> str:
         mark = self.mark(line, cell, decimals)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from openset.diagnosis.deployed import Deployed
-from openset.report import curves
-from openset.vega import COLOURS, Axes, Row, by_model, drawn, lines
+from openset.report import bands, curves
+from openset.vega import Axes, Row, by_model, drawn, lines, shape_of
 
 Point = tuple[Deployed, float | None, float | None]
 """A detector, and where it stands."""
@@ -29,6 +29,7 @@ class Figure:
         cursor: What its cursor follows on the page, or nothing.
         spec: The Vega-Lite specification; None if there is nothing to draw.
         missing: Why there is nothing to draw.
+        band: Ends of its 95 % intervals along x, if it has any (`openset.report.bands`).
     """
 
     name: str
@@ -37,6 +38,7 @@ class Figure:
     cursor: str
     spec: dict[str, Any] | None = None
     missing: str = "nothing to draw"
+    band: Sequence[Row] = ()
 
 
 def curve_figures(models: Sequence[Deployed]) -> list[Figure]:
@@ -87,6 +89,7 @@ def _by_ratio(models: Sequence[Deployed]) -> Figure:
             "the data hold them.",
             "ratio",
             missing="the data do not hold both closed-set and wild images",
+            band=bands.precision_by_ratio(models),
         ),
         curves.precision_by_ratio(models),
         Axes(
@@ -108,8 +111,7 @@ def _wi_ratio(models: Sequence[Deployed]) -> Figure:
             "Wilderness Impact and wilderness ratio",
             f"Loss of precision at recall {level:g} of the known classes, as wild images join.",
             "ratio",
-            missing="this protocol's Wilderness Impact knows no wilderness ratio, or no image is "
-            "wild",
+            missing=models[0].evaluation.value("wilderness_curve").reason,
         ),
         curves.wilderness_by_ratio(models),
         Axes(
@@ -132,7 +134,7 @@ def _wi_recall(models: Sequence[Deployed]) -> Figure:
             "A class that never reaches a recall drops out there; the published level is the "
             f"protocol's, {models[0].matches.protocol.recall:g}.",
             "recall",
-            missing="no known class reaches a recall of 0.05",
+            missing=models[0].evaluation.value("wilderness_impact").reason,
         ),
         curves.wilderness_by_recall(models),
         Axes("recall of known classes", "Wilderness Impact", domain_y=None),
@@ -168,6 +170,7 @@ def _wi_score(models: Sequence[Deployed]) -> Figure:
             f"classes pooled.{_changes(rows)}",
             "score",
             missing="no known box is left",
+            band=bands.wilderness_by_score(models),
         ),
         rows,
         Axes("minimum score", "Wilderness Impact", percent_x=False, domain_x=None, domain_y=None),
@@ -194,6 +197,7 @@ def _errors_score(models: Sequence[Deployed]) -> Figure:
             "Open-set errors and score",
             f"Known boxes on unknown objects (A-OSE) that a minimum score leaves.{_changes(rows)}",
             "score",
+            band=bands.errors_by_score(models),
         ),
         rows,
         Axes(
@@ -311,10 +315,24 @@ def _lines(
     """
     if not rows:
         return figure
+    import altair as alt
+
     names = [model.title for model in models]
     chart = lines(rows, axes, names, who="detector")
-    cursor = _rule(at) if isinstance(at, float | int) else _marks(at, by_model(names)[0])
-    return replace(figure, spec=drawn(chart + cursor))
+    cursor = _rule(at) if isinstance(at, float | int) else _marks(at, names)
+    around = [_band(figure.band, names)] if figure.band else []
+    note = f"{figure.note} Bands: 95 % of resampled images." if figure.band else figure.note
+    return replace(figure, note=note, spec=drawn(alt.layer(chart, *around, cursor)))
+
+
+def _band(rows: Sequence[Row], names: Sequence[str]) -> Any:
+    import altair as alt
+
+    return (
+        alt.Chart(alt.InlineData(values=list(rows)))
+        .mark_area(opacity=0.16, clip=True, tooltip=None)
+        .encode(x=alt.X("x:Q"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=by_model(names)[0])
+    )
 
 
 def _rule(x: float) -> Any:
@@ -324,13 +342,13 @@ def _rule(x: float) -> Any:
     return here.mark_rule(strokeDash=[3, 3], opacity=0.75, clip=True).encode(x=alt.X("x:Q"))
 
 
-def _marks(points: Sequence[Point], colour: Any) -> Any:
+def _marks(points: Sequence[Point], names: Sequence[str]) -> Any:
     import altair as alt
 
     values = [_at(*point) for point in points if None not in point]
     here = alt.Chart(alt.InlineData(values=values, name="cursor"))
     return here.mark_point(size=130, filled=False, opacity=1, strokeWidth=2.5).encode(
-        x=alt.X("x:Q"), y=alt.Y("y:Q"), color=colour, shape=_shape()
+        x=alt.X("x:Q"), y=alt.Y("y:Q"), color=by_model(names)[0], shape=shape_of(names)
     )
 
 
@@ -348,12 +366,4 @@ def share_curves(
 
 def _at(model: Deployed, x: float | None, y: float | None) -> Row:
     here = {"x": round(x or 0.0, 5), "y": round(y or 0.0, 5)}
-    return {"model": model.title, "at": model.index % len(COLOURS), **here}
-
-
-def _shape() -> Any:
-    import altair as alt
-
-    shapes = ["circle", "square", "diamond", "triangle-up", "cross", "triangle-down"]
-    scale = alt.Scale(domain=list(range(len(shapes))), range=shapes)
-    return alt.Shape("at:N", scale=scale, legend=None)
+    return {"model": model.title, **here}

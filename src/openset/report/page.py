@@ -49,6 +49,7 @@ from openset.wording import distinct, grouped, listed, short
 LIKELY = 0.8  # least chance of a background box to be an object, for "likely"
 MOST_SUSPECTS = 1000
 MOST_CLASSES = 100  # rows of a table by class
+MOST_NAMES = 4  # in the title
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def _beside(
         "audits": audits,
         "recognised": shown,
         "sections": [*sections, *extra, health, glossary],
-        "verdict": (*context["verdict"], *sentences(audits)),
+        "minded": (*context["verdict"].minded, *sentences(audits)),
         "payload": payload | {"figures": payload["figures"] | drawn},
     }
 
@@ -149,7 +150,6 @@ def _context(
     """Everything the templates show."""
     names = [model.title for model in models]
     figures = curve_figures(models)
-    tables = [absorption(model) for model in models]
     found, slices = _findings(run), groupings(models[0])
     gallery = gallery_payload(run, models, choose(models, crops), pixels)
     glossary = _glossary(run, models, found)
@@ -164,7 +164,7 @@ def _context(
         "headline": _headline(models[0]),
         "names": names,
         "models": models,
-        "verdict": verdict(models, tables, board, found),
+        "verdict": verdict(models, absorption(models[0]), board, found),
         "board": board,
         "resamples": origin.resamples,
         "iou": f"{run.protocol.iou[0]:g}",
@@ -193,7 +193,8 @@ def _context(
 
 def _title(names: Sequence[str], *, leaked: bool) -> str:
     """The question of the page, or that it is none: the unknown classes were taught."""
-    who = listed([short(name, 40) for name in names])
+    some = [short(name, 40) for name in names]
+    who = listed(some) if len(some) <= MOST_NAMES else f"{len(some)} detectors"
     verb, subject = ("does", "it was") if len(names) == 1 else ("do", "they were")
     if leaked:
         return f"Not an open-set result: what {who} {verb} with objects of classes that were taught"

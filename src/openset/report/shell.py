@@ -16,7 +16,7 @@ from openset.flags import as_flags
 from openset.report import scripts
 from openset.report.bars import difference_bar, value_bar
 from openset.report.payload import embedded
-from openset.wording import grouped, short
+from openset.wording import grouped, percent, short
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -58,5 +58,5 @@ def _environment() -> Environment:
     )
     environment.filters |= {"short": short, "grouped": grouped, "as_flags": as_flags}
     environment.filters |= {"value_bar": value_bar, "difference_bar": difference_bar}
-    environment.filters |= {"number": number, "signed": signed}
+    environment.filters |= {"number": number, "signed": signed, "percent": percent}
     return environment

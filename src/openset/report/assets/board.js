@@ -28,7 +28,7 @@ function startBoard() {
   $("[data-action=all]").addEventListener("click", () => set({ all: get("all") ? null : 1 }));
   $("[data-action=unhide]").addEventListener("click", () => set({ hide: null }));
   $$("[data-copy]").forEach((button) =>
-    button.addEventListener("click", () => copy(WRITERS[button.dataset.copy](rows()), button.textContent)),
+    button.addEventListener("click", () => copy(WRITERS[button.dataset.copy](), button.textContent)),
   );
   watch(["sort", "hide", "all"], () => arrange(board, given));
 }
@@ -69,38 +69,49 @@ function sortRows(given, column, falling) {
   });
 }
 
+/** The visible rows, and the cells of a row that hold a model's number. */
+const visible = () => [...$("#board").tBodies[0].rows].filter((row) => !row.hidden);
+const numbers = (row) => [...row.cells].filter((cell) => "text" in cell.dataset);
+const named = (row) => `${row.dataset.title} ${row.dataset.arrow}`.trim();
+const models = () => $$("#board [data-name]").map((button) => button.dataset.name);
+
 /** The visible part of the table as texts: header first. */
-function rows() {
-  const visible = [...$("#board").tBodies[0].rows].filter((row) => !row.hidden);
-  const header = ["metric", ...$$("#board [data-name]").map((button) => button.dataset.name)];
-  return [
-    header,
-    ...visible.map((row) => [
-      `${row.dataset.title} ${row.dataset.arrow}`.trim(),
-      ...[...row.cells]
-        .filter((cell) => "text" in cell.dataset)
-        .map(({ dataset }) => [dataset.text + dataset.mark, dataset.interval].filter(Boolean).join(" ")),
-    ]),
-  ];
+function rows(best = (text) => text) {
+  const cell = ({ dataset }) => {
+    const text = [dataset.text + dataset.mark, dataset.interval].filter(Boolean).join(" ");
+    return "best" in dataset ? best(text) : text;
+  };
+  return [["metric", ...models()], ...visible().map((row) => [named(row), ...numbers(row).map(cell)])];
+}
+
+/** The same as numbers, unrounded: of each model the value and the ends of its interval. */
+function values() {
+  const header = models().flatMap((name) => [name, `${name} low`, `${name} high`]);
+  const three = ({ dataset }) => [dataset.value, dataset.low, dataset.high];
+  return [["metric", ...header], ...visible().map((row) => [named(row), ...numbers(row).flatMap(three)])];
 }
 
 const oneLine = (text) => text.split(/[\r\n]+/).join(" ");
-const latex = (text) => oneLine(text).replace(/[&%$#_{}~^\\↑↓–]/g, (found) => LATEX[found]);
+const escaped = (text) => oneLine(text).replace(/[&%$#_{}~^\\↑↓–]/g, (found) => LATEX[found]);
+const BEST = "\u0002"; // before a cell that is to be bold: no text of ours begins so
+const latex = (text) => (text.startsWith(BEST) ? `\\textbf{${escaped(text.slice(1))}}` : escaped(text));
 const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text);
 
 const WRITERS = {
-  markdown([header, ...body]) {
+  markdown() {
+    const [header, ...body] = rows();
     const piped = (row) => `| ${row.map((cell) => oneLine(cell).replace(/\|/g, "\\|")).join(" | ")} |`;
     const rule = ["---", ...header.slice(1).map(() => "---:")];
     return [piped(header), piped(rule), ...body.map(piped)].join("\n");
   },
-  latex([header, ...body]) {
+  latex() {
+    const [header, ...body] = rows((text) => BEST + text);
     const line = (row) => `${row.map(latex).join(" & ")} \\\\`;
     const columns = `l${"r".repeat(header.length - 1)}`;
     const top = [`\\begin{tabular}{${columns}}`, "\\toprule", line(header), "\\midrule"];
     return [...top, ...body.map(line), "\\bottomrule", "\\end{tabular}"].join("\n");
   },
-  csv(all) {
-    return `${all.map((row) => row.map(quoted).join(",")).join("\n")}\n`;
+  csv() {
+    return `${values().map((row) => row.map(quoted).join(",")).join("\n")}\n`;
   },
 };

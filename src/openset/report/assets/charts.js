@@ -100,7 +100,7 @@ function everyModel(point) {
   const weight = weightOf(position().ratio);
   return MODELS.map((_, index) => {
     const { model, i, j } = placeOf(index);
-    return { model: model.name, at: index % 6, ...point(model, i, j, weight) };
+    return { model: model.name, ...point(model, i, j, weight) };
   }).filter((row) => row.x !== null && row.y !== null && row.x !== undefined);
 }
 

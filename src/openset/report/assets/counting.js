@@ -130,7 +130,7 @@ function rates(flow) {
     unknownPrecision: over(flow.unknown_unknown + flow.unknown_both, flow.boxes_unknown),
     unknownRecall: over(flow.unknown_unknown + flow.unknown_both, unknown),
     unknownAsKnown: over(flow.unknown_wrong, unknown),
-    falseAlarms: over(flow.boxes_known - flow.known_right, flow.images),
+    falseAlarms: over(flow.boxes_known - flow.known_right + flow.background_unknown, flow.images),
   };
 }
 

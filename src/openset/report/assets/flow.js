@@ -108,8 +108,20 @@ function startFlow() {
   let wait = 0;
   addEventListener("resize", () => {
     cancelAnimationFrame(wait);
-    wait = requestAnimationFrame(drawFlow);
+    wait = requestAnimationFrame(() => {
+      drawFlow();
+      drawAnswer();
+    });
   });
+  drawAnswer();
+}
+
+/** The picture of the first screen: unknown objects under the first detector, which no slider moves. */
+function drawAnswer() {
+  const svg = $("#unknown-flow");
+  if (!svg) return;
+  const [first] = MODELS;
+  drawSankey(svg, flowAt(first, ...first.start, 1), ["unknown"], ["wrong", "unknown", "missed"]);
 }
 
 /** Show another detector. */
@@ -123,7 +135,7 @@ function drawFlow() {
   drawControls(at, model, i, j, ratio);
   drawTable(flow);
   drawTiles(flow);
-  drawSankey(flow);
+  drawSankey($("#sankey"), flow);
   $("#flow-sentence").textContent = sentence(flow);
 }
 
@@ -218,7 +230,7 @@ function drawTiles(flow) {
     [
       "false alarms / image",
       rate.falseAlarms === null ? "–" : rate.falseAlarms.toFixed(2),
-      "boxes with a known name that are wrong",
+      "boxes with a known name that are wrong, and boxes on nothing called unknown",
     ],
   ];
   $("#tiles").replaceChildren(
@@ -247,35 +259,36 @@ function tone(source, fate) {
   return fate;
 }
 
-function drawSankey(flow) {
-  const svg = $("#sankey");
+function drawSankey(svg, flow, from = SOURCES, to = FATES) {
   const width = Math.max(svg.clientWidth || svg.parentElement.clientWidth, 280);
-  const narrow = width < 560;
+  const narrow = width < 500;
+  const part = to.length < FATES.length ? 0.55 : 1; // of the height, for a part of the fates
   const frame = {
     width,
-    height: narrow ? 390 : 350,
+    height: part * (narrow ? 390 : 350),
     left: narrow ? 86 : 132,
     right: width - (narrow ? 84 : 168),
     gap: narrow ? 42 : 34, // the height of a label: nodes may be as thin as nothing
     bar: narrow ? 7 : 10,
     narrow,
+    rows: to.length,
   };
   svg.setAttribute("viewBox", `0 0 ${width} ${frame.height}`);
   svg.setAttribute("height", frame.height);
   const links = [];
-  for (const source of SOURCES) {
-    for (const fate of FATES) {
+  for (const source of from) {
+    for (const fate of to) {
       const value = flow[`${source}_${fate}`] ?? 0;
       if (value > 0) links.push({ source, fate, value });
     }
   }
-  const sources = stackNodes(SOURCES, links, "source", frame);
-  const fates = stackNodes(FATES, links, "fate", frame);
+  const sources = stackNodes(from, links, "source", frame);
+  const fates = stackNodes(to, links, "fate", frame);
   svg.replaceChildren(
     hatching(),
     make("g", { class: "links" }, ...links.map((link) => ribbon(link, sources, fates, frame))),
-    ...nodeLabels(SOURCES, sources, frame, "left"),
-    ...nodeLabels(FATES, fates, frame, "right"),
+    ...nodeLabels(from, sources, frame, "left"),
+    ...nodeLabels(to, fates, frame, "right"),
   );
 }
 
@@ -290,7 +303,7 @@ function hatching() {
 
 function stackNodes(names, links, side, frame) {
   const total = links.reduce((sum, link) => sum + link.value, 0) || 1;
-  const room = frame.height - frame.gap * FATES.length; // one scale for both sides
+  const room = frame.height - frame.gap * frame.rows; // one scale for both sides
   const nodes = {};
   let y = 8;
   for (const name of names) {

@@ -63,9 +63,22 @@ function stackCell([right, wrong, unknown, missed], role, total) {
     x += width;
   }
   const share = (n) => `${Math.round((100 * n) / total)}\u00a0%`;
-  const numbers = make("span", { class: "nums" }, make("b", {}, share(parts.right)), " · ", make("span", { class: "bad" }, share(wrong)));
+  const [low, high] = wilson(parts.right, total);
+  const numbers = make(
+    "span", { class: "nums" },
+    make("b", {}, share(parts.right)), ` ${Math.round(100 * low)}–${Math.round(100 * high)}`, " · ", make("span", { class: "bad" }, share(wrong)),
+  );
   const title = Object.entries(parts).map(([name, n]) => `${name} ${n}`).join(", ");
   return make("td", { title }, bar, numbers);
+}
+
+/** The 95 % interval of a share (Wilson 1927), objects taken as independent. */
+function wilson(part, whole) {
+  const z2 = 1.959963984540054 ** 2;
+  const share = part / whole;
+  const middle = share + z2 / (2 * whole);
+  const reach = Math.sqrt(z2 * ((share * (1 - share)) / whole + z2 / (4 * whole * whole)));
+  return [middle - reach, middle + reach].map((end) => Math.min(Math.max(end / (1 + z2 / whole), 0), 1));
 }
 
 function modelName(at) {
