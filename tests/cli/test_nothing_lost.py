@@ -59,6 +59,7 @@ LOSSES = {
         ("run", "-o", "run"),
     ],
     "learn": [("yolo", "-o", "yolo"), ("yolo", "--recipe", "mine.toml", "-o", "mine.toml")],
+    "select": [("gt.json", "-o", "{gt.json}")],
     "timeline": [("gt.json", "-o", "{gt.json}")],
     "run": [("model.pt", "pictures", "-o", "model.pt"), ("yolo", "gt.json", "-o", "gt.json")],
     "score": [
