@@ -50,7 +50,7 @@ def test_shared_images_are_there_once():
 
 def test_one_id_for_two_images_is_refused():
     tables = [truth([1, 2], ("dog",), [1], [f"{side}1.jpg", "same.jpg"]) for side in "ab"]
-    with pytest.raises(InputError, match="OS381.*1 image ids") as refused:
+    with pytest.raises(InputError, match=r"OS381.*1 image ids") as refused:
         joined_truths(tables)
     assert refused.value.findings[0].example == "image 1 is a1.jpg and b1.jpg"
 
