@@ -10,7 +10,7 @@ import pytest
 from openset.diagnosis.calibration import ALL, CLOSED, OPEN, UNKNOWN, VIEWS, calibration
 from openset.findings import InputError
 from openset.matching import match
-from scenes.diagnosis import PAPER, by_hand, random_tables
+from scenes.diagnosis import FOUND, OBJECTS, PAPER, by_hand, random_tables, tables
 
 
 def test_by_hand():
@@ -25,6 +25,15 @@ def test_by_hand():
     assert found[CLOSED].largest == pytest.approx(0.8)
     assert found[UNKNOWN].boxes.sum() == 3 and found[UNKNOWN].right.sum() == 1
     assert found[OPEN].ece > found[CLOSED].ece
+
+
+def test_the_closed_set_has_no_boxes_on_unknown_objects():
+    objects = [*OBJECTS, (1, "zebra", 70, 0, 10, 10)]  # on an image with known objects
+    scene = tables(objects, [*FOUND, (1, "dog", 70, 0, 10, 10, 0.4)])
+    found, before = calibration(match(*scene)), calibration(match(*by_hand()))
+    assert found[CLOSED].boxes.tolist() == before[CLOSED].boxes.tolist()
+    assert found[OPEN].boxes.sum() == before[OPEN].boxes.sum() + 1
+    assert found[OPEN].on_unknown[4] == 1
 
 
 @pytest.mark.parametrize("seed", range(4))
