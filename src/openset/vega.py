@@ -129,7 +129,7 @@ def _axis(channel: Any, field: str, axes: Axes) -> Any:
     options: dict[str, Any] = {"type": kind, "nice": True}
     if domain:
         options["domain"] = list(domain)
-    look: dict[str, Any] = {"format": "~%" if percent else "~g" if field == "x" else ",d"}
+    look: dict[str, Any] = {"format": ".3~%" if percent else "~g" if field == "x" else ",d"}
     if look["format"] == ",d":
         look["tickMinStep"] = 1  # or several ticks would have the label of one count
     said = title if kind == "linear" else f"{title} ({SCALES[kind]})"

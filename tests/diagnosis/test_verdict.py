@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openset.diagnosis.absorption import absorption
+from openset.diagnosis.advice import best_move, labels_to_collect
 from openset.diagnosis.deployed import deployed
 from openset.diagnosis.verdict import in_short, verdict
 from openset.evaluation.run import evaluate_all
@@ -31,7 +32,11 @@ def test_three_sentences_answer_and_the_rest_is_minded(models):
     assert models[0].title in what.text
     assert f"score ≥ {models[0].score:.3g}" in what.text
     assert percent(said.standing.recall) in where.text
-    assert "falls from" in todo.text or "Collect labels" in todo.text
+    move, labels = best_move(models[0]), labels_to_collect(absorption(models[0]))
+    gain = models[0].flow.unknown_wrong - move.flow.unknown_wrong
+    assert f"falls from {percent(models[0].flow.unknown_as_known)} to" in todo.text
+    assert all(f"“{name}”" in todo.text for name in labels.names)
+    assert todo.text.startswith("Labels") == (labels.wrong > gain)
     assert said.minded[-1].text.startswith("Mind the data of first: OS206")
     assert _minded(said) == {"comparison", "health"}
 

@@ -362,7 +362,7 @@ def _points(opened, mark: str) -> list[list[float]]:
 
 def test_the_oscr_marks_stand_where_python_counts(opened, made):
     opened.page.locator("[data-figure=oscr]").scroll_into_view_if_needed()
-    mark = "[data-figure=oscr] path[aria-label*='at: ']"
+    mark = "[data-figure=oscr] path[aria-label^='x: ']"
     opened.page.wait_for_selector(mark, state="attached")
     for i, j in ((20, 7), (120, 4)):
         opened.move("score", i)

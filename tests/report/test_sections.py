@@ -198,7 +198,7 @@ def test_ticks_differ_and_scales_that_are_not_linear_say_so(models):
     errors = drawn["a-ose-score"].spec["layer"][0]["encoding"]["y"]
     assert errors["title"].endswith("(√ scale)")
     assert errors["axis"]["tickMinStep"] == 1
-    assert drawn["oscr"].spec["layer"][0]["encoding"]["x"]["axis"]["format"] == "~%"
+    assert drawn["oscr"].spec["layer"][0]["encoding"]["x"]["axis"]["format"] == ".3~%"
 
 
 def test_the_legend_has_the_shapes_of_the_marks(models):

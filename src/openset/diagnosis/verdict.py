@@ -174,34 +174,38 @@ def _together(group: Sequence[Place]) -> str:
 
 
 def _to_do(model: Deployed, absorbed: Absorption) -> Iterator[Sentence]:
-    """A threshold or a scorer if it brings something, and the labels that would."""
-    flow, labels = model.flow, labels_to_collect(absorbed)
-    move = best_move(model) if flow.unknown_wrong else None
-    if move and flow.unknown_wrong - move.flow.unknown_wrong > NOTABLE * flow.unknown:
-        before, after = (percent(one.unknown_wrong / one.unknown) for one in (flow, move.flow))
-        text = (
-            f"{move.what[0].upper()}{move.what[1:]}: the share of unknown objects under a known "
-            f"name falls from {before} to {after}, and known recall from "
-            f"{percent(flow.known_recall or 0.0)} to {percent(move.flow.known_recall or 0.0)}"
-        )
-        if labels:
-            text += f". Labels for {_labels(labels)} would take away up to {_part(labels, flow)}"
-        yield Sentence(f"{text} of these errors." if labels else f"{text}.", "flow")
-    elif labels:
-        yield Sentence(
-            f"Collect labels for {_labels(labels)}: that takes away up to {_part(labels, flow)} of "
-            f"these errors. No threshold or scorer tried here that keeps {percent(TPR)} of the "
-            f"known objects found spares more than {percent(NOTABLE)} of the unknown ones.",
-            "absorption",
-        )
+    """A threshold or a scorer, and the labels to collect: what takes away more errors first."""
+    flow = model.flow
+    if not flow.unknown_wrong:
+        return
+    move, labels = best_move(model), labels_to_collect(absorbed)
+    said = []
+    if move:
+        gain = flow.unknown_wrong - move.flow.unknown_wrong
+        said.append((gain, f"{move.what[0].upper()}{move.what[1:]}: {_brought(flow, move.flow)}."))
+    if labels:
+        part = percent(labels.wrong / flow.unknown_wrong)
+        text = f"Labels for {_labels(labels)} would take away up to {part} of these errors."
+        said.append((labels.wrong, text))
+    said.sort(key=lambda pair: -pair[0])
+    if not move:
+        said.append((0, f"No threshold keeps {percent(TPR)} of what is found and takes away any."))
+    section = "absorption" if said[0][1].startswith("Labels") else "flow"
+    yield Sentence(" ".join(text for _, text in said), section)
+
+
+def _brought(before: Flow, after: Flow) -> str:
+    """What a move does to errors, and to known objects."""
+    wrong = (percent(one.unknown_as_known or 0.0) for one in (before, after))
+    found = (percent(one.known_recall or 0.0) for one in (before, after))
+    return (
+        "the share of unknown objects under a known name falls from {} to {}, and known recall "
+        "from {} to {}"
+    ).format(*wrong, *found)
 
 
 def _labels(labels: Labels) -> str:
     return listed([f"“{isolated(short(name, 40))}”" for name in labels.names])
-
-
-def _part(labels: Labels, flow: Flow) -> str:
-    return percent(labels.wrong / flow.unknown_wrong)
 
 
 def _wilderness(model: Deployed) -> Iterator[Sentence]:
