@@ -17,6 +17,7 @@ GROUPS: Mapping[str, str] = {
     "2": "Boxes and scores",
     "3": "Labels and roles",
     "36": "Parts and engines",
+    "39": "Photos and films",
     "4": "Joining ground truth and detections",
     "5": "Scoring",
     "6": "Running and training detectors",
@@ -284,6 +285,17 @@ _ENTRIES = (
     Code("OS367", "workers are lost", "Processes that do the work end again and again before they "
          "have done any.", "memory: the system ends the largest process",
          "fewer workers, or smaller parts (--per-part)"),
+    Code("OS387", "nothing tells unknown from known", "All boxes above the least score are shown "
+         "as known.", "detections as a detector of known classes gives them",
+         "say from which unknownness a box is unknown: --unknown-from 10%, or a threshold that "
+         "openset score --calibrate finds on held-out images"),
+    Code("OS390", "film cannot be read", "OpenCV does not open it, or finds no frame.",
+         "a damaged file, or a codec that this OpenCV was built without",
+         "convert it to MP4 with H.264, or give a folder of its frames"),
+    Code("OS391", "film ends early", "It has fewer frames than it says; those that are there were "
+         "run on.", "a recording or a download that was stopped", "nothing, or get the whole file"),
+    Code("OS392", "pictures of formats that are not read", "They are in the folder, and were left "
+         "out.", "photos as phones and cameras store them", "convert them to JPEG or PNG"),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",
