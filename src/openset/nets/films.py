@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from openset.findings import Finding, Level, UsageError, refuse
-from openset.plugins import check_installed
 
 SUFFIXES = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".webm"})
 _RATE = 25.0  # frames per second, where a film does not say
@@ -58,9 +57,7 @@ def write_frames(film: Path, folder: Path, every: float) -> Frames:
     """
     if not 0 <= every < float("inf"):
         raise UsageError(f"frames cannot be {every:g} seconds apart")
-    check_installed("a film", ("cv2",))
-    import cv2  # type: ignore[import-not-found,unused-ignore]
-
+    cv2 = _opencv()
     capture = cv2.VideoCapture(str(film))
     try:
         rate, stated = (capture.get(at) for at in (cv2.CAP_PROP_FPS, cv2.CAP_PROP_FRAME_COUNT))
@@ -75,6 +72,16 @@ def write_frames(film: Path, folder: Path, every: float) -> Frames:
     if not written:
         raise refuse("OS390", f"no frame of {film} can be read", example=str(film))
     return Frames(film, written, there, max(0, int(stated)))
+
+
+def _opencv() -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module("cv2")
+    except ImportError as error:
+        fix = "pip install 'openset[film]', or give a folder of its frames"
+        raise refuse("OS601", "a film needs OpenCV", example="cv2", fix=fix) from error
 
 
 def _saved(capture: Any, path: Path) -> bool:
