@@ -18,6 +18,7 @@ GROUPS: Mapping[str, str] = {
     "3": "Labels and roles",
     "36": "Parts and engines",
     "38": "Statistics and selection",
+    "39": "Photos and films",
     "4": "Joining ground truth and detections",
     "5": "Scoring",
     "6": "Running and training detectors",
@@ -301,6 +302,17 @@ _ENTRIES = (
     Code("OS385", "other roles in other files", "Files to be joined give a label different roles; "
          "the first file's is kept.", "splits of different tasks",
          "state roles when you evaluate: --known"),
+    Code("OS387", "nothing tells unknown from known", "All boxes above the least score are shown "
+         "as known.", "detections as a detector of known classes gives them",
+         "say from which unknownness a box is unknown: --unknown-from 10%, or a threshold that "
+         "openset score --calibrate finds on held-out images"),
+    Code("OS390", "film cannot be read", "OpenCV does not open it, or finds no frame.",
+         "a damaged file, or a codec that this OpenCV was built without",
+         "convert it to MP4 with H.264, or give a folder of its frames"),
+    Code("OS391", "film ends early", "It has fewer frames than it says; those that are there were "
+         "run on.", "a recording or a download that was stopped", "nothing, or get the whole file"),
+    Code("OS392", "pictures of formats that are not read", "They are in the folder, and were left "
+         "out.", "photos as phones and cameras store them", "convert them to JPEG or PNG"),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",

@@ -1,15 +1,17 @@
-"""Pictures: an image with what a detector did on it.
+"""Pictures: images with boxes on them, one by one or as a contact sheet.
 
-Five kinds of boxes, told apart by line, by words and by colours that the colour-blind can tell
-(Okabe and Ito): right, found as unknown, confused, missed, and on nothing. What is confused or
-missed comes last, on top of the rest. A legend below the image says which is which.
+Kinds of boxes are told apart by line, by words and by colours that the colour-blind can tell (Okabe
+and Ito). A legend below the image says which is which.
+
+Which boxes there are is said elsewhere: where objects are known by `_judged`, else by `_seen`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,40 +19,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.cli._console import clean
-from openset.diagnosis.deployed import Deployed, deployed
-from openset.diagnosis.flow import MISSED, called, fates
-from openset.diagnosis.outcomes import kinds_of_boxes
-from openset.evaluation.run import Run
-from openset.findings import refuse
-from openset.tables import Images
 
 Four = tuple[float, float, float, float]
-LONGEST = 1600  # larger images are made smaller
-SHORTEST = 960  # smaller ones larger, so that words fit
+Sides = tuple[int, int]
+WHOLE: Sides = (960, 1600)  # of a picture's longer side, so that words fit and files stay small
+TILE: Sides = (480, 480)  # likewise, in a contact sheet
+MOST_TILES = 200
+_CAPTION = 22  # pixels below a tile
+_GAP = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a kind of box is drawn: colours of line and words, dashes (0 for a line), meaning."""
+    """How a kind of box is drawn.
+
+    Attributes:
+        colour: Of its line.
+        ink: Of its words.
+        dash: Length of dashes, 0 for a line.
+        words: What it means.
+        always: Whether its words are there even where they hide others.
+    """
 
     colour: str
     ink: str
     dash: int
     words: str
-
-
-LOOKS = {
-    "false": Look("#999999", "#000000", 2, "on nothing"),
-    "known": Look("#0072B2", "#FFFFFF", 0, "known, right"),
-    "unknown": Look("#009E73", "#000000", 0, "unknown, found"),
-    "missed": Look("#CC79A7", "#000000", 3, "missed"),
-    "confused": Look("#D55E00", "#000000", 8, "confused"),
-}
+    always: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A box to draw: its kind, ``x, y, width, height`` in the ground truth's pixels, its words."""
+    """A box to draw: its kind, ``x, y, width, height`` in pixels of the stated size, its words."""
 
     kind: str
     box: Four
@@ -62,7 +62,7 @@ class Drawing:
     """An image and the boxes on it.
 
     Attributes:
-        name: File name, or the id where the ground truth has none.
+        name: File name, or the id where there is none.
         size: Width and height that the boxes refer to, NaN where unknown.
         marks: The boxes.
     """
@@ -73,131 +73,117 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Drawings:
-    """Images to draw, and the score from which boxes are drawn."""
+class Album:
+    """Images to draw, and how.
 
-    drawings: list[Drawing]
+    Attributes:
+        pages: Files and what to draw on each, first those to look at first.
+        level: The score from which boxes count.
+        looks: The kinds of boxes, the later above the earlier.
+        note: What else to say below.
+        upright: Whether images are turned as their EXIF tag says.
+    """
+
+    pages: Iterable[tuple[Path, Drawing]]
     level: float
+    looks: Mapping[str, Look]
+    note: str = ""
+    upright: bool = False
 
 
-def drawings(
-    run: Run, name: str, rows: Sequence[int] | None, score: float | None, limit: int
-) -> Drawings:
-    """What a detector did on some images; without `rows`, on those with most mistakes."""
-    model = next(model for model in deployed(run) if model.name == name)
-    said = _Said(run, model, model.score if score is None else score)
-    chosen = said.worst() if rows is None else list(rows)
-    return Drawings([said.drawing(at) for at in chosen[:limit]], said.level)
-
-
-class _Said:
-    """A detector's boxes at a score."""
-
-    def __init__(self, run: Run, model: Deployed, level: float) -> None:
-        self.run, self.model, self.level = run, model, level
-        self.matches, self.target = model.matches, model.targets
-        self.call = called(model.matches, level, model.second)
-
-    @cached_property
-    def kinds(self) -> NDArray[np.str_]:
-        """The kind of every box, "" for those that are not drawn."""
-        return kinds_of_boxes(self.matches, self.call, self.target)
-
-    @cached_property
-    def missed(self) -> NDArray[np.bool_]:
-        """Objects that no box speaks of."""
-        return np.asarray(fates(self.matches, self.call, self.target) == MISSED)
-
-    def worst(self) -> list[int]:
-        """Images by unknown objects called known, then by other mistakes, most first."""
-        m = self.matches
-        confused = self.kinds == "confused"
-        aim = np.maximum(self.target.known, 0)
-        absorbed = confused & self.call.known & (m.objects.klass[aim] == m.n_known)
-        lost = self.missed & (m.objects.klass == m.n_known)
-        by = (m.objects.image[lost], m.image[confused], m.image[absorbed])
-        counts = [-np.bincount(image, minlength=m.n_images) for image in by]
-        return [int(at) for at in np.lexsort(counts)]
-
-    def drawing(self, image: int) -> Drawing:
-        """One image."""
-        m, kinds = self.matches, self.kinds
-        rows = np.flatnonzero((m.image == image) & (kinds != ""))
-        marks = [
-            Mark(kinds[r], _four(self.model.detections.box[m.row[r]]), self._words(r))
-            for r in rows.tolist()
-        ]
-        for at in np.flatnonzero((m.objects.image == image) & self.missed).tolist():
-            marks.append(Mark("missed", _four(m.objects.box[at]), f"missed {self._label(at)}"))
-        order = list(LOOKS)
-        marks.sort(key=lambda mark: order.index(mark.kind))
-        images = self.run.truth.images
-        return Drawing(_name(images, image), _size(images, image), tuple(marks))
-
-    def _words(self, row: int) -> str:
-        """What a box says, and of what, where the two differ."""
-        m = self.matches
-        said = "unknown" if self.call.unknown[row] else m.vocabulary.known[m.klass[row]]
-        text = f"{said} {m.score[row]:.2f}"
-        if self.kinds[row] != "confused":
-            return text
-        aim = self.target.unknown if self.call.unknown[row] else self.target.known
-        return f"{self._label(int(aim[row]))} as {text}"
-
-    def _label(self, at: int) -> str:
-        return self.matches.labels[self.matches.objects.label[at]]
-
-
-def _four(box: NDArray[np.float64]) -> Four:
+def four(box: NDArray[np.float64]) -> Four:
+    """A box as plain numbers; what is none is 0."""
     x, y, w, h = np.nan_to_num(box).tolist()
     return x, y, w, h
 
 
-def _name(images: Images, at: int) -> str:
-    if images.file_name is not None and images.file_name[at]:
-        return str(images.file_name[at])
-    return str(images.id[at])
-
-
-def _size(images: Images, at: int) -> tuple[float, float]:
-    assert images.width is not None
-    assert images.height is not None
-    return float(images.width[at]), float(images.height[at])
-
-
 class Painter:
-    """Draws on images."""
+    """Draws on images, with kinds of boxes that look as they are told to."""
 
-    def paint(self, path: Path, drawing: Drawing) -> Any:
-        """The image with its boxes and a legend, as a Pillow image."""
-        from PIL import Image, ImageDraw, UnidentifiedImageError
+    def __init__(self, looks: Mapping[str, Look], note: str = "") -> None:
+        self.looks, self.note = looks, note
 
-        try:
-            with Image.open(path) as opened:
-                picture = opened.convert("RGB")
-        except (OSError, UnidentifiedImageError, ValueError, Image.DecompressionBombError) as error:
-            raise refuse("OS102", f"cannot read the image {path}: {error}") from error
-        real = picture.size
-        picture = _resized(picture)
+    def picture(self, pixels: NDArray[np.uint8], drawing: Drawing) -> Any:
+        """An image with its boxes above a legend, as a Pillow image."""
+        return self._above_legend(self._painted(pixels, drawing, WHOLE), _kinds(drawing))
+
+    def tile(self, pixels: NDArray[np.uint8], drawing: Drawing) -> Any:
+        """An image with its boxes above its name, small."""
+        from PIL import Image, ImageDraw, ImageFont
+
+        small = self._painted(pixels, drawing, TILE)
+        page = Image.new("RGB", (small.width, small.height + _CAPTION), "#FFFFFF")
+        page.paste(small, (0, 0))
+        name, font = clean(drawing.name)[-60:], ImageFont.load_default(13)
+        ImageDraw.Draw(page).text((2, small.height + 2), name, fill="#000000", font=font)
+        return page
+
+    def sheet(self, tiles: Sequence[Any], drawings: Sequence[Drawing]) -> Any:
+        """Tiles in rows, above one legend for all."""
+        from PIL import Image
+
+        columns = math.ceil(math.sqrt(len(tiles)))
+        rows = [tiles[at : at + columns] for at in range(0, len(tiles), columns)]
+        tall = [max(tile.height for tile in row) + _GAP for row in rows]
+        wide = [max(row[at].width for row in rows if at < len(row)) for at in range(columns)]
+        page = Image.new("RGB", (sum(wide) + _GAP * (columns + 1), sum(tall) + _GAP), "#FFFFFF")
+        for row, tiles_of in enumerate(rows):
+            for at, tile in enumerate(tiles_of):
+                left = sum(wide[:at]) + _GAP * (at + 1)
+                page.paste(tile, (left, sum(tall[:row]) + _GAP))
+        return self._above_legend(page, sum(map(_kinds, drawings), Counter()))
+
+    def _painted(self, pixels: NDArray[np.uint8], drawing: Drawing, sides: Sides) -> Any:
+        """The image in a size between two, with its boxes."""
+        from PIL import Image, ImageDraw
+
+        real = Image.fromarray(pixels)
+        picture = _resized(real, sides)
         fx, fy = (
             new / (stated if np.isfinite(stated) and stated > 0 else old)
-            for new, stated, old in zip(picture.size, drawing.size, real, strict=True)
+            for new, stated, old in zip(picture.size, drawing.size, real.size, strict=True)
         )
         pen = Pen(ImageDraw.Draw(picture), picture.size)
         scaled = [
             (m, (m.box[0] * fx, m.box[1] * fy, m.box[2] * fx, m.box[3] * fy)) for m in drawing.marks
         ]
         for mark, box in scaled:
-            pen.box(box, LOOKS[mark.kind])
+            pen.box(box, self.looks[mark.kind])
         for mark, box in reversed(scaled):  # what matters most finds room first
-            pen.tag(box, mark.words, LOOKS[mark.kind], always=mark.kind == "confused")
-        return _with_legend(picture, drawing, pen)
+            pen.tag(box, mark.words, self.looks[mark.kind])
+        return picture
+
+    def _above_legend(self, picture: Any, kinds: Counter[str]) -> Any:
+        """The picture above a strip that says what the boxes mean and how many there are."""
+        from PIL import Image, ImageDraw
+
+        texts = {kind: f"{look.words} ({kinds[kind]})" for kind, look in self.looks.items()}
+        pen = Pen(None, (min(picture.width, WHOLE[1]), min(picture.height, WHOLE[1])))
+        row, swatch = round(pen.height * 1.6), pen.height * 3
+        longest = max(pen.font.getlength(text) for text in texts.values()) + swatch + 18
+        columns = min(len(texts), max(1, int(picture.width // longest)))
+        lines = -(-len(texts) // columns) + bool(self.note)
+        page = Image.new("RGB", (picture.width, picture.height + row * lines + 6), "#FFFFFF")
+        page.paste(picture, (0, 0))
+        pen.canvas = ImageDraw.Draw(page)
+        for at, (kind, text) in enumerate(texts.items()):
+            x = (at % columns) * (picture.width // columns) + 6
+            y = picture.height + (at // columns) * row + row // 2 + 3
+            look = self.looks[kind]
+            pen.line((x, y), (x + swatch, y), look.colour, look.dash, pen.thick + 1)
+            pen.write((x + swatch + 6, y - pen.height * 0.6), text)
+        pen.write((6, page.height - row), clean(self.note))
+        return page
 
 
-def _resized(picture: Any) -> Any:
-    width, height = picture.size
-    factor = max(1.0, SHORTEST / max(width, height)) * min(1.0, LONGEST / max(width, height))
-    return picture.resize((max(1, round(width * factor)), max(1, round(height * factor))))
+def _kinds(drawing: Drawing) -> Counter[str]:
+    return Counter(mark.kind for mark in drawing.marks)
+
+
+def _resized(picture: Any, sides: Sides) -> Any:
+    longer = max(picture.size)
+    factor = max(1.0, sides[0] / longer) * min(1.0, sides[1] / longer)
+    return picture.resize(tuple(max(1, round(side * factor)) for side in picture.size))
 
 
 class Pen:
@@ -239,13 +225,17 @@ class Pen:
             points = [tuple(a + (b - a) * (t / length if length else 0)) for t in (at, to)]
             self.canvas.line(points, fill=colour, width=wide)
 
-    def tag(self, box: Four, words: str, look: Look, *, always: bool) -> None:
+    def write(self, place: tuple[float, float], words: str) -> None:
+        """Words in black."""
+        self.canvas.text(place, words, fill="#000000", font=self.font)
+
+    def tag(self, box: Four, words: str, look: Look) -> None:
         """Words on a patch of colour at a corner of their box, left out where there is no room."""
         words = clean(words)[:60]
         _, _, right, bottom = self.canvas.textbbox((0, 0), words, font=self.font)
         patches = self._corners(box, right + 6, bottom + 4)
         free = [patch for patch in patches if not any(_cross(patch, t) for t in self.taken)]
-        if not free and not always:
+        if not free and not look.always:
             return
         patch = (free or patches)[0]
         self.taken.append(patch)
@@ -266,25 +256,3 @@ class Pen:
 
 def _cross(a: Four, b: Four) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-
-def _with_legend(picture: Any, drawing: Drawing, pen: Pen) -> Any:
-    """The picture above a strip that says what the boxes mean and how many there are."""
-    from PIL import Image, ImageDraw
-
-    kinds = [mark.kind for mark in drawing.marks]
-    texts = {kind: f"{look.words} ({kinds.count(kind)})" for kind, look in LOOKS.items()}
-    row, swatch = round(pen.height * 1.6), pen.height * 3
-    columns = max(1, picture.width // round(pen.height * 12))
-    lines = -(-len(texts) // columns)
-    page = Image.new("RGB", (picture.width, picture.height + row * lines + 6), "#FFFFFF")
-    page.paste(picture, (0, 0))
-    canvas = ImageDraw.Draw(page)
-    under = Pen(canvas, picture.size)
-    for at, (kind, text) in enumerate(texts.items()):
-        x = (at % columns) * (picture.width // columns) + 6
-        y = picture.height + (at // columns) * row + row // 2 + 3
-        under.line((x, y), (x + swatch, y), LOOKS[kind].colour, LOOKS[kind].dash, under.thick + 1)
-        place = (x + swatch + 6, y - pen.height * 0.6)
-        canvas.text(place, text, fill="#000000", font=pen.font)
-    return page

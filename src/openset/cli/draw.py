@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
+from openset.cli import _parts
 from openset.cli._app import verb
 from openset.cli._console import Answer, Output
-from openset.findings import UsageError, refuse
+from openset.findings import InputError, UsageError, refuse
 
 if TYPE_CHECKING:
-    from openset.cli._picture import Drawing, Drawings
+    from openset.cli._picture import Album, Drawing
+    from openset.cli._seen import Seen
     from openset.evaluation.run import Run
+    from openset.nets.pictures import ImageFiles, Pixels
+    from openset.tables import Detections
 
+Drawn = list[tuple[str, str]]  # names of images, and the files that they are drawn to
 app = verb("draw", panel="Understand")
+_LISTED = 12  # boxes of a photo that the answer lists
 
 
 @app.default
@@ -29,41 +37,87 @@ def draw(
     only: list[str] | None = None,
     limit: int = 20,
     minimum_score: float | None = None,
+    unknownness: str | None = None,
+    unknown_from: str | None = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
-    """Draw boxes on images: known, unknown, confused, missed, false.
+    """Draw boxes on images: known, unknown, confused, missed, false; or on photos.
+
+    Of a file of detections, without ground truth, boxes are known, unknown or background at the
+    operating point that --minimum-score and --unknown-from choose, each with its evidence.
 
     Args:
-        run: The folder that `openset evaluate -o` wrote.
-        images: Folder with the images.
-        out: Folder to draw into; by default RUN-drawn, beside the run.
-        model: Which detector; the first by default.
+        run: The folder that `openset evaluate -o` wrote, or a file of detections.
+        images: Folder with the images; or a single photo.
+        out: Folder to draw into; or a .png, .jpg or .webp, which is a contact sheet where there are
+            several images. By default RUN-drawn, or FILE-drawn.png for a single photo.
+        model: Which detector of the run; the first by default.
         only: Only these images, by id or file name, a,b,c.
-        limit: At most so many images, those with the most mistakes about unknown objects first.
+        limit: At most so many images, those with the most mistakes about unknown objects first;
+            of photos, those with the most unknown boxes.
         minimum_score: Only boxes of at least this score; by default that of the operating point.
+            For photos 0.3; boxes below it are background.
+        unknownness: For photos, where it comes from: a scorer that needs no fit, or a column.
+        unknown_from: For photos, the unknownness from which a box is unknown, or 10% for the most
+            unknown tenth; by default those that the file calls unknown.
         output: How to speak.
     """
     from openset.cli._inputs import listed
-    from openset.cli._picture import drawings
+
+    if limit < 1:
+        raise UsageError(f"--limit must be at least 1, not {limit}")
+    if run.is_dir() and run.suffix != _parts.SUFFIX:
+        if unknownness is not None or unknown_from is not None:
+            raise UsageError("--unknownness and --unknown-from are for photos; a run has its own")
+        return _run(run, images, out, _Choice(model, listed(only), limit, minimum_score), output)
+    if model is not None:
+        raise UsageError(f"--model names a detector of a run; {run} is a file of one")
+    seen = _seen(run, images, minimum_score, (unknownness, unknown_from))
+    places = _photos(seen.files, listed(only)) if only else seen.order()
+    for finding in seen.findings():
+        output.report(finding)
+    target = out if out is not None else _beside(run, len(seen.files))
+    drawn = _draw_all(seen.album(places), target, limit, output)
+    return Answer(_seen_text(seen, drawn, target), lambda: _seen_document(seen, drawn, target))
+
+
+class _Choice(NamedTuple):
+    """Which detector, images and boxes of a run."""
+
+    model: str | None
+    only: list[str]
+    limit: int
+    score: float | None
+
+
+def _run(run: Path, images: Path, out: Path | None, what: _Choice, output: Output) -> Answer:
+    """What a detector of a run did."""
+    from openset.cli._judged import LOOKS, drawings
+    from openset.cli._picture import Album
     from openset.evaluation.run import Run
     from openset.plugins import lookup
 
     loaded = Run.load(run)
-    name = loaded.names[0] if model is None else model
+    name = loaded.names[0] if what.model is None else what.model
     lookup(loaded.evaluations, name, "model of the run")
-    if limit < 1:
-        raise UsageError(f"--limit must be at least 1, not {limit}")
-    rows = _rows(loaded, listed(only))
-    found = drawings(loaded, name, rows, minimum_score, limit)
-    folder = out if out is not None else run.with_name(f"{run.name}-drawn")
-    drawn = _draw_all(found, images, folder, output)
-    number = f"{len(drawn)} image{'s' * (len(drawn) != 1)}"
-    text = f"wrote {number} of {name} to {folder}, boxes of score {found.level:.2f} or more"
-    return Answer(text, lambda: _document(found, drawn, folder))
+    found, level = drawings(loaded, name, _rows(loaded, what.only), what.score, what.limit)
+    target = out if out is not None else run.with_name(f"{run.name}-drawn")
+    album = Album(_in_folder(found, images), level, LOOKS)
+    drawn = _draw_all(album, target, what.limit, output)
+    text = f"wrote {_number(drawn)} of {name} to {target}, boxes of score {level:.2f} or more"
+    return Answer(text, lambda: _document(drawn, target, level))
 
 
-def _document(found: Any, drawn: list[str], folder: Path) -> dict[str, Any]:
-    return {"images": drawn, "out": str(folder), "minimum_score": found.level}
+def _number(drawn: Drawn) -> str:
+    return f"{len(drawn)} image{'s' * (len(drawn) != 1)}"
+
+
+def _document(drawn: Drawn, out: Path, level: float) -> dict[str, Any]:
+    return {
+        "images": [*dict.fromkeys(path for _, path in drawn)],
+        "out": str(out),
+        "minimum_score": level,
+    }
 
 
 def _rows(run: Run, only: list[str]) -> list[int] | None:
@@ -81,30 +135,161 @@ def _rows(run: Run, only: list[str]) -> list[int] | None:
     return [lookup(places, name, "image") for name in only]
 
 
-def _draw_all(found: Drawings, images: Path, folder: Path, output: Output) -> list[str]:
-    from openset.cli._picture import Painter
-    from openset.files import ImageFolder, file_stems, replacing
+def _in_folder(found: list[Drawing], images: Path) -> list[tuple[Path, Drawing]]:
+    from openset.files import ImageFolder
 
-    folder_of = ImageFolder(images)
-    shown: list[Drawing] = [one for one in found.drawings if folder_of.find(one.name)]
-    if not shown:
+    folder = ImageFolder(images)
+    pages = [(path, one) for one in found if (path := folder.find(one.name)) is not None]
+    if not pages:
         raise refuse(
             "OS101",
-            f"none of the {len(found.drawings)} images is in {images}",
-            example=found.drawings[0].name if found.drawings else "",
+            f"none of the {len(found)} images is in {images}",
+            example=found[0].name if found else "",
             cause="another folder, or file names of another data set",
         )
-    names = _distinct([one.name for one in shown])
-    stems = file_stems(names)
-    painter = Painter()
-    with output.progress(len(shown)) as step, replacing(folder, folder=True) as target:
+    return pages
+
+
+def _seen(
+    run: Path, images: Path, score: float | None, unknown: tuple[str | None, str | None]
+) -> Seen:
+    """Detections of a file on photos, at the operating point that was asked for."""
+    from openset.cli._seen import MINIMUM_SCORE, Place, Seen
+    from openset.evaluation.adjusting import with_unknownness
+    from openset.formats import read_detections
+    from openset.nets.pictures import ImageFiles
+
+    source, from_ = unknown
+    files, found = ImageFiles.of(images), read_detections(run)
+    found = found if source is None else with_unknownness(found, source)
+    seen = Seen(found, files, Place.of(found, MINIMUM_SCORE if score is None else score, from_))
+    if len(found) and not seen.rows:
+        _refuse_others(found, images)
+    return seen
+
+
+def _refuse_others(found: Detections, images: Path) -> None:
+    raise refuse(
+        "OS101",
+        f"none of the images of {len(found)} detections is in {images}",
+        example=str(found.image[0]),
+        cause="another folder; photos are found by their names without the ending",
+        fix="give --images the photos that openset run was given",
+    )
+
+
+def _photos(files: ImageFiles, only: list[str]) -> list[int]:
+    from openset.plugins import lookup
+
+    places = {str(key): at for at, key in enumerate(files.id.tolist())}
+    places |= {path.name: at for at, path in enumerate(files.path)}
+    return [lookup(places, name, "image") for name in only]
+
+
+def _beside(run: Path, photos: int) -> Path:
+    return run.with_name(f"{run.stem}-drawn{'.png' if photos == 1 else ''}")
+
+
+def _seen_text(seen: Seen, drawn: Drawn, out: Path) -> str:
+    """What was drawn; of a single photo its boxes, too."""
+    from openset.cli._console import clean
+    from openset.cli._seen import BACKGROUND, KINDS
+    from openset.render import Table
+
+    names = {path.name: at for at, path in enumerate(seen.files.path)}
+    boxes = [box for name, _ in drawn for box in seen.boxes(names[name])]
+    said = [f"{sum(box['kind'] == kind for box in boxes)} {kind}" for kind in KINDS]
+    head = f"wrote {_number(drawn)} to {out}: {', '.join(said)} boxes at {seen.note}"
+    shown = [box for box in boxes if box["kind"] != BACKGROUND][:_LISTED]
+    if len(drawn) > 1 or not shown:
+        return head
+    rows = tuple((box["kind"], clean(box["label"]), *_cells(box)) for box in shown)
+    return f"{head}\n{Table(('box', 'label', 'score', 'unknownness', 'like'), rows).text()}"
+
+
+def _cells(box: dict[str, Any]) -> tuple[str, str, str]:
+    like = ", ".join(f"{name} {share:.2f}" for name, share in box.get("like", {}).items())
+    return f"{box['score']:.2f}", f"{box['unknownness']:.3g}" if "unknownness" in box else "–", like
+
+
+def _seen_document(seen: Seen, drawn: Drawn, out: Path) -> dict[str, Any]:
+    names = {path.name: at for at, path in enumerate(seen.files.path)}
+    boxes = {name: seen.boxes(names[name]) for name, _ in drawn}
+    place = {"unknown_from": seen.place.unknown_from, "boxes": boxes}
+    return _document(drawn, out, seen.place.score) | place
+
+
+def _draw_all(album: Album, out: Path, limit: int, output: Output) -> Drawn:
+    """Draw into a file or a folder; the files, by the names of the images on them."""
+    from openset.nets.pictures import SUFFIXES
+
+    if out.suffix.lower() in SUFFIXES:
+        return _draw_sheet(album, out, limit, output)
+    return _draw_folder(album, out, limit, output)
+
+
+def _draw_sheet(album: Album, out: Path, limit: int, output: Output) -> Drawn:
+    """One picture, of one image or of many small ones."""
+    from openset.cli._picture import MOST_TILES, Painter
+    from openset.files import replacing
+
+    if limit > MOST_TILES:
+        raise UsageError(f"a contact sheet has room for {MOST_TILES} images; draw into a folder")
+    painter, whole = Painter(album.looks, album.note), None
+    tiles: list[Any] = []
+    shown: list[Drawing] = []
+    with replacing(out, folder=False) as target:
+        for pixels, one in _opened(album, limit, output):
+            whole = painter.picture(pixels, one) if not tiles else None
+            tiles.append(painter.tile(pixels, one))
+            shown.append(one)
+        (whole or painter.sheet(tiles, shown)).save(target)
+    return [(one.name, str(out)) for one in shown]
+
+
+def _draw_folder(album: Album, folder: Path, limit: int, output: Output) -> Drawn:
+    """A picture for each image."""
+    from openset.cli._picture import Painter
+    from openset.files import file_stems, replacing
+
+    painter = Painter(album.looks, album.note)
+    shown: list[str] = []
+    with replacing(folder, folder=True) as target:
         target.mkdir()
-        for name, one in zip(names, shown, strict=True):
+        for pixels, one in _opened(album, limit, output):
+            painter.picture(pixels, one).save(target / f".{len(shown)}.png")
+            shown.append(one.name)
+        names = _distinct(shown)
+        stems = file_stems(names)
+        for at, name in enumerate(names):
+            (target / f".{at}.png").rename(target / f"{stems[name]}.png")
+    places = [str(folder / f"{stems[name]}.png") for name in names]
+    return list(zip(shown, places, strict=True))
+
+
+def _opened(album: Album, limit: int, output: Output) -> Iterator[tuple[Pixels, Drawing]]:
+    """Images that can be decoded; what cannot is named in the end, and the rest is done."""
+    from openset.nets.pictures import decode, undecoded
+
+    broken: list[InputError] = []
+
+    def good() -> Iterator[tuple[Pixels, Drawing]]:
+        for path, one in album.pages:
+            try:
+                yield decode(path, upright=album.upright), one
+            except InputError as error:
+                broken.append(error)
+
+    done = 0
+    with output.progress(limit) as step:
+        for pixels, one in islice(good(), limit):
             step(f"drawing {one.name}")
-            path = folder_of.find(one.name)
-            assert path is not None
-            painter.paint(path, one).save(target / f"{stems[name]}.png")
-    return [str(folder / f"{stem}.png") for stem in stems.values()]
+            done += 1
+            yield pixels, one
+    if broken and not done:
+        raise broken[0]
+    if broken:
+        output.report(undecoded([error.findings[0].example for error in broken]))
 
 
 def _distinct(names: list[str]) -> list[str]:

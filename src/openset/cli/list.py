@@ -10,6 +10,7 @@ from typing import Any
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Output, width
+from openset.cli._words import option_rows, verb_rows
 from openset.findings import OpenSetError, UsageError
 
 app = verb("list", panel="Understand")
@@ -61,6 +62,12 @@ _TOPICS = {
     "recognition": "metrics of classifiers, their methods and recipes",
     "recipes": "trainings of detectors, for `openset train`",
     "vocabularies": "sets of known labels: --known",
+    "principles": "what a benchmark must hold to: `openset audit`",
+    "rules": "how benchmarks choose images and classes, and `openset score --rule` unknown objects",
+    "readers": "official files of benchmarks that no format reads",
+    "layouts": "what the columns of logits are",
+    "options": "of verbs, scorers, detectors, methods and worlds",
+    "verbs": "what openset is asked to do",
 }
 # What the list itself says below a summary, and how it is called there, by topic.
 _SHOWN: Mapping[str, Mapping[str, str]] = {
@@ -111,17 +118,32 @@ def list_(
 
 def named(name: str) -> Answer | None:
     """All that the lists say under a name, in any case; None if no list has it."""
-    key = name.strip().lower().replace(" ", "_").replace("-", "_")
+    from fnmatch import fnmatchcase
+
+    key = spelt(name)
     found: dict[str, dict[str, Mapping[str, Any]]] = {}
     for topic, rows in topics().items():
+        if key == spelt(topic):
+            found.setdefault("TOPIC", {})[topic] = {"summary": _TOPICS[topic]}
         with suppress(OpenSetError):  # a list that cannot be made has not the name
             for entry, row in rows().items():
-                if key == entry.removeprefix("method ").lower().replace("-", "_"):
+                if fnmatchcase(key, spelt(entry)):  # recipes of one data set are a pattern
                     found.setdefault(topic, {})[entry] = row
     blocks = [
-        f"{_text(rows, _SHOWN.get(at, {}))}\nsee: openset list {at}" for at, rows in found.items()
+        f"{_text(rows, _SHOWN.get(at, {}))}\nsee: openset list {at}".replace(" TOPIC", f" {key}")
+        for at, rows in found.items()
     ]
     return Answer("\n\n".join(blocks), lambda: {"listed": found}) if found else None
+
+
+def spelt(name: str) -> str:
+    """A name as it is compared: in any case, however its words are joined, with or without kind.
+
+    >>> spelt("--Minimum score"), spelt("method arpl"), spelt("recipes cub-*")
+    ('minimum_score', 'arpl', 'cub_*')
+    """
+    bare = name.strip().lower().removeprefix("method ").removeprefix("recipes ")
+    return bare.replace(" ", "_").replace("-", "_").lstrip("_")
 
 
 def topics() -> dict[str, Callable[[], Rows]]:
@@ -132,7 +154,9 @@ def topics() -> dict[str, Callable[[], Rows]]:
             found[package] = partial(_plugins, package)
     found |= {"codes": _codes, "formats": _formats, "protocols": _protocols}
     found["recognition"] = _recognition
-    return found | {"recipes": _recipes, "vocabularies": _vocabularies}
+    found |= {"recipes": _recipes, "vocabularies": _vocabularies}
+    found |= {"principles": _principles, "rules": _rules, "readers": _readers}
+    return found | {"layouts": _layouts, "options": option_rows, "verbs": verb_rows}
 
 
 def _has_table(package: str) -> bool:
@@ -206,6 +230,53 @@ def _protocols() -> Rows:
         rows[name] = {"summary": f"differs from default in: {fields}", "changes": changes}
     rows["default"]["summary"] = "what we recommend where the references disagree"
     return rows
+
+
+def _principles() -> Rows:
+    from openset.benchmarks.principles import principles
+
+    return {
+        name: {"summary": one.summary, "title": one.title, "fix": one.fix}
+        for name, one in principles().items()
+    }
+
+
+def _rules() -> Rows:
+    """Rules of benchmarks, and those of `openset score`, by what their classes say."""
+    from openset.benchmarks.rules import rules
+    from openset.scorers.cec import CecRule
+    from openset.scorers.ebui import EbuiRule
+    from openset.scorers.gamma_rule import GammaRule
+
+    scoring = {"gamma": GammaRule, "cec": CecRule, "ebui": EbuiRule}
+    of_images = {name: ("select", one.summary) for name, one in rules("image rule").items()}
+    of_classes = {name: ("classes", one.summary) for name, one in rules("class rule").items()}
+    of_scores = {
+        name: ("openset score --rule", (one.__doc__ or "").partition("\n")[0])
+        for name, one in scoring.items()
+    }
+    found: dict[str, dict[str, Any]] = {}
+    for name, (where, summary) in [*of_images.items(), *of_classes.items(), *of_scores.items()]:
+        before = found.get(name, {}).get("summary", "")  # some choose images, and classes too
+        said = f"{where}: {summary}"
+        found[name] = {"summary": f"{before}; {said}" if before else said}
+    return dict(sorted(found.items()))
+
+
+def _readers() -> Rows:
+    from openset.benchmarks import readers
+    from openset.plugins import discover
+
+    return {
+        name: {"summary": (function.__doc__ or "").partition("\n")[0]}
+        for name, function in sorted(discover(readers.__name__, "reader").items())
+    }
+
+
+def _layouts() -> Rows:
+    from openset.tables import LogitLayout
+
+    return {str(layout): {"summary": layout.summary} for layout in LogitLayout}
 
 
 def _vocabularies() -> Rows:

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from openset.cli import _parts
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
-from openset.findings import Finding, Level, UsageError
+from openset.findings import Finding, Level, UsageError, refuse
 
 if TYPE_CHECKING:
     from openset.detectors import ImageFiles, Model
@@ -28,7 +28,7 @@ def run(
     data: Path,
     /,
     *,
-    out: Annotated[Path, Parameter(name=("--out", "-o"))],
+    out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
     images: list[Path] | None = None,
     weights: Path | None = None,
     known: list[str] | None = None,
@@ -41,7 +41,8 @@ def run(
     split: str | None = None,
     batch: int = 8,
     device: str | None = None,
-    unreadable: Literal["refuse", "skip"] = "refuse",
+    unreadable: Literal["refuse", "skip"] | None = None,
+    every: float = 1.0,
     per_part: int | None = None,
     shard: str | None = None,
     output: Output = Output(),  # noqa: B008 - frozen
@@ -59,8 +60,10 @@ def run(
     Args:
         model: A folder or model.pt that `openset train` has made, an .onnx file, or a name that
             `openset list detectors` shows, with --weights.
-        data: A folder of images, an image, or a ground truth, whose image ids are then used.
-        out: File to write, Parquet; or a folder of parts, *.parts.
+        data: A folder of photos, a photo, or a film (where OpenCV is installed), whose frames are
+            written to a folder; or a ground truth, whose image ids are then used.
+        out: File to write, Parquet; or a folder of parts, *.parts. For photos by default a new
+            file, named after them.
         images: What the names of images in the ground truth are relative to; by default its folder.
             Given several times where data sets are mixed.
         weights: A local file of weights, or a folder of transformers, for a detector by name.
@@ -79,7 +82,9 @@ def run(
         split: What the images are called, for the ledger of scorers; by default folder and file.
         batch: Images at a time.
         device: Such as cpu or cuda:1; by default a GPU where there is one.
-        unreadable: Refuse images that cannot be decoded, or skip and count them.
+        unreadable: Refuse images that cannot be decoded, or skip and name them; by default refuse
+            those of a ground truth, whose numbers would be of other images, and skip photos.
+        every: Seconds from one frame of a film to the next; 0 for all frames.
         per_part: Images of a part, 2000; whole batches.
         shard: Which of the parts to make: 3/16, the third of sixteen shards; auto, as SLURM says to
             the tasks of an array; auto/16 for an indexed job of Kubernetes.
@@ -90,16 +95,18 @@ def run(
     from openset.formats import write
     from openset.nets.processes import is_first
 
-    _refuse_place(out)
-    truth = None if _is_images(data) else _truth(data)
-    files = _files(data, truth, images)
+    photos = _is_images(data)
+    out = _place(out, data if photos else None)
+    truth = None if photos else _truth(data)
     named = {"score": minimum_score, "passes": passes, "observations": observations or None}
     options = _options(option, named)
     loaded = _model(model, weights, _labels(model, known, truth), device, options)
+    data = _frames(data, out, every, output)
+    files = _files(data, truth, images)
     how: dict[str, Any] = {
         "keep": _kept(loaded, listed(evidence), regions=regions),
         "batch": batch,
-        "unreadable": unreadable,
+        "unreadable": unreadable or ("skip" if photos else "refuse"),
         "regions": regions,
         "split": split or _split(data),
     }
@@ -111,10 +118,11 @@ def run(
         found = run_model(loaded, files, **how, progress=lambda done, of: at(done, "images"))
     if not is_first():
         return Answer("")
-    write(found, out, format="parquet")
     _report_skipped(found, output)
+    write(found, out, format="parquet")
     _report_resized(found, output)
-    return Answer(_text(found, out), lambda: _document(found, out))
+    _report_foreign(data, output)
+    return Answer(_text(found, out, data if photos else None), lambda: _document(found, out))
 
 
 def _in_parts(
@@ -135,19 +143,45 @@ def _in_parts(
     return _parts.answer(done, before - len(done.missing)) if is_first() else Answer("")
 
 
-def _refuse_place(out: Path) -> None:
-    """Refuse early what could not be written after a long run."""
+def _place(out: Path | None, photos: Path | None) -> Path:
+    """Where to write, or early a refusal of what could not be written after a long run."""
+    if out is None:
+        if photos is None:
+            raise UsageError("-o FILE.parquet says where detections are written")
+        out = Path(f"{photos.resolve().stem}.parquet")
+        if out.exists():
+            raise UsageError(f"{out} is there already; -o FILE.parquet says where to write")
     if out.suffix not in (".parquet", _parts.SUFFIX):
         raise UsageError(
             f"detections are written with their evidence, as Parquet: {out.name} should end in "
             ".parquet (openset convert makes other formats of it)"
         )
+    return out
+
+
+def _frames(data: Path, out: Path, every: float, output: Output) -> Path:
+    """The folder to which the frames of a film were written; what is no film stays."""
+    from openset.files import replacing
+    from openset.nets.films import SUFFIXES, write_frames
+
+    if data.is_dir() or data.suffix.lower() not in SUFFIXES:
+        return data
+    if not data.is_file():
+        raise refuse("OS602", f"no such film: {data}")
+    folder = out.with_name(f"{out.stem}-frames")
+    with replacing(folder, folder=True) as target:
+        target.mkdir()
+        found = write_frames(data, target, every)
+    for finding in found.findings():
+        output.report(finding)
+    output.say(f"wrote {found.written} of {found.there} frames to {folder}")
+    return folder
 
 
 def _is_images(data: Path) -> bool:
-    from openset.nets.pictures import SUFFIXES
+    from openset.nets import films, pictures
 
-    return data.is_dir() or data.suffix.lower() in SUFFIXES
+    return data.is_dir() or data.suffix.lower() in pictures.SUFFIXES | films.SUFFIXES
 
 
 def _truth(data: Path) -> Annotations:
@@ -247,10 +281,23 @@ def _split(data: Path) -> str:
 
 
 def _report_skipped(found: Detections, output: Output) -> None:
+    from openset.nets.pictures import undecoded
+
     skipped = found.provenance.get("skipped_images", ())
+    if skipped and not found.provenance["images"]:
+        raise refuse("OS603", "no image can be decoded", count=len(skipped), example=skipped[0])
     if skipped:
-        message = f"{len(skipped)} images cannot be decoded and were left out"
-        output.report(Finding("OS603", Level.WARNING, message, len(skipped), skipped[0]))
+        output.report(undecoded(skipped))
+
+
+def _report_foreign(data: Path, output: Output) -> None:
+    """Say which pictures of a folder were not among its images."""
+    from openset.nets.pictures import not_read
+
+    left_out = not_read(data) if data.is_dir() else []
+    if left_out:
+        message = f"{len(left_out)} pictures of {data} are of formats that are not read"
+        output.report(Finding("OS392", Level.WARNING, message, len(left_out), left_out[0].name))
 
 
 def _report_resized(found: Detections, output: Output) -> None:
@@ -269,7 +316,7 @@ def _report_resized(found: Detections, output: Output) -> None:
     output.report(Finding("OS342", level, said, len(resized), example))
 
 
-def _text(found: Detections, out: Path) -> str:
+def _text(found: Detections, out: Path, photos: Path | None) -> str:
     from openset.detectors import find
 
     about = found.provenance
@@ -286,6 +333,9 @@ def _text(found: Detections, out: Path) -> str:
         f"wrote {out}",
         f"next: {then}",
     ]
+    if photos is not None and not regions:
+        lines[-1] = f"next: openset draw {out} --images {photos}"
+        lines[-1] += " --unknownness energy --unknown-from 10%" * (found.logits is not None)
     return "\n".join(lines)
 
 

@@ -141,4 +141,5 @@ def with_unknownness(detections: Detections, source: str) -> Detections:
     table = scorers.table()
     columns = dict.fromkeys(detections.attributes)
     lookup({**columns, **dict.fromkeys(table)}, source, "scorer or column")
-    return table[source].fit().scored(detections)
+    options = scorers.suited(detections).get(source, {})  # its analogue, where there are sigmoids
+    return table[source].fit(**options).scored(detections)

@@ -14,7 +14,29 @@ from openset.explain.entry import KINDS, Entry, Kind
 from openset.explain.example import Example, Result
 from openset.explain.sketch import Sketch
 
-__all__ = ["KINDS", "Entry", "Example", "Kind", "Result", "Sketch", "entries", "lookup", "plain"]
+__all__ = [
+    "KINDS",
+    "Entry",
+    "Example",
+    "Kind",
+    "Result",
+    "Sketch",
+    "arguments_in",
+    "entries",
+    "lookup",
+    "plain",
+]
+
+
+def arguments_in(docstring: str) -> dict[str, str]:
+    r"""What a docstring says of each argument.
+
+    >>> arguments_in("Do.\n\nArgs:\n    least: Of the scores.")
+    {'least': 'Of the scores.'}
+    """
+    from openset.explain._docstrings import parse
+
+    return dict(parse(docstring).options)
 
 
 def entries(kind: Kind | None = None) -> list[Entry]:

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import InputError, refuse
+from openset.findings import Finding, InputError, Level, refuse
 from openset.tables.columns import ids
 
 if TYPE_CHECKING:
     from openset.tables import Annotations
 
 SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+_FOREIGN = frozenset({".avif", ".cr2", ".dng", ".gif", ".heic", ".heif", ".jxl", ".nef"})
 _GROUPS, _PART = 256, 1 << 14
 Pixels = NDArray[np.uint8]
 
@@ -126,6 +127,11 @@ def _refuse_one_stem(paths: Sequence[Path]) -> None:
         raise refuse("OS615", message, count=len(pairs), example=example)
 
 
+def not_read(folder: Path) -> list[Path]:
+    """Pictures of a folder in formats of phones and cameras, which are not among its images."""
+    return sorted(path for path in folder.glob("*") if path.suffix.lower() in _FOREIGN)
+
+
 def fingerprints(paths: Sequence[Path]) -> dict[str, str]:
     """Hashes of groups of files, few for many files, each by the first file of its group.
 
@@ -155,16 +161,22 @@ def _fingerprint(paths: Sequence[Path]) -> str:
     return digest.hexdigest()[:16]
 
 
-def decode(path: Path) -> Pixels:
+def decode(path: Path, *, upright: bool = False) -> Pixels:
     """The pixels of an image: height, width, RGB.
+
+    Args:
+        path: The file.
+        upright: Whether to turn it as its EXIF tag says, as cameras mean it. Boxes of data sets are
+            mostly on the pixels as they are stored.
 
     Raises:
         InputError: The file is not an image, is truncated, or is suspiciously large.
     """
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
-        with Image.open(path) as image:
+        with Image.open(path) as opened:
+            image = ImageOps.exif_transpose(opened) if upright else opened
             return np.asarray(image.convert("RGB"))
     except FileNotFoundError as error:
         raise refuse("OS602", f"no such image: {path}") from error
@@ -175,15 +187,24 @@ def decode(path: Path) -> Pixels:
         raise refuse("OS603", "1 image cannot be decoded", example=example) from error
 
 
+def undecoded(examples: Sequence[str]) -> Finding:
+    """The finding that images were left out, and the rest was done."""
+    said = f"{len(examples)} images cannot be decoded and were left out"
+    return Finding("OS603", Level.WARNING, said, len(examples), examples[0], fix="replace the file")
+
+
 def batches(
     files: ImageFiles, size: int, threads: int
 ) -> Iterator[list[tuple[Any, Pixels | InputError]]]:
-    """Ids and pixels, some images at a time; the next ones are decoded meanwhile."""
+    """Ids and pixels, some images at a time; the next ones are decoded meanwhile.
+
+    Photos, of which no ground truth says a size, are turned upright.
+    """
     from concurrent.futures import ThreadPoolExecutor
 
     def attempt(path: Path) -> Pixels | InputError:
         try:
-            return decode(path)
+            return decode(path, upright=files.size is None)
         except InputError as error:
             return error
 

@@ -134,6 +134,15 @@ def restricted(detections: Detections, known: Vocabulary | Sequence[str] | str) 
     )
 
 
+def chances(detections: Detections) -> tuple[list[str], NDArray[np.float64]]:
+    """Names of the classes, and how likely each is for every detection, as the layout says.
+
+    Raises:
+        InputError: Nothing says which column of the logits is which class.
+    """
+    return _names_of_columns(detections), _chances(detections)
+
+
 def _kept(names: list[str], vocabulary: Vocabulary) -> NDArray[np.bool_]:
     """Which columns are of known classes; refused if a known class has none."""
     klass = vocabulary.classes(names)

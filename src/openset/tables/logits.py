@@ -22,17 +22,16 @@ class LogitLayout(StrEnum):
     """What the columns of `logits` are. A length never implies it."""
 
     SOFTMAX = "softmax"
-    """K classes, softmax, no background column."""
     SOFTMAX_BACKGROUND_LAST = "softmax-background-last"
-    """K classes then background, softmax over all K + 1 (Faster R-CNN of detectron2)."""
     SOFTMAX_BACKGROUND_FIRST = "softmax-background-first"
-    """Background then K classes, softmax over all K + 1 (Faster R-CNN of torchvision)."""
     SOFTMAX_BACKGROUND_FIRST_UNKNOWN_LAST = "softmax-background-first-unknown-last"
-    """Background, K classes, then "unknown", softmax over all K + 2 (OpenDet, as we train it)."""
     SIGMOID = "sigmoid"
-    """K independent sigmoids (RetinaNet, FCOS, YOLO, DETR variants)."""
     SIGMOID_UNKNOWN_LAST = "sigmoid-unknown-last"
-    """K independent sigmoids, then that of "unknown" (PROB)."""
+
+    @property
+    def summary(self) -> str:
+        """Its columns in words, and a detector that has them."""
+        return _MEANING[self]
 
     @property
     def has_unknown(self) -> bool:
@@ -45,6 +44,17 @@ class LogitLayout(StrEnum):
         return _KNOWN.get(self, self) is LogitLayout.SIGMOID
 
 
+_MEANING = {
+    LogitLayout.SOFTMAX: "K classes, softmax, no background column",
+    LogitLayout.SOFTMAX_BACKGROUND_LAST: "K classes then background, softmax over all K + 1 "
+    "(Faster R-CNN of detectron2)",
+    LogitLayout.SOFTMAX_BACKGROUND_FIRST: "background then K classes, softmax over all K + 1 "
+    "(Faster R-CNN of torchvision)",
+    LogitLayout.SOFTMAX_BACKGROUND_FIRST_UNKNOWN_LAST: 'background, K classes, then "unknown", '
+    "softmax over all K + 2 (OpenDet, as we train it)",
+    LogitLayout.SIGMOID: "K independent sigmoids (RetinaNet, FCOS, YOLO, DETR variants)",
+    LogitLayout.SIGMOID_UNKNOWN_LAST: 'K independent sigmoids, then that of "unknown" (PROB)',
+}
 # What is left without the column "unknown", by layout.
 _KNOWN = {
     LogitLayout.SOFTMAX_BACKGROUND_FIRST_UNKNOWN_LAST: LogitLayout.SOFTMAX_BACKGROUND_FIRST,
