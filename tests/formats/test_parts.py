@@ -145,6 +145,10 @@ def no_list(folder):
     changed(folder, lambda document: document.update(parts=7))
 
 
+def no_part(folder):
+    changed(folder, lambda document: document.update(parts=[]))
+
+
 BAD = {
     two_manifests: ("OS360", r"manifest \(1\)"),
     twice: ("OS362", "part-00000"),
@@ -158,6 +162,7 @@ BAD = {
     escapes: ("OS113", "leaves|inside"),
     later_version: ("OS102", "openset.parts/9"),
     no_list: ("OS102", "parts"),
+    no_part: ("OS365", "lists no part"),
 }
 
 

@@ -316,6 +316,8 @@ def _manifest(folder: Path) -> Manifest:
     manifest: Manifest = _decoded(path, Manifest)
     if manifest.schema != SCHEMA:
         raise undecodable(str(path), f"its schema is {shown(manifest.schema)}, not {SCHEMA}")
+    if not manifest.parts:  # a plan has one at least, of no image if there is none
+        raise refuse("OS365", f"{path} lists no part", example="parts: []")
     for part in manifest.parts:
         safe_name(part.file)
     _refuse_twice(path, [part.file for part in manifest.parts], "OS362", "parts are listed")
