@@ -127,7 +127,8 @@ def test_every_topic_says_what_it_is(openset):
         ("fates", "what they are called at the operating point", "diagnosis"),
         ("Faster-RCNN", "softmax that has a background column", "detectors"),
         ("threads", "Several at a time", "engines"),
-        ("class openness", "", ""),
+        ("class openness", "the test has both", "principles"),
+        ("glass openness", "", ""),
     ],
 )
 def test_what_is_listed_is_explained(openset, name, said, topic):

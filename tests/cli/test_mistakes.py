@@ -189,11 +189,13 @@ def test_every_snapshot_has_its_test():
     train, run = beside("test_train").MISTAKES, beside("test_run").MISTAKES
     verbs = beside("test_verbs")
     names = {f"mistakes/{slug(row)}" for row in ROWS} | {f"usage/{name}" for name in OTHER}
-    names |= {f"evaluate/{name}" for name in (*verbs.EVALUATE, "wide", "levels", "trainings")}
+    names |= {
+        f"evaluate/{name}" for name in (*verbs.EVALUATE, "wide", "levels", "trainings", "per_class")
+    }
     names |= {f"compare/{name}" for name in (*verbs.COMPARE, "trainings", "one-training")}
     names |= {f"trainings/{name}" for name in verbs.METHODS}
     names |= {"check/warnings", "check/errors", "convert/csv", "draw/three"}
-    names |= {"diagnose/some", "mistakes/labels-exchanged"}
+    names |= {"describe/plain", "describe/roles", "diagnose/some", "mistakes/labels-exchanged"}
     names |= {"help/evaluate", "help/compare", "demo/demo", "report/page"}
     names |= {"explain/code", "list/vocabularies", "list/formats", "worlds/digits"}
     names |= {f"train/{name}" for name in (*train, "done", "stopped", "gone-on")}

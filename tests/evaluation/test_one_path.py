@@ -133,6 +133,7 @@ FLAGS = {"no_intervals": "intervals", "group_by": "groups"}
 # In Python two sets are a Pair, a changed protocol is Protocol.but(), workers are an engine's.
 ONLY_THERE = {"gt", "dt", "out", "output", "paired", "id_set", "change", "by"}
 ONLY_THERE |= {"engine", "workers", "address"}
+ONLY_THERE |= {"per_class"}  # what is shown of a result
 
 
 def test_the_command_line_has_the_options_of_python():

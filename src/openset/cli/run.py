@@ -327,15 +327,15 @@ def _text(found: Detections, out: Path, photos: Path | None) -> str:
     then = f"openset score {out} {rule} -o FILE.parquet"
     if not find(about["model"]["detector"]).learned:
         then = f"openset train RECIPE DATA --method pad --method-option advisor={out} -o DIR"
+    elif photos is not None and not regions:
+        then = f"openset draw {out} --images {photos}"
+        then += " --unknownness energy --unknown-from 10%" * (found.logits is not None)
     lines = [
         f"{about['model']['detector']} found {len(found)} {what} on {about['images']} images, "
         f"kept {kept}",
         f"wrote {out}",
         f"next: {then}",
     ]
-    if photos is not None and not regions:
-        lines[-1] = f"next: openset draw {out} --images {photos}"
-        lines[-1] += " --unknownness energy --unknown-from 10%" * (found.logits is not None)
     return "\n".join(lines)
 
 
