@@ -99,6 +99,11 @@ def test_mistakes(openset, here, world, command, words):
     assert not (here / "out").exists() and not (here / "x").exists()
 
 
+def test_a_folder_that_is_not_there_is_said_to_be_so(openset, here):
+    done = openset("learn", "nothing", "-o", "out")
+    assert done.code == 2 and "OS101" in done.err and "no such folder: nothing" in done.err
+
+
 def test_the_world_names_its_next_command(openset, here):
     done = openset("build", "digits", "-o", "w", "--option", "tasks=4", "--option", "images=10")
     assert done.code == 0, done.err

@@ -128,9 +128,11 @@ def _usual(bundle: Path) -> str:
 
     from openset.benchmarks.own_files import WORLD
     from openset.files import load_text
-    from openset.findings import UsageError
+    from openset.findings import UsageError, refuse
     from openset.training import Recipe
 
+    if not bundle.is_dir():
+        raise refuse("OS101", f"no such folder: {bundle}")
     world = bundle / WORLD
     name = f"{json.loads(load_text(world)).get('name')}-tasks" if world.is_file() else ""
     if name not in Recipe.presets():
