@@ -121,7 +121,7 @@ def _stage(work: Path, name: str, stage: str) -> dict[str, Any] | None:
     ]
     if not places:
         return None
-    several = Trainings.of([Run.load(place).evaluations["model"] for place in places], force=True)
+    several = Trainings.of([Run.load(place).evaluations["model"] for place in places])
     values = {k: v for k, v in several.document()["values"].items() if k in METRICS}
     return {"runs": len(places), "values": values}
 

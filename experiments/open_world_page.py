@@ -12,7 +12,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from openset.evaluation.numbers import interval, number
+from methods_page import cell
+
 from openset.files import replacing
 from openset.metrics import table as metrics
 from openset.render import Table
@@ -59,7 +60,8 @@ def page(held: dict[str, Any]) -> str:
     """The page."""
     chains = held["chains"]
     counts = {stage["runs"] for chain in chains.values() for stage in chain.values()}
-    note = f"Means over {min(counts)} seeds; intervals hold the choice of test images and training."
+    seeds = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
+    note = f"Means over {seeds} seeds; intervals hold the choice of test images and training."
     if counts == {1}:
         note = "One seed: what another would change is not known."
     tables = (f"## {title}\n\n{stage_of(chains, key).markdown()}" for key, title in STAGES.items())
@@ -74,35 +76,26 @@ def stage_of(chains: dict[str, Any], stage: str) -> Table:
     values = {name: chain[stage]["values"] for name, chain in chains.items()}
     keys = list(dict.fromkeys(key for row in values.values() for key in row))
     rows = [
-        (NAMES[name], *(_cell(key, row.get(key)) for key in keys)) for name, row in values.items()
+        (NAMES[name], *(cell(key, row.get(key)) for key in keys)) for name, row in values.items()
     ]
     return Table(("method", *(known[key].title for key in keys)), tuple(rows))
-
-
-def _cell(name: str, held: dict[str, Any] | None) -> str:
-    if held is None or held["value"] is None:
-        return "–"
-    metric, ends = metrics()[name], held["interval"]
-    shown = number(held["value"], metric, decimals=1)
-    return shown if ends is None else f"{shown} {interval(tuple(ends), metric, decimals=1)}"
 
 
 def claims(chains: dict[str, Any]) -> list[str]:
     """A line per claim: what was measured, and whether that says it holds."""
     found = []
     if "base" in chains:
-        first, without, after = (
-            _value(chains["base"], stage, name)
-            for stage, name in (("t1", "ap_known"), ("t2", "ap_previous"), ("t2-ft", "ap_previous"))
+        without, after = (
+            chains["base"][stage]["values"]["ap_previous"] for stage in ("t2", "t2-ft")
         )
         found.append(
             "*Fine-tuning on exemplars restores old classes* (Joseph et al. 2021): "
-            f"{_said(after > without + 0.1 * first)}: of AP {100 * first:.1f} % of the first task "
-            f"{100 * without:.1f} % is left without it, and {100 * after:.1f} % with it."
+            + _compared(without, after, "ap_previous", falls=False)
         )
     for one, two, metric, falls, words in COMPARED:
         if one in chains and two in chains:
-            found.append(f"{words}: {_compared(chains[one], chains[two], metric, falls=falls)}")
+            pair = (chains[name]["t2-ft"]["values"][metric] for name in (one, two))
+            found.append(f"{words}: {_compared(*pair, metric, falls=falls)}")
     return found
 
 
@@ -121,10 +114,9 @@ COMPARED = (
 )
 
 
-def _compared(one: dict[str, Any], two: dict[str, Any], metric: str, *, falls: bool) -> str:
+def _compared(left: dict[str, Any], right: dict[str, Any], metric: str, *, falls: bool) -> str:
     """Whether the second has less or more, by intervals that do not overlap."""
-    left, right = (chain["t2-ft"]["values"][metric] for chain in (one, two))
-    cells = f"{_cell(metric, right)} against {_cell(metric, left)}"
+    cells = f"{cell(metric, right)} against {cell(metric, left)}"
     if left["interval"] is None or right["interval"] is None:
         return f"cannot tell: {cells}."
     better = right["interval"][1] < left["interval"][0]
@@ -135,11 +127,6 @@ def _compared(one: dict[str, Any], two: dict[str, Any], metric: str, *, falls: b
 
 def _said(holds: bool) -> str:
     return "holds" if holds else "does not hold"
-
-
-def _value(chain: dict[str, Any], stage: str, name: str) -> float:
-    value = chain[stage]["values"][name]["value"]
-    return 0.0 if value is None else float(value)
 
 
 if __name__ == "__main__":
