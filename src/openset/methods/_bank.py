@@ -58,12 +58,13 @@ class Bank(nn.Module):
             most: How many of each class are kept, the first.
         """
         rows, klass = rows.detach().flatten(0, -2).to(self.held), klass.flatten()
-        own = klass[:, None] == torch.arange(self.classes, device=klass.device)
+        # A class in a row: sums along rows are made in parallel, those down a column one by one.
+        own = torch.arange(self.classes, device=klass.device)[:, None] == klass
         mine = klass.clamp(min=0)
-        rank = (own.cumsum(0) - 1).gather(1, mine[:, None])[:, 0]
+        rank = (own.cumsum(1) - 1).gather(0, mine[None])[0]
         if isinstance(most, int):
             most = klass.new_full((self.classes,), most)
-        count = torch.minimum(own.sum(0), most)
+        count = torch.minimum(own.sum(1), most)
         at = self.place[mine] + rank
         kept = (klass >= 0) & (rank < most[mine])
         # Of more rows than there are places, the last stay.

@@ -102,7 +102,7 @@ class OpenDet(Cosine):
         taught = (regions.overlap > _TAUGHT) & (regions.label >= 0)
         row = taught.flatten().nonzero()[:, 0]  # the one wait for the device
         label, group = regions.label.flatten()[row], row // taught.shape[1]
-        embedding = regions.embedding.flatten(0, 1)[row]
+        embedding = regions.embedding.flatten(0, 1).index_select(0, row)
         coded = functional.normalize(self.encoder(embedding).float(), dim=1)
         self._remember(regions, row, coded.detach())
         own_class = torch.arange(self.classes, device=label.device).repeat_interleave(
