@@ -38,7 +38,7 @@ def regions(step, groups):
     at = torch.arange(12).expand(2, -1)
     box = torch.stack([at * 5.0, at * 0.0, at * 5.0 + 20, at * 0.0 + 20], -1)
     places = box[groups], at[groups], box[groups, ::3]
-    return Regions(embedding, embedding @ last.T, *picked, *places, lambda x: x @ last.T)
+    return Regions(embedding, embedding @ last.T, *picked, *places, lambda x: x @ last.T, 12)
 
 
 def shown(name, step, groups):

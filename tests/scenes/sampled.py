@@ -21,6 +21,7 @@ def sampled(embedding, logits, label, classify=None, **more):
         "box": torch.cat([corner, corner + 16.0], -1),
         "place": at,
         "advised": torch.zeros(groups, 0, 4),
+        "most": count,
     }
     return Regions(embedding, logits, label, classify=classify or (lambda rows: rows),
                    **{**plain, **more})  # fmt: skip

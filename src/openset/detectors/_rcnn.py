@@ -26,7 +26,7 @@ from openset.detectors._found import Filters, Found
 from openset.detectors._regions import Regions
 from openset.detectors._scaling import laid, ratios, scaled
 from openset.detectors._spec import EvidenceName
-from openset.detectors._step import Objects, Pooled, Step
+from openset.detectors._step import Objects, Pooled, Step, quota_of
 from openset.detectors._survivors import Sizes, Survivors, filtered, proposed
 from openset.detectors._torch import (
     BoxTensors,
@@ -134,7 +134,9 @@ class RegionModel(TorchModel):
         advised = [target.get("advised", sampled.box.new_zeros(0, 4)) for target in targets]
         padded = nn.utils.rnn.pad_sequence(advised, batch_first=True)
         held.append(padded.reshape(groups, -1 if padded.numel() else 0, 4))
-        held.append(self._network.roi_heads.box_predictor.cls_score)
+        heads = self._network.roi_heads
+        most = quota_of(heads.fg_bg_sampler)[1] * (len(sampled.label) // groups)
+        held += [heads.box_predictor.cls_score, most]
         return Regions(*held)
 
     def _mask_loss(self, seen: Pooled, targets: list[Target], sizes: list[Any]) -> Tensor:

@@ -45,6 +45,8 @@ class Regions(NamedTuple):
         advised: Boxes of the method's advisor in the same pixels, ``[groups, boxes, 4]``; those
             that fill up have no area. None of them without an advisor.
         classify: From embeddings to logits, by the detector's own last layer.
+        most: Rows of a group that are on objects at most, by the rule of the sample: a number that
+            no device is waited for.
     """
 
     embedding: Tensor
@@ -56,6 +58,7 @@ class Regions(NamedTuple):
     place: Tensor
     advised: Tensor
     classify: Callable[[Tensor], Tensor]
+    most: int
 
     def overlaps(self, boxes: Tensor) -> Tensor:
         """Overlap (IoU) of every region with boxes of its group, ``[groups, regions, boxes]``."""
@@ -67,7 +70,7 @@ class Regions(NamedTuple):
         """One group at a time, for losses that cannot be had of all at once."""
         columns = self._asdict()
         return [
-            self._replace(**{name: columns[name][at : at + 1] for name in self._fields[:-1]})
+            self._replace(**{name: columns[name][at : at + 1] for name in self._fields[:-2]})
             for at in range(len(self.label))
         ]
 

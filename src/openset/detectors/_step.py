@@ -267,7 +267,7 @@ class Step:
         objectness = torch.cat([found.objectness, sure], 1)
         best, owner = _best(overlaps(box, objects.box), objects)
         on = best >= heads.proposal_matcher.high_threshold
-        count, quota = _quota(heads.fg_bg_sampler)
+        count, quota = quota_of(heads.fg_bg_sampler)
         place, kind = _mixed(on & real, ~on & real, count, quota)
         at, box = rows(owner, place), rows(box, place)
         label = torch.where(kind > 0, rows(objects.label, at), kind)
@@ -316,7 +316,7 @@ class _Taught(NamedTuple):
 def _taught(drawn: Drawn, objects: Objects, rpn: Any) -> _Taught:
     """Some anchors of each image, at most half of them on objects."""
     owner, on, off = _assigned(drawn.box, objects, rpn.proposal_matcher)
-    count, quota = _quota(rpn.fg_bg_sampler)
+    count, quota = quota_of(rpn.fg_bg_sampler)
     good, is_good = chosen(on, quota, drawn.on)
     bad, is_bad = chosen(off, count, drawn.off)
     room = count - is_good.sum(1, keepdim=True)
@@ -338,7 +338,7 @@ def _told(drawn: Drawn, taught: _Taught) -> Tensor:
     return (each * real).sum() / taught.total
 
 
-def _quota(sampler: Any) -> tuple[int, int]:
+def quota_of(sampler: Any) -> tuple[int, int]:
     """How many torchvision's sampler takes of an image, and how many of them lie on objects."""
     count = int(sampler.batch_size_per_image)
     return count, int(count * sampler.positive_fraction)

@@ -100,43 +100,37 @@ class OpenDet(Cosine):
     def compact(self, regions: Regions) -> Tensor:
         """How far objects are from what is remembered of their class, against all others."""
         taught = (regions.overlap > _TAUGHT) & (regions.label >= 0)
-        row = taught.flatten().nonzero()[:, 0]  # the one wait for the device
-        label, group = regions.label.flatten()[row], row // taught.shape[1]
-        embedding = regions.embedding.flatten(0, 1).index_select(0, row)
-        coded = functional.normalize(self.encoder(embedding).float(), dim=1)
-        self._remember(regions, row, coded.detach())
+        # As many rows as can be on objects, those that are first: to count them were to wait.
+        row = taught.int().argsort(dim=1, descending=True, stable=True)[:, : regions.most]
+        taught, label = taught.gather(1, row), regions.label.gather(1, row)
+        wide = row[..., None].expand(-1, -1, regions.embedding.shape[-1])
+        coded = self.encoder(regions.embedding.gather(1, wide)).float()
+        coded = functional.normalize(coded, dim=-1)
+        sure = taught & (regions.overlap.gather(1, row) > _SURE)
+        self._remember(coded.detach(), torch.where(sure, label, -1))
         own_class = torch.arange(self.classes, device=label.device).repeat_interleave(
             self.bank.size
         )
         cosine = coded @ self.bank.rows.flatten(0, 1).T
         there = self.bank.there.flatten().expand_as(cosine)
         if self.mask_largest:
-            peak = cosine.detach().masked_fill(~there, _OUT).amax(1, keepdim=True)
+            peak = cosine.detach().masked_fill(~there, _OUT).amax(-1, keepdim=True)
             there = there & (cosine.detach() < peak)
         else:
             there = there & (cosine.detach() <= _SAME)
-        share = (cosine / self.temperature).masked_fill(~there, _OUT).log_softmax(1)
-        own = there & (label[:, None] == own_class)
-        each = -torch.where(own, share, 0.0).sum(1) / own.sum(1).clamp(min=1)
-        return self._per_group(each, own.any(1), group, len(taught))
-
-    def _per_group(self, each: Tensor, has: Tensor, group: Tensor, groups: int) -> Tensor:
-        """The mean over the anchors of a group that have an entry of their class."""
-        zero = each.new_zeros(groups)
-        total = zero.index_add(0, group, torch.where(has, each, 0.0))
-        count = zero.index_add(0, group, has.to(each))
-        mean = total / count.clamp(min=1)
+        share = (cosine / self.temperature).masked_fill(~there, _OUT).log_softmax(-1)
+        own = there & (label[..., None] == own_class)
+        each = -torch.where(own, share, 0.0).sum(-1) / own.sum(-1).clamp(min=1)
+        has = taught & own.any(-1)
+        mean = group_mean(each, has)
         if not self.all_or_nothing:
             return mean
-        lone = zero.index_add(0, group, (~has).to(each))
-        return torch.where(lone > 0, 0.0, mean)
+        return torch.where((taught & ~has).any(1), 0.0, mean)
 
     @torch.no_grad()
-    def _remember(self, regions: Regions, row: Tensor, coded: Tensor) -> None:
+    def _remember(self, rows: Tensor, klass: Tensor) -> None:
         """Keep the objects that are least like what their class remembers."""
-        rows = coded.new_zeros(regions.label.numel(), coded.shape[1]).index_copy(0, row, coded)
-        sure = (regions.overlap > _SURE) & (regions.label >= 0)
-        klass = torch.where(sure, regions.label, -1).flatten()
+        rows, klass = rows.flatten(0, 1), klass.flatten()
         kept = torch.where(self.bank.there[..., None], self.bank.rows, 0.0).sum(1)
         typical = kept / self.bank.filled.clamp(min=1)[:, None]
         alike = (rows * typical[klass.clamp(min=0)]).sum(-1)
