@@ -99,7 +99,7 @@ def test_pairs_count_every_object_once(made, models):
 
 def test_long_names_stand_in_one_column_of_the_legend():
     for names, columns in ((["a", "b"], 2), (["a" * 30, "b"], 1)):
-        assert by_model(names)[0].to_dict()["legend"]["columns"] == columns
+        assert by_model(names)[0]["legend"]["columns"] == columns
 
 
 # ---------------------------------------------------------------------- charts
