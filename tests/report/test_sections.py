@@ -70,12 +70,12 @@ def test_gallery_spreads_over_pairs_of_labels(models):
 def test_regions_hold_their_box_and_stay_in_the_image(made, models):
     scenes = Surroundings(made, models)
     for item in choose(models, 60):
-        left, top, width, height = scenes.region(item)
+        left, top, width, height = scenes.view(item).region
         assert left >= 0
         assert top >= 0
         assert left + width <= 200
         assert top + height <= 160
-        focused = [box for box in scenes.boxes(item) if box[-1]]
+        focused = [box for box in scenes.boxes(scenes.view(item)) if box[-1]]
         assert len(focused) == (item.box >= 0) + (item.object >= 0)
 
 
