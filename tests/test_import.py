@@ -75,7 +75,7 @@ def test_numpy_is_enough(code):
 
 def test_detectors_are_trained_without_the_packages_of_reports_and_files():
     pytest.importorskip("torch", reason="the torch extra is not installed")
-    allowed = ("torch", "sklearn", "scipy")
+    allowed = ("torch", "scipy")
     blocker = BLOCKER.replace(repr(HEAVY), repr(tuple(n for n in HEAVY if n not in allowed)))
     code = "import openset.training.loop, openset.recognition.training, openset.detectors\n"
     run(blocker + code + "from openset.methods import table; assert table()")

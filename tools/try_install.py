@@ -12,7 +12,7 @@ import tempfile
 import venv
 from pathlib import Path
 
-MOST_PACKAGES = 32  # that the core may bring, itself among them; charts bring 8, scikit-learn 4
+MOST_PACKAGES = 25  # that the core may bring, itself among them
 LEAST_BYTES = 500_000  # of a report that has its charts and pictures
 
 

@@ -313,6 +313,9 @@ _ENTRIES = (
          "run on.", "a recording or a download that was stopped", "nothing, or get the whole file"),
     Code("OS392", "pictures of formats that are not read", "They are in the folder, and were left "
          "out.", "photos as phones and cameras store them", "convert them to JPEG or PNG"),
+    Code("OS393", "images without pixels", "They can be browsed with their boxes alone.",
+         "another folder, or images that were moved or are damaged",
+         "--images with the folder that the file names start from"),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",

@@ -227,9 +227,9 @@ def lookup(table: Mapping[str, T], name: str, what: str) -> T:
     raise UsageError(f"unknown {what} {name!r:.200}.{hint}{known}")
 
 
-def check_installed(what: str, packages: Sequence[str]) -> None:
+def check_installed(what: str, packages: Sequence[str], fix: str = "") -> None:
     """Refuse what needs packages that are not there."""
     absent = [package for package in packages if find_spec(package) is None]
     if absent:
         message = f"{what} needs {', '.join(absent)}"
-        raise refuse("OS601", message, count=len(absent), example=absent[0])
+        raise refuse("OS601", message, count=len(absent), example=absent[0], fix=fix)

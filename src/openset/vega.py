@@ -1,8 +1,16 @@
-"""Vega: lines by model as Vega-Lite, made with altair, and any chart as a file for a paper.
+"""Vega: charts as Vega-Lite specifications, lines by model, and any chart as a file for a paper.
+
+A specification is a plain dictionary (https://vega.github.io/vega-lite/docs): `chart` makes one of
+rows, a `mark` and what its channels show, each a `field`; what else it has is joined with ``|``:
+
+>>> bars = chart([{"of": "cat", "n": 3}], mark("bar"), x=field("n:Q"), y=field("of:N", title=None))
+>>> (bars | {"width": 90})["encoding"]["y"]
+{'field': 'of', 'type': 'nominal', 'title': None}
 
 One specification gives the interactive chart of a page and the PDF, SVG or PNG of a paper. Models
 differ in colour (Okabe and Ito's, which colour-blind people can tell apart) and in dashes, never
-in colour alone. What is drawn, and why, is for the report and for recognition to say.
+in colour alone. What is drawn, and why, is for the report and for recognition to say. Nothing here
+checks a specification; drawing it does.
 """
 
 from __future__ import annotations
@@ -31,6 +39,51 @@ _PAPER: Mapping[str, Any] = {
 }
 SCALES = {"sqrt": "√ scale", "log": "log scale"}  # said of axes that are not linear
 Row = dict[str, Any]
+Spec = dict[str, Any]
+_TYPES = {"Q": "quantitative", "N": "nominal"}
+
+
+def chart(rows: Sequence[Row], drawn_as: Spec, /, **channels: Spec | list[Spec]) -> Spec:
+    """Rows drawn as marks.
+
+    Args:
+        rows: What is drawn.
+        drawn_as: The `mark`.
+        channels: The `field` of x, y, color and so on; a list of them for a tooltip.
+    """
+    return {"data": {"values": list(rows)}, "mark": drawn_as, "encoding": channels}
+
+
+def movable(one: Spec, name: str) -> Spec:
+    """A chart whose rows a page can replace, by their name."""
+    return one | {"data": one["data"] | {"name": name}}
+
+
+def mark(kind: str, **look: Any) -> Spec:
+    """How rows are drawn: ``line``, ``bar``, and how that looks."""
+    return {"type": kind, **look}
+
+
+def field(shorthand: str, **look: Any) -> Spec:
+    """A column of the rows, as quantity (``share:Q``) or name (``model:N``), and its look."""
+    name, _, kind = shorthand.rpartition(":")
+    return {"field": name, "type": _TYPES[kind], **look}
+
+
+def fields(*shorthands: str) -> list[Spec]:
+    """Several columns, for a tooltip."""
+    return [field(shorthand) for shorthand in shorthands]
+
+
+def layers(*charts: Spec) -> Spec:
+    """Charts on top of each other, the first lowest."""
+    return {"layer": list(charts)}
+
+
+def panels(one: Spec, **facets: Spec) -> Spec:
+    """A chart repeated for each value of a field: one to a ``row``, to a ``column``, or both."""
+    inner = {key: value for key, value in one.items() if key != "data"}
+    return {"data": one["data"], "facet": facets, "spec": inner}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +99,7 @@ class Axes:
     y_type: str = "linear"
 
 
-def lines(rows: list[Row], axes: Axes, names: Sequence[str], *, who: str) -> Any:
+def lines(rows: list[Row], axes: Axes, names: Sequence[str], *, who: str) -> Spec:
     """Lines by name, through their points in the order of the rows.
 
     Args:
@@ -55,86 +108,67 @@ def lines(rows: list[Row], axes: Axes, names: Sequence[str], *, who: str) -> Any
         names: The models, in the order of their colours.
         who: What a model is called where the pointer rests.
     """
-    import altair as alt
-
     colour, dash = by_model(names)
-    return (
-        alt.Chart(alt.InlineData(values=rows))
-        .mark_line(strokeWidth=2, clip=True)
-        .encode(
-            x=_axis(alt.X, "x", axes),
-            y=_axis(alt.Y, "y", axes),
-            color=colour,
-            strokeDash=dash,
-            order=alt.Order("row:Q"),
-            tooltip=_tips(axes, who),
-        )
-        .transform_window(row="row_number()")
+    curves = chart(
+        rows,
+        mark("line", strokeWidth=2, clip=True),
+        x=_axis("x", axes),
+        y=_axis("y", axes),
+        color=colour,
+        strokeDash=dash,
+        order=field("row:Q"),
+        tooltip=_tips(axes, who),
     )
+    return curves | {"transform": [{"window": [{"op": "row_number", "field": "", "as": "row"}]}]}
 
 
-def drawn(chart: Any) -> dict[str, Any]:
-    """A chart of the usual size, as a specification."""
-    return dict(chart.properties(width=WIDTH, height=HEIGHT).to_dict(validate=False))
+def drawn(one: Spec) -> Spec:
+    """A chart of the usual size."""
+    return one | {"width": WIDTH, "height": HEIGHT}
 
 
-def by_model(names: Sequence[str]) -> tuple[Any, Any]:
+def by_model(names: Sequence[str]) -> tuple[Spec, Spec]:
     """The colours and the dashes of models, with a legend where there are several."""
-    import altair as alt
-
-    return (
-        alt.Color("model:N", scale=_scale(names, COLOURS), legend=_legend(names)),
-        alt.StrokeDash("model:N", scale=_scale(names, DASHES), legend=_legend(names)),
-    )
+    return _looks(names, COLOURS), _looks(names, DASHES)
 
 
-def shape_of(names: Sequence[str]) -> Any:
+def shape_of(names: Sequence[str]) -> Spec:
     """The shapes of models, in the same legend as colours and dashes."""
-    import altair as alt
-
-    return alt.Shape("model:N", scale=_scale(names, SHAPES), legend=_legend(names))
+    return _looks(names, SHAPES)
 
 
-def _scale(names: Sequence[str], looks: Sequence[Any]) -> Any:
-    import altair as alt
+def _looks(names: Sequence[str], looks: Sequence[Any]) -> Spec:
+    scale = {"domain": list(names), "range": [looks[at % len(looks)] for at in range(len(names))]}
+    return field("model:N", scale=scale, legend=_legend(names))
 
-    return alt.Scale(domain=list(names), range=[looks[at % len(looks)] for at in range(len(names))])
 
-
-def _legend(names: Sequence[str]) -> Any:
-    import altair as alt
-
+def _legend(names: Sequence[str]) -> Spec | None:
     columns = 2 if max(map(len, names)) <= LONGEST_IN_TWO_COLUMNS else 1
-    return alt.Legend(title=None, orient="bottom", columns=columns) if len(names) > 1 else None
+    return {"title": None, "orient": "bottom", "columns": columns} if len(names) > 1 else None
 
 
-def _tips(axes: Axes, who: str) -> list[Any]:
-    import altair as alt
-
+def _tips(axes: Axes, who: str) -> list[Spec]:
     return [
-        alt.Tooltip("model:N", title=who),
-        alt.Tooltip("x:Q", title=axes.x, format=".1%" if axes.percent_x else ".3~f"),
-        alt.Tooltip("y:Q", title=axes.y, format=".1%" if axes.percent_y else ",d"),
+        field("model:N", title=who),
+        field("x:Q", title=axes.x, format=".1%" if axes.percent_x else ".3~f"),
+        field("y:Q", title=axes.y, format=".1%" if axes.percent_y else ",d"),
     ]
 
 
-def _axis(channel: Any, field: str, axes: Axes) -> Any:
-    import altair as alt
-
+def _axis(name: str, axes: Axes) -> Spec:
     title, percent, domain, kind = (
         (axes.x, axes.percent_x, axes.domain_x, "linear")
-        if field == "x"
+        if name == "x"
         else (axes.y, axes.percent_y, axes.domain_y, axes.y_type)
     )
-    options: dict[str, Any] = {"type": kind, "nice": True}
+    scale: Spec = {"type": kind, "nice": True}
     if domain:
-        options["domain"] = list(domain)
-    look: dict[str, Any] = {"format": ".3~%" if percent else "~g" if field == "x" else ",d"}
-    if look["format"] == ",d":
-        look["tickMinStep"] = 1  # or several ticks would have the label of one count
+        scale["domain"] = list(domain)
+    axis: Spec = {"format": ".3~%" if percent else "~g" if name == "x" else ",d", "tickCount": 5}
+    if axis["format"] == ",d":
+        axis["tickMinStep"] = 1  # or several ticks would have the label of one count
     said = title if kind == "linear" else f"{title} ({SCALES[kind]})"
-    axis = alt.Axis(**look, tickCount=5)
-    return channel(f"{field}:Q", title=said, scale=alt.Scale(**options), axis=axis)
+    return field(f"{name}:Q", title=said, scale=scale, axis=axis)
 
 
 def write_chart(spec: Mapping[str, Any], path: Path) -> Path:

@@ -10,6 +10,7 @@ import pytest
 from openset import read
 from openset.benchmarks.pool import Pool, Universe, image_names
 from openset.benchmarks.rules import check_rule, class_set, rules, select
+from openset.benchmarks.rules.clusters import normalised_cut
 from openset.benchmarks.rules.listed import absent, lines_of
 from openset.benchmarks.taxonomy import Taxonomy, of_wordnet, shipped_synsets, synsets_of
 from openset.findings import InputError, UsageError
@@ -268,6 +269,12 @@ def test_clusters_are_classes_that_occur_together(tmp_path):
     assert class_set(here, {"cluster": cut | {"rank": 2}}) == ("car", "tree")
     with pytest.raises(UsageError, match="group 3"):
         class_set(here, {"cluster": cut | {"rank": 3}})
+
+
+def test_a_cut_without_scikit_learn_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("openset.plugins.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"OS601(.|\n)*openset\[clusters\]"):
+        normalised_cut(np.ones((4, 4)), 2, 0)
 
 
 def test_classes_that_are_not_there(tmp_path):

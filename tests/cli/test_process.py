@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-HEAVY = {"numpy", "polars", "scipy", "sklearn", "altair", "PIL", "torch", "jinja2", "msgspec"}
+HEAVY = {"numpy", "polars", "scipy", "sklearn", "PIL", "torch", "jinja2", "msgspec"}
 K = ("--known", "known.txt")
 
 

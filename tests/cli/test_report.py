@@ -42,3 +42,18 @@ def test_report_elsewhere_with_images_and_figures(run, openset):
     assert Path(done.json["page"]).stat().st_size == done.json["bytes"]
     assert done.json["figures"] and all(Path(path).is_file() for path in done.json["figures"])
     assert not (run / "report.html").exists()
+
+
+def test_report_with_every_image_beside_it(run, openset):
+    pictures = write_pictures(run.parent / "images")
+    first = min(pictures.iterdir())
+    first.write_bytes(b"no picture")
+    done = openset("report", "run", "--images", "images", "--browse", "--json")
+    assert done.code == 0
+    assert done.json["images"] == ["run/report-images"] and done.json["figures"] == []
+    assert len(list((run / "report-images").glob("*.jpg"))) == len(list(pictures.iterdir())) - 1
+    assert "OS393" in done.err and first.name in done.err
+    assert 'id="images"' in (run / "report.html").read_text("utf-8")
+    # The folder goes with its run, as the page does.
+    assert openset("evaluate", "gt.json", "base.json", *K, "-o", "run", "-q").code == 0
+    assert not (run / "report-images").exists()

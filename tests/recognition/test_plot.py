@@ -11,7 +11,7 @@ from scenes.recognition import made
 
 def test_a_plot_has_a_line_per_model_and_not_too_many_points():
     spec = oscr_plot({"one": made(1, 3000, 2000), "two": made(2)})
-    [rows] = spec["datasets"].values()
+    rows = spec["data"]["values"]
     assert {row["model"] for row in rows} == {"one", "two"}
     one = [row for row in rows if row["model"] == "one"]
     assert len(one) <= 401

@@ -12,7 +12,7 @@ from openset.benchmarks.auditing import Audit, Judgement, documents
 from openset.benchmarks.principles import Check, Principle, Verdict, failed, note, passed, unknown
 from openset.findings import InputError
 from openset.report import audit as section
-from openset.report.page import render
+from openset.report.page import Beside, render
 from scenes.report_runs import run
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -50,7 +50,9 @@ def made():
 
 @pytest.fixture(scope="module")
 def page(made, tmp_path_factory):
-    return render(made, audits=section.read_audits(written(tmp_path_factory.mktemp("a"), audits())))
+    return render(
+        made, beside=Beside(section.read_audits(written(tmp_path_factory.mktemp("a"), audits())))
+    )
 
 
 def part(page: str) -> str:
@@ -90,7 +92,7 @@ def test_without_an_audit_health_says_how_to_make_one(made):
 
 def test_hostile_names_stay_text(made, tmp_path):
     found = section.read_audits(written(tmp_path, audits(HOSTILE, HOSTILE)))
-    page = render(made, audits=found)
+    page = render(made, beside=Beside(found))
     assert "<img src=x" not in page
     assert page.count("&lt;img src=x") >= 3
 

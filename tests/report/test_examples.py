@@ -32,10 +32,10 @@ def _go(page: Page, **state) -> None:
 
 def _inside(model, scenes, item) -> np.ndarray:
     """A detector's boxes in an item's region, whatever their score."""
-    left, top, width, height = scenes.region(item)
+    left, top, width, height = scenes.view(item).region
     x, y, w, h = model.detections.box[model.matches.row].T
     near = (x < left + width) & (x + w > left) & (y < top + height) & (y + h > top)
-    return near & (model.matches.image == scenes.image_of(item))
+    return near & (model.matches.image == scenes.view(item).image)
 
 
 def _said(model, scenes, item, place) -> list[str]:
@@ -60,7 +60,7 @@ def test_enlarged_examples_draw_what_is_said_at_the_sliders(browser, tmp_path, u
     items, scenes = choose((model,), 30), Surroundings(made, (model,))
     page = Page(browser, write(made, tmp_path / "report.html", crops=30), "#item=0")
     last, seen = len(model.sliders.second) - 1, set()
-    whole = [at for at, item in enumerate(items) if not scenes.cut(item)[0]]
+    whole = [at for at, item in enumerate(items) if not scenes.cut(scenes.view(item))[0]]
     for at in (whole[0], whole[-1]):
         page.page.evaluate("document.getElementById('lightbox').close()")
         page.page.locator(f"#cards [data-at='{at}']").click()
@@ -89,8 +89,10 @@ def test_an_example_says_what_it_leaves_out(browser, tmp_path, monkeypatch):
     made = run(3, images=30, models=1, intervals=False)
     (model,) = deployed(made)
     items, scenes = choose((model,), 30), Surroundings(made, (model,))
-    at = next(at for at, item in enumerate(items) if item.box >= 0 and scenes.cut(item)[0])
-    (best,) = scenes.cut(items[at])
+    at = next(
+        at for at, item in enumerate(items) if item.box >= 0 and scenes.cut(scenes.view(item))[0]
+    )
+    (best,) = scenes.cut(scenes.view(items[at]))
     page = Page(browser, write(made, tmp_path / "report.html", crops=30))
     for i, left in ((best - 1, True), (best, False)):
         _go(page, item=at, s=i)

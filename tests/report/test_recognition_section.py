@@ -12,7 +12,7 @@ from openset.recognition import Recognition, Scores, evaluate_recognition
 from openset.recognition.folder import save
 from openset.recognition.metrics.oscr import oscr_curve
 from openset.report.alone import render_alone
-from openset.report.page import render
+from openset.report.page import Beside, render
 from openset.report.recognition import recognised
 from scenes.report_runs import run
 
@@ -56,7 +56,7 @@ def test_numbers_are_those_of_the_file(results):
 
 
 def test_the_curve_is_that_of_the_scores(results):
-    (rows,) = recognised(results).figure.spec["datasets"].values()
+    rows = recognised(results).figure.spec["layer"][0]["data"]["values"]
     curve = oscr_curve(scores())
     mine = [row for row in rows if row["model"] == "one"]
     assert len(mine) == 104
@@ -78,7 +78,7 @@ def test_no_curve_without_its_metric():
 
 
 def test_it_stands_on_the_page_of_a_run(results):
-    page = render(run(intervals=False, images=8), recognition=results)
+    page = render(run(intervals=False, images=8), beside=Beside(recognition=results))
     assert '<a href="#recognition">Recognition</a>' in page
     payload = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1]
     assert "recognition-oscr" in json.loads(payload)["figures"]

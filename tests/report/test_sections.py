@@ -70,12 +70,12 @@ def test_gallery_spreads_over_pairs_of_labels(models):
 def test_regions_hold_their_box_and_stay_in_the_image(made, models):
     scenes = Surroundings(made, models)
     for item in choose(models, 60):
-        left, top, width, height = scenes.region(item)
+        left, top, width, height = scenes.view(item).region
         assert left >= 0
         assert top >= 0
         assert left + width <= 200
         assert top + height <= 160
-        focused = [box for box in scenes.boxes(item) if box[-1]]
+        focused = [box for box in scenes.boxes(scenes.view(item)) if box[-1]]
         assert len(focused) == (item.box >= 0) + (item.object >= 0)
 
 
@@ -99,7 +99,7 @@ def test_pairs_count_every_object_once(made, models):
 
 def test_long_names_stand_in_one_column_of_the_legend():
     for names, columns in ((["a", "b"], 2), (["a" * 30, "b"], 1)):
-        assert by_model(names)[0].to_dict()["legend"]["columns"] == columns
+        assert by_model(names)[0]["legend"]["columns"] == columns
 
 
 # ---------------------------------------------------------------------- charts

@@ -10,7 +10,7 @@ from scenes import scorers as scenes
 ROOT = Path(__file__).parents[2]
 LIGHT = """
 import sys
-for name in ("msgspec", "polars", "cyclopts", "rich", "altair", "PIL", "scipy", "sklearn", "torch"):
+for name in ("msgspec", "polars", "cyclopts", "rich", "PIL", "scipy", "sklearn", "torch"):
     sys.modules[name] = None
 from openset import scorers
 from scenes import scorers as scenes

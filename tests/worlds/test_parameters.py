@@ -120,4 +120,3 @@ def test_worlds_are_found():
     record = table()["digits"]
     assert record.make is DigitsWorld
     assert record.summary.startswith("Scenes of handwritten digits")
-    assert record.needs == ("sklearn",)

@@ -20,23 +20,26 @@ from openset.diagnosis.errors import ERROR_TYPES, ErrorTypes
 from openset.diagnosis.operating_point import OperatingPoints
 from openset.diagnosis.transfer import ALL, Transfer
 from openset.diagnosis.view import Panels, closed_or_ratio
-from openset.vega import COLOURS, WIDTH, Row
+from openset.vega import COLOURS, WIDTH, Row, Spec, chart, field, fields, layers, mark, panels
 
 CELL, BAR = 12, 22  # pixels
 RIGHT = "#E6E6E6"  # what is correct stays in the background
+LEGEND: Spec = {"title": None, "orient": "bottom", "columns": 3}
+LABELS: Spec = {"labelLimit": 200}
+SHARE: Spec = {"scale": {"domain": [0, 1]}, "axis": {"format": ".0%"}}
 
 Parts = Sequence[tuple[Row, Any]]
 """Where a question was asked, and its answer."""
 
 
-def answer_chart(answer: Diagnosis) -> dict[str, Any] | None:
+def answer_chart(answer: Diagnosis) -> Spec | None:
     """The Vega-Lite chart of an answer; None if it has none, or if there is nothing to draw."""
     parts = answer.parts if isinstance(answer, Panels) else (({}, answer),)
     if type(parts[0][1]) not in _DRAWN:
         return None
     rows_of, draw = _DRAWN[type(parts[0][1])]
     rows = list(rows_of(parts))
-    return dict(draw(rows).to_dict(validate=False)) if rows else None
+    return draw(rows) if rows else None
 
 
 ORDER = (*ERROR_TYPES[1:], ERROR_TYPES[0])  # bars begin with the errors
@@ -50,47 +53,34 @@ def _error_rows(parts: Parts) -> Iterable[Row]:
             yield here | {"share": share, "detections": n}
 
 
-def _error_bars(rows: list[Row]) -> Any:
+def _error_bars(rows: list[Row]) -> Spec:
     """A bar per recall and ratio."""
-    import altair as alt
-
-    colours = alt.Scale(domain=ORDER, range=[*COLOURS[: len(ORDER) - 1], RIGHT])
-    return (
-        _of(rows)
-        .mark_bar(stroke="white", strokeWidth=0.5)
-        .encode(
-            y=alt.Y("panel:N", title=None, sort=_distinct(rows, "panel"), axis=_labels()),
-            x=alt.X(
-                "share:Q",
-                title="share of detections",
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(format=".0%"),
-            ),
-            color=alt.Color("type:N", scale=colours, legend=_legend()),
-            order=alt.Order("rank:Q"),
-            tooltip=["panel:N", "type:N", "detections:Q"],
-        )
-        .properties(width=WIDTH, height={"step": BAR})
+    colours = {"domain": ORDER, "range": [*COLOURS[: len(ORDER) - 1], RIGHT]}
+    bars = chart(
+        rows,
+        mark("bar", stroke="white", strokeWidth=0.5),
+        y=_named("panel", rows, title=None, axis=LABELS),
+        x=field("share:Q", title="share of detections", **SHARE),
+        color=field("type:N", scale=colours, legend=LEGEND),
+        order=field("rank:Q"),
+        tooltip=fields("panel:N", "type:N", "detections:Q"),
     )
+    return bars | {"width": WIDTH, "height": {"step": BAR}}
 
 
-def _heat(rows: list[Row]) -> Any:
+def _heat(rows: list[Row]) -> Spec:
     """Labels from left to right, known ones first; what they are called from top to bottom."""
-    import altair as alt
-
-    shades = alt.Scale(type="symlog", range=["white", COLOURS[0]], interpolate="rgb")
-    return (
-        _of(rows)
-        .mark_rect()
-        .encode(
-            x=alt.X("label:N", title=None, sort=_distinct(rows, "label"), axis=_labels()),
-            y=alt.Y("called:N", title="detected as", sort=_distinct(rows, "called")),
-            color=alt.Color("detections:Q", scale=shades),
-            tooltip=["label:N", "above:N", "called:N", "detections:Q", "objects:Q"],
-        )
-        .properties(width={"step": CELL}, height={"step": CELL})
-        .facet(row=alt.Row("panel:N", title=None, sort=_distinct(rows, "panel")))
+    shades = {"type": "symlog", "range": ["white", COLOURS[0]], "interpolate": "rgb"}
+    cells = chart(
+        rows,
+        mark("rect"),
+        x=_named("label", rows, title=None, axis=LABELS),
+        y=_named("called", rows, title="detected as"),
+        color=field("detections:Q", scale=shades),
+        tooltip=fields("label:N", "above:N", "called:N", "detections:Q", "objects:Q"),
     )
+    size = {"width": {"step": CELL}, "height": {"step": CELL}}
+    return panels(cells | size, row=_named("panel", rows, title=None))
 
 
 def _cells(parts: Parts) -> Iterable[Row]:
@@ -120,21 +110,17 @@ def _point_rows(parts: Parts) -> Iterable[Row]:
             yield here | {"threshold": point.threshold, "f": point.f}
 
 
-def _points(rows: list[Row]) -> Any:
+def _points(rows: list[Row]) -> Spec:
     """Every class at its best threshold, a panel per ratio."""
-    import altair as alt
-
-    return (
-        _of(rows)
-        .mark_point(filled=True)
-        .encode(
-            x=alt.X("threshold:Q", title="threshold of best F"),
-            y=alt.Y("f:Q", title="F there", scale=alt.Scale(domain=[0, 1])),
-            color=_by(rows, "rule"),
-            tooltip=["class:N", "rule:N", "threshold:Q", "f:Q"],
-        )
-        .facet(column=alt.Column("panel:N", title=None, sort=_distinct(rows, "panel")))
+    points = chart(
+        rows,
+        mark("point", filled=True),
+        x=field("threshold:Q", title="threshold of best F"),
+        y=field("f:Q", title="F there", scale={"domain": [0, 1]}),
+        color=_by(rows, "rule"),
+        tooltip=fields("class:N", "rule:N", "threshold:Q", "f:Q"),
     )
+    return panels(points, column=_named("panel", rows, title=None))
 
 
 def _transfer_rows(parts: Parts) -> Iterable[Row]:
@@ -147,25 +133,19 @@ def _transfer_rows(parts: Parts) -> Iterable[Row]:
                 yield here | {"threshold": whose, "f": one.best_f if best else one.f}
 
 
-def _transfers(rows: list[Row]) -> Any:
+def _transfers(rows: list[Row]) -> Spec:
     """F of transferred thresholds at each ratio, and the best that could be had there."""
-    import altair as alt
-
-    names = _distinct(rows, "threshold")
-    return (
-        _of(rows)
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("judged:N", title="judged at", sort=_distinct(rows, "judged"), axis=_labels()),
-            y=alt.Y("f:Q", title="mean F over classes", scale=alt.Scale(zero=False)),
-            color=_by(rows, "threshold"),
-            strokeDash=alt.StrokeDash("threshold:N", sort=names, legend=None),
-            tooltip=["threshold:N", "judged:N", "f:Q"],
-        )
-        .properties(width=WIDTH / 2)
-        .facet(column=alt.Column("panel:N", title=None, sort=_distinct(rows, "panel")))
-        .resolve_scale(y="independent")
+    means = chart(
+        rows,
+        mark("line", point=True),
+        x=_named("judged", rows, title="judged at", axis=LABELS),
+        y=field("f:Q", title="mean F over classes", scale={"zero": False}),
+        color=_by(rows, "threshold"),
+        strokeDash=_named("threshold", rows, legend=None),
+        tooltip=fields("threshold:N", "judged:N", "f:Q"),
     )
+    repeated = panels(means | {"width": WIDTH / 2}, column=_named("panel", rows, title=None))
+    return repeated | {"resolve": {"scale": {"y": "independent"}}}
 
 
 def _reliability_rows(parts: Parts) -> Iterable[Row]:
@@ -175,28 +155,24 @@ def _reliability_rows(parts: Parts) -> Iterable[Row]:
                 yield {name: row[name] for name in ("view", "mean_score", "right", "boxes")}
 
 
-def _reliability(rows: list[Row]) -> Any:
+def _reliability(rows: list[Row]) -> Spec:
     """Scores against what they are worth, and the line on which they would be probabilities."""
-    import altair as alt
-
-    share: dict[str, Any] = {"scale": alt.Scale(domain=[0, 1]), "axis": alt.Axis(format=".0%")}
     ends = [{"mean_score": end, "right": end} for end in (0, 1)]
-    honest = _of(ends).mark_line(color=RIGHT).encode(x="mean_score:Q", y="right:Q")
-    found = (
-        _of(rows)
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("mean_score:Q", title="mean score of a bin", **share),
-            y=alt.Y("right:Q", title="share of its boxes that are right", **share),
-            color=_by(rows, "view"),
-            tooltip=["view:N", "mean_score:Q", "right:Q", "boxes:Q"],
-        )
+    across = {"x": field("mean_score:Q"), "y": field("right:Q")}
+    found = chart(
+        rows,
+        mark("line", point=True),
+        x=field("mean_score:Q", title="mean score of a bin", **SHARE),
+        y=field("right:Q", title="share of its boxes that are right", **SHARE),
+        color=_by(rows, "view"),
+        tooltip=fields("view:N", "mean_score:Q", "right:Q", "boxes:Q"),
     )
-    return (honest + found).properties(width=WIDTH, height=WIDTH)
+    honest = chart(ends, mark("line", color=RIGHT), **across)
+    return layers(honest, found) | {"width": WIDTH, "height": WIDTH}
 
 
 Rows = Callable[[Parts], Iterable[Row]]
-_DRAWN: Mapping[type, tuple[Rows, Callable[[list[Row]], Any]]] = {
+_DRAWN: Mapping[type, tuple[Rows, Callable[[list[Row]], Spec]]] = {
     ErrorTypes: (_error_rows, _error_bars),
     ConfusionMatrix: (_cells, _heat),
     OperatingPoints: (_point_rows, _points),
@@ -205,29 +181,14 @@ _DRAWN: Mapping[type, tuple[Rows, Callable[[list[Row]], Any]]] = {
 }
 
 
-def _of(rows: list[Row]) -> Any:
-    import altair as alt
-
-    return alt.Chart(alt.InlineData(values=rows))
-
-
-def _by(rows: list[Row], name: str) -> Any:
-    import altair as alt
-
-    scale = alt.Scale(domain=_distinct(rows, name), range=list(COLOURS))
-    return alt.Color(f"{name}:N", scale=scale, legend=_legend())
+def _named(name: str, rows: list[Row], **look: Any) -> Spec:
+    """Names in the order of the rows."""
+    return field(f"{name}:N", sort=_distinct(rows, name), **look)
 
 
-def _legend() -> Any:
-    import altair as alt
-
-    return alt.Legend(title=None, orient="bottom", columns=3)
-
-
-def _labels() -> Any:
-    import altair as alt
-
-    return alt.Axis(labelLimit=200)
+def _by(rows: list[Row], name: str) -> Spec:
+    scale = {"domain": _distinct(rows, name), "range": COLOURS}
+    return field(f"{name}:N", scale=scale, legend=LEGEND)
 
 
 def _distinct(rows: Iterable[Row], name: str) -> list[Any]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
 from openset.files import ImageFolder
-from openset.findings import UsageError
+from openset.findings import Finding, Level, UsageError
 
 if TYPE_CHECKING:
     from openset.evaluation.run import Run
+    from openset.report.page import Beside
 
 app = verb("report", panel="Measure")
 _FORMATS = ("pdf", "svg", "png")
@@ -31,6 +33,7 @@ def report(
     recognition: Path | None = None,
     out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
     figures: list[str] | None = None,
+    browse: Flag = False,
     open_page: Annotated[Flag, Parameter(name="--open")] = False,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
@@ -43,6 +46,7 @@ def report(
         recognition: The folder that `openset recognise -o` wrote, for a section of its own.
         out: The page; report.html in the run's folder by default.
         figures: Also write the charts, as pdf,svg,png, into a folder beside the page.
+        browse: Also write every image, small, into a folder beside the page, which shows them.
         open_page: Open the page in a browser.
         output: How to speak.
     """
@@ -57,30 +61,50 @@ def report(
         lookup(dict.fromkeys(_FORMATS), kind, "format of figures")
     if images is not None:
         ImageFolder(images)  # refused before anything is read
-    with output.progress(2 + bool(kinds)) as step:
+    written: list[Path] = []
+    with output.progress(2 + bool(kinds) + browse) as step:
         step("reading")
         if FOLDER.is_in(run):
-            if images or audit or recognition or kinds:
-                flags = "--images, --audit, --recognition and --figures"
+            if images or audit or recognition or kinds or browse:
+                flags = "--images, --audit, --recognition, --figures and --browse"
                 raise UsageError(f"{flags} need a run of detectors; {run} is one of classifiers")
-            page, written = write_alone(load(run), out or run / PAGE), []
+            page = write_alone(load(run), out or run / PAGE)
         else:
             loaded, beside = Run.load(run), _beside(audit, recognition)
+            page = out or run / "report.html"
+            if browse:
+                step("writing the images")
+                written = [_browsed(loaded, page, images, output)]
+                beside = replace(beside, browsing=written[0].name)
             step("writing the page")
-            page = write_page(loaded, out or run / "report.html", images, **beside)
-            written = _figures(loaded, page, kinds, step)
+            write_page(loaded, page, images, beside)
+            written += _figures(loaded, page, kinds, step)
     if open_page:
         show(page)
     text = "\n".join([described(page), *(f"wrote {path}" for path in written)])
     paths = [str(path) for path in written]
-    return Answer(text, lambda: {"page": str(page), "bytes": page.stat().st_size, "figures": paths})
+    found = {"page": str(page), "bytes": page.stat().st_size}
+    return Answer(text, lambda: {**found, "figures": paths[browse:], "images": paths[:browse]})
 
 
-def write_page(run: Run, path: Path, images: Path | None, **beside: Any) -> Path:
+def write_page(run: Run, path: Path, images: Path | None, beside: Beside | None = None) -> Path:
     """Write the page of a run, with what stands beside it."""
     from openset.report import write
+    from openset.report.page import Beside
 
-    return write(run, path, images=images, **beside)
+    return write(run, path, images=images, beside=beside or Beside())
+
+
+def _browsed(run: Run, page: Path, images: Path | None, output: Output) -> Path:
+    """Write every image into a folder beside the page."""
+    from openset.report.browsing import browsing_folder, write_images
+
+    folder = browsing_folder(page)
+    without = write_images(run, folder, images)
+    if images is not None and without:
+        message = f"{len(without)} of {len(run.truth.images)} images cannot be read in {images}"
+        output.report(Finding("OS393", Level.WARNING, message, len(without), without[0]))
+    return folder
 
 
 def _figures(run: Run, page: Path, kinds: list[str], step: Callable[[str], None]) -> list[Path]:
@@ -92,13 +116,14 @@ def _figures(run: Run, page: Path, kinds: list[str], step: Callable[[str], None]
     return list(figures(run, page.parent / f"{page.stem}-figures", formats=tuple(kinds)))
 
 
-def _beside(audit: Path | None, recognition: Path | None) -> dict[str, Any]:
+def _beside(audit: Path | None, recognition: Path | None) -> Beside:
     """What stands on the page of a run beside its detectors."""
     from openset.recognition.folder import load
     from openset.report.audit import read_audits
+    from openset.report.page import Beside
 
     audits = () if audit is None else read_audits(audit)
-    return {"audits": audits, "recognition": None if recognition is None else load(recognition)}
+    return Beside(audits, None if recognition is None else load(recognition))
 
 
 def described(page: Path) -> str:

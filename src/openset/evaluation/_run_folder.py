@@ -32,7 +32,7 @@ _FOLDER = ResultFolder(
     schema="openset.run/1",
     fix="openset evaluate GT DT...",
     parts=(TRUTH,),
-    beside=("report.html", "report-figures"),  # the page goes with its run
+    beside=("report.html", "report-figures", "report-images"),  # the page goes with its run
     endings=(RESULT, _DETECTIONS),
 )
 refuse_other, verify = _FOLDER.refuse_other, _FOLDER.verify

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from openset import vega
 from openset.findings import UsageError
 from openset.learning.learned import Learned, Row
-from openset.vega import by_model, write_chart
 
 FORGETTING = "forgetting"
 PANELS: Mapping[str, str] = {
@@ -37,20 +37,17 @@ def through_time(chains: Mapping[str, Learned], path: str | Path) -> Path:
         chains: What was learned, by the name of each chain.
         path: The file to write.
     """
-    return write_chart(chart(chains), Path(path))
+    return vega.write_chart(chart(chains), Path(path))
 
 
-def chart(chains: Mapping[str, Learned]) -> dict[str, Any]:
+def chart(chains: Mapping[str, Learned]) -> vega.Spec:
     """The figure as a specification of Vega-Lite."""
-    import altair as alt
-
     order = _order(chains)
     panels = [_panel(metric, rows_of(chains, metric), order, [*chains]) for metric in PANELS]
-    whole = alt.concat(*panels, columns=_COLUMNS)
-    return dict(whole.to_dict(validate=False))
+    return {"concat": panels, "columns": _COLUMNS}
 
 
-def rows_of(chains: Mapping[str, Learned], metric: str) -> list[dict[str, Any]]:
+def rows_of(chains: Mapping[str, Learned], metric: str) -> list[vega.Row]:
     """The points of a panel; a stage without the number has none."""
     return [
         {"model": name, "stage": row.name, "y": value, **_ends(row.numbers.get(metric, {}))}
@@ -77,37 +74,22 @@ def _order(chains: Mapping[str, Learned]) -> list[str]:
     return [rows[key] for key in sorted(rows)]
 
 
-def _scale(metric: str) -> Any:
+def _scale(metric: str) -> vega.Spec:
     """Shares from 0 to 1; counts from 0; what was lost may be a gain."""
-    import altair as alt
-
     if metric == FORGETTING:
-        return alt.Scale(nice=True)
-    return alt.Scale(domainMin=0) if metric in _COUNTS else alt.Scale(domain=[0, 1])
+        return {"nice": True}
+    return {"domainMin": 0} if metric in _COUNTS else {"domain": [0, 1]}
 
 
-def _panel(metric: str, rows: list[dict[str, Any]], order: list[str], names: list[str]) -> Any:
-    import altair as alt
-
-    colour, dash = by_model(names)
-    percent = metric not in _COUNTS
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=alt.X(
-            "stage:N",
-            sort=order,
-            scale=alt.Scale(domain=order),
-            title=None,
-            axis=alt.Axis(labelAngle=0),
-        ),
-        color=colour,
-    )
-    y = alt.Y(
-        "y:Q",
-        title=PANELS[metric],
-        scale=_scale(metric),
-        axis=alt.Axis(format=".0%" if percent else ",d", tickCount=5),
-    )
-    line = base.mark_line(strokeWidth=2, point=True).encode(y=y, strokeDash=dash)
-    ends = base.mark_rule(strokeWidth=1, opacity=0.6).encode(y="low:Q", y2="high:Q")
+def _panel(metric: str, rows: list[vega.Row], order: list[str], names: list[str]) -> vega.Spec:
+    colour, dash = vega.by_model(names)
+    stages = {"sort": order, "scale": {"domain": order}, "title": None, "axis": {"labelAngle": 0}}
+    shared = {"x": vega.field("stage:N", **stages), "color": colour}
+    look = {"format": ",d" if metric in _COUNTS else ".0%", "tickCount": 5}
+    y = vega.field("y:Q", title=PANELS[metric], scale=_scale(metric), axis=look)
+    line = vega.mark("line", strokeWidth=2, point=True)
+    rule = vega.mark("rule", strokeWidth=1, opacity=0.6)
+    ends = vega.chart(rows, rule, y=vega.field("low:Q"), y2={"field": "high"}, **shared)
     width, height = _SIDE
-    return alt.layer(ends, line).properties(width=width, height=height)
+    both = vega.layers(ends, vega.chart(rows, line, y=y, strokeDash=dash, **shared))
+    return both | {"width": width, "height": height}

@@ -69,23 +69,19 @@ def _lines(rows: list[vega.Row], names: list[str], figure: Figure, run: Run) -> 
 
 
 def _bars(rows: list[vega.Row], figure: Figure, run: Run) -> dict[str, Any]:
-    import altair as alt
-
     units = {column.name: column.unit for column in run.columns}
-    look = alt.Axis(format=".0%" if units[figure.y] == "%" else "~g")
+    look = {"format": ".0%" if units[figure.y] == "%" else "~g"}
     names = list(dict.fromkeys(row["model"] for row in rows))
     colours = [vega.COLOURS[at % len(vega.COLOURS)] for at in range(len(names))]
-    chart = (
-        alt.Chart(alt.InlineData(values=rows))
-        .mark_bar()
-        .encode(
-            x=alt.X("x:N", title=figure.x, sort=None),
-            y=alt.Y("y:Q", title=figure.y, axis=look),
-            xOffset=alt.XOffset("model:N", sort=names),
-            color=alt.Color("model:N", title=None, scale=alt.Scale(domain=names, range=colours)),
-        )
+    bars = vega.chart(
+        rows,
+        vega.mark("bar"),
+        x=vega.field("x:N", title=figure.x, sort=None),
+        y=vega.field("y:Q", title=figure.y, axis=look),
+        xOffset=vega.field("model:N", sort=names),
+        color=vega.field("model:N", title=None, scale={"domain": names, "range": colours}),
     )
-    return vega.drawn(chart)
+    return vega.drawn(bars)
 
 
 def _digest(spec: dict[str, Any]) -> str:

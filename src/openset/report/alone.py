@@ -47,6 +47,7 @@ def render_alone(results: Mapping[str, Given]) -> str:
         "version": __version__,
         "sections": [RECOGNITION],
         "recognised": shown,
+        "browsing": "",
     }
     payload = {"figures": figures_payload([shown.figure])}
     return fill("alone.html.j2", context, payload, [scripts.library(), scripts.own(SOURCES)])

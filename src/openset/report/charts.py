@@ -8,12 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from openset.diagnosis.deployed import Deployed
 from openset.report import bands, curves
-from openset.vega import Axes, Row, by_model, drawn, lines, shape_of
+from openset.vega import (
+    Axes,
+    Row,
+    Spec,
+    by_model,
+    chart,
+    drawn,
+    field,
+    layers,
+    lines,
+    mark,
+    movable,
+    shape_of,
+)
 
+CURSOR = "cursor"
 Point = tuple[Deployed, float | None, float | None]
 """A detector, and where it stands."""
 
@@ -36,7 +49,7 @@ class Figure:
     title: str
     note: str
     cursor: str
-    spec: dict[str, Any] | None = None
+    spec: Spec | None = None
     missing: str = "nothing to draw"
     band: Sequence[Row] = ()
 
@@ -315,41 +328,35 @@ def _lines(
     """
     if not rows:
         return figure
-    import altair as alt
-
     names = [model.title for model in models]
-    chart = lines(rows, axes, names, who="detector")
+    curve = lines(rows, axes, names, who="detector")
     cursor = _rule(at) if isinstance(at, float | int) else _marks(at, names)
     around = [_band(figure.band, names)] if figure.band else []
     note = f"{figure.note} Bands: 95 % of resampled images." if figure.band else figure.note
-    return replace(figure, note=note, spec=drawn(alt.layer(chart, *around, cursor)))
+    return replace(figure, note=note, spec=drawn(layers(curve, *around, cursor)))
 
 
-def _band(rows: Sequence[Row], names: Sequence[str]) -> Any:
-    import altair as alt
+def _band(rows: Sequence[Row], names: Sequence[str]) -> Spec:
+    look = mark("area", opacity=0.16, clip=True, tooltip=None)
+    ends = {"y": field("low:Q"), "y2": {"field": "high"}}
+    return chart(rows, look, x=field("x:Q"), color=by_model(names)[0], **ends)
 
-    return (
-        alt.Chart(alt.InlineData(values=list(rows)))
-        .mark_area(opacity=0.16, clip=True, tooltip=None)
-        .encode(x=alt.X("x:Q"), y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=by_model(names)[0])
+
+def _rule(x: float) -> Spec:
+    look = mark("rule", strokeDash=[3, 3], opacity=0.75, clip=True)
+    return movable(chart([{"x": round(x, 5)}], look, x=field("x:Q")), CURSOR)
+
+
+def _marks(points: Sequence[Point], names: Sequence[str]) -> Spec:
+    here = chart(
+        [_at(*point) for point in points if None not in point],
+        mark("point", size=130, filled=False, opacity=1, strokeWidth=2.5),
+        x=field("x:Q"),
+        y=field("y:Q"),
+        color=by_model(names)[0],
+        shape=shape_of(names),
     )
-
-
-def _rule(x: float) -> Any:
-    import altair as alt
-
-    here = alt.Chart(alt.InlineData(values=[{"x": round(x, 5)}], name="cursor"))
-    return here.mark_rule(strokeDash=[3, 3], opacity=0.75, clip=True).encode(x=alt.X("x:Q"))
-
-
-def _marks(points: Sequence[Point], names: Sequence[str]) -> Any:
-    import altair as alt
-
-    values = [_at(*point) for point in points if None not in point]
-    here = alt.Chart(alt.InlineData(values=values, name="cursor"))
-    return here.mark_point(size=130, filled=False, opacity=1, strokeWidth=2.5).encode(
-        x=alt.X("x:Q"), y=alt.Y("y:Q"), color=by_model(names)[0], shape=shape_of(names)
-    )
+    return movable(here, CURSOR)
 
 
 def share_curves(
@@ -358,10 +365,8 @@ def share_curves(
     """A figure with lines of one share against another, by classifier, if there are any points."""
     if not rows:
         return figure
-    import altair as alt
-
-    chart = alt.layer(lines(rows, Axes(*axes), names, who="classifier"))
-    return replace(figure, spec=drawn(chart))
+    curves_of = lines(rows, Axes(*axes), names, who="classifier")
+    return replace(figure, spec=drawn(layers(curves_of)))
 
 
 def _at(model: Deployed, x: float | None, y: float | None) -> Row:

@@ -7,7 +7,6 @@ ground truth says (a thumbnail set): boxes are scaled.
 
 from __future__ import annotations
 
-import base64
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -53,6 +52,27 @@ class Boxes:
         return self.order[low:high]
 
 
+@dataclass(frozen=True, slots=True)
+class View:
+    """A part of an image.
+
+    Attributes:
+        image: Which image.
+        region: Left, top, width and height.
+        most: Boxes of one detector that are shown, the best scored.
+        item: What it is about, if it is about anything.
+    """
+
+    image: int
+    region: Region
+    most: int
+    item: Item | None = None
+
+    def box_of(self, model: int) -> int:
+        """The box of a detector that the view is about; -1 for none."""
+        return self.item.box if self.item is not None and self.item.model == model else -1
+
+
 class Surroundings:
     """Regions of a run's images, and the boxes in them."""
 
@@ -66,66 +86,68 @@ class Surroundings:
         """Per detector, its boxes, whatever their score: the page knows where the sliders stand."""
         return [Boxes.of(model.matches.image) for model in self.models]
 
-    def image_of(self, item: Item) -> int:
-        """The image of an item."""
-        if item.box >= 0:
-            return int(self.models[item.model].matches.image[item.box])
-        return int(self.objects.image[item.object])
-
-    def anchor(self, item: Item) -> NDArray[np.float64]:
-        """The box in the middle of the crop."""
+    def view(self, item: Item) -> View:
+        """The square around an item, moved and cut to lie inside of the image."""
         if item.box >= 0:
             model = self.models[item.model]
-            return np.asarray(model.detections.box[model.matches.row[item.box]])
-        return np.asarray(self.objects.box[item.object])
+            image, anchor = model.matches.image, model.detections.box[model.matches.row]
+            at, box = int(image[item.box]), anchor[item.box]
+        else:
+            at, box = int(self.objects.image[item.object]), self.objects.box[item.object]
+        x, y, w, h = np.nan_to_num(box).tolist()
+        side = max(MARGIN * max(w, h), LEAST)
+        lengths = self.size(at)
+        left, width = _span(x + w / 2, side, lengths[0])
+        top, height = _span(y + h / 2, side, lengths[1])
+        return View(at, (left, top, width, height), MOST_BOXES, item)
 
-    def region(self, item: Item) -> Region:
-        """The square around an item, moved and cut to lie inside of the image."""
-        x, y, w, h = np.nan_to_num(self.anchor(item)).tolist()
-        images, at = self.run.truth.images, self.image_of(item)
+    def whole(self, image: int, most: int) -> View:
+        """All of an image; where its size is not known, as far as objects reach."""
+        x, y, w, h = np.nan_to_num(self.objects.box[self._by_image.on(image)]).T
+        width, height = self.size(image)
+        width = width if width > 0 else float((x + w).max(initial=LEAST))
+        height = height if height > 0 else float((y + h).max(initial=LEAST))
+        return View(image, (0.0, 0.0, width, height), most)
+
+    def size(self, image: int) -> tuple[float, float]:
+        """Width and height of an image, as the ground truth says."""
+        images = self.run.truth.images
         assert images.width is not None
         assert images.height is not None
-        side = max(MARGIN * max(w, h), LEAST)
-        spans = [
-            _span(x + w / 2, side, float(images.width[at])),
-            _span(y + h / 2, side, float(images.height[at])),
-        ]
-        (left, width), (top, height) = spans
-        return left, top, width, height
+        return float(images.width[image]), float(images.height[image])
 
-    def boxes(self, item: Item) -> list[list[Any]]:
-        """Boxes in an item's region.
+    def boxes(self, view: View) -> list[list[Any]]:
+        """Boxes in a view.
 
         Those of the truth are -1, x, y, w, h, label, role; those of a detector its place, x, y, w,
         h, class, score, and the rungs of both (`openset.diagnosis.sliders`), so that the page draws
-        what is said where its sliders stand. Both end with whether the item is about the box.
+        what is said where its sliders stand. Both end with whether the view is about the box.
         """
-        truth = self._by_image.on(self.image_of(item))
-        truth = truth[_meet(self.objects.box[truth], self.region(item))]
-        found = [[*self._object(row), row == item.object] for row in truth.tolist()]
+        truth = self._by_image.on(view.image)
+        truth = truth[_meet(self.objects.box[truth], view.region)]
+        mine = -1 if view.item is None else view.item.object
+        found = [[*self._object(row), int(row == mine)] for row in truth.tolist()]
         for at in range(len(self.models)):
-            mine = item.box if at == item.model else -1
-            shown, _ = self._near(at, item)
-            found += [[*self._detection(at, row), row == mine] for row in shown.tolist()]
+            shown, _ = self._near(at, view)
+            mine = view.box_of(at)
+            found += [[*self._detection(at, row), int(row == mine)] for row in shown.tolist()]
         return found
 
-    def cut(self, item: Item) -> list[int]:
+    def cut(self, view: View) -> list[int]:
         """Per detector, how many rungs of score the best box has that `boxes` leaves out."""
-        left = [self._near(at, item)[1] for at in range(len(self.models))]
+        left = [self._near(at, view)[1] for at in range(len(self.models))]
         best = [m.matches.score[rows[:1]] for m, rows in zip(self.models, left, strict=True)]
         ladder = self.models[0].sliders.score
         return [int(np.searchsorted(ladder, score, side="right").sum()) for score in best]
 
-    def _near(self, at: int, item: Item) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """A detector's boxes in an item's region, best first: those shown, and those left out."""
+    def _near(self, at: int, view: View) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """A detector's boxes in a view, best first: those shown, and those left out."""
         matches = self.models[at].matches
-        rows = self._said[at].on(self.image_of(item))
+        rows = self._said[at].on(view.image)
         boxes = self.models[at].detections.box[matches.row[rows]]
-        rows = rows[_meet(boxes, self.region(item))]
+        rows = rows[_meet(boxes, view.region)]
         rows = rows[np.argsort(-matches.score[rows], kind="stable")]
-        shown = np.arange(len(rows)) < MOST_BOXES
-        if at == item.model:
-            shown |= rows == item.box
+        shown = (np.arange(len(rows)) < view.most) | (rows == view.box_of(at))
         return rows[shown], rows[~shown]
 
     def _object(self, row: int) -> list[Any]:
@@ -168,8 +190,10 @@ class Pixels(ImageFolder):
         super().__init__(folder)
         self.missing = 0
 
-    def crop(self, name: str, region: Region, size: tuple[float, float]) -> str | None:
-        """The region as base64 JPEG; None if there is no such image or it cannot be read."""
+    def crop(
+        self, name: str, region: Region, size: tuple[float, float], side: int = SIDE
+    ) -> bytes | None:
+        """A region as JPEG, its longest `side` at most so; None if the image cannot be read."""
         from PIL import Image, UnidentifiedImageError
 
         path = self.find(name)
@@ -179,7 +203,7 @@ class Pixels(ImageFolder):
             with Image.open(path) as image:
                 if image.width * image.height > MOST_PIXELS:
                     raise OSError("the image is too large")
-                return _jpeg(image, _scaled(region, size, image.size))
+                return _jpeg(image, _scaled(region, size, image.size), side)
         except (OSError, UnidentifiedImageError, ValueError, SyntaxError):
             self.missing += 1
             return None
@@ -192,12 +216,12 @@ def _scaled(region: Region, size: tuple[float, float], real: tuple[int, int]) ->
     return left * fx, top * fy, (left + width) * fx, (top + height) * fy
 
 
-def _jpeg(image: Any, box: Region) -> str:
+def _jpeg(image: Any, box: Region, side: int) -> bytes:
     """A piece of an image, no larger than its own pixels; beyond the edges it is black."""
     left, top = round(box[0]), round(box[1])
     right, bottom = max(round(box[2]), left + 1), max(round(box[3]), top + 1)
     piece = image.crop((left, top, right, bottom)).convert("RGB")
-    piece.thumbnail((SIDE, SIDE))
+    piece.thumbnail((side, side))
     stream = io.BytesIO()
     piece.save(stream, "JPEG", quality=QUALITY, optimize=True)
-    return base64.b64encode(stream.getvalue()).decode("ascii")
+    return stream.getvalue()

@@ -193,17 +193,25 @@ def _turns(model: Deployed, kind: Kind, limit: int) -> Iterator[Item]:
     label = np.append(matches.objects.label, -1)[np.maximum(objects, -1)]
     called = np.where(model.called.unknown, matches.n_known, matches.klass)
     name = np.where(boxes >= 0, np.append(called, -1)[boxes], -1)
-    image = np.where(
-        boxes >= 0,
-        np.append(matches.image, -1)[boxes],
-        np.append(matches.objects.image, -1)[objects],
-    )
-    order = np.lexsort((_again(image), _outdone(model, boxes, objects)))
+    order = np.lexsort((_again(_images(model, boxes, objects)), _outdone(model, boxes, objects)))
     pair = (label.astype(np.int64) * (matches.n_known + 2) + name)[order]
     _, which, size = np.unique(pair, return_inverse=True, return_counts=True)
     order = order[np.lexsort((-size[which], _again(pair)))]
     for at in order[:limit].tolist():
         yield Item(model.index, kind.name, int(boxes[at]), int(objects[at]))
+
+
+def per_image(model: Deployed, kind: Kind) -> NDArray[np.int64]:
+    """How many things of a kind there are on each image."""
+    return np.bincount(_images(model, *kind.find(model)), minlength=model.matches.n_images)
+
+
+def _images(
+    model: Deployed, boxes: NDArray[np.intp], objects: NDArray[np.intp]
+) -> NDArray[np.int32]:
+    """The images that boxes, or else objects, lie on."""
+    on_box = np.append(model.matches.image, -1)[boxes]
+    return np.where(boxes >= 0, on_box, np.append(model.matches.objects.image, -1)[objects])
 
 
 def _outdone(

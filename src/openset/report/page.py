@@ -76,6 +76,23 @@ SECTIONS = (
     PageSection("glossary", "Glossary"),
 )
 AUDIT, RECOGNITION = PageSection("audit", "Audit"), PageSection("recognition", "Recognition")
+BROWSING = PageSection("images", "Every image")
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a page shows beside its detectors.
+
+    Attributes:
+        audits: Audits of the benchmark, for a section of their own.
+        recognition: Results of classifiers by name, for a section of their own.
+        browsing: The folder beside the page that has every image, for a section of its own; see
+            `openset.report.browsing`, which writes it.
+    """
+
+    audits: Sequence[StoredAudit] = ()
+    recognition: Mapping[str, Given] | None = None
+    browsing: str = ""
 
 
 def write(
@@ -84,8 +101,7 @@ def write(
     *,
     images: Path | None = None,
     crops: int = LIMIT,
-    audits: Sequence[StoredAudit] = (),
-    recognition: Mapping[str, Given] | None = None,
+    beside: Beside = Beside(),  # noqa: B008 - frozen
 ) -> Path:
     """Write the report of a run.
 
@@ -94,13 +110,12 @@ def write(
         path: Where to write; the file appears whole or not at all.
         images: The folder of the images, for the gallery; without it the gallery draws boxes only.
         crops: Most examples in the gallery.
-        audits: Audits of the benchmark, for a section of their own.
-        recognition: Results of classifiers by name, for a section of their own.
+        beside: Sections that come from elsewhere.
 
     Returns:
         The path.
     """
-    text = render(run, images=images, crops=crops, audits=audits, recognition=recognition)
+    text = render(run, images=images, crops=crops, beside=beside)
     with replacing(Path(path), folder=False) as target:
         target.write_text(text, "utf-8", newline="\n")
     return Path(path)
@@ -111,8 +126,7 @@ def render(
     *,
     images: Path | None = None,
     crops: int = LIMIT,
-    audits: Sequence[StoredAudit] = (),
-    recognition: Mapping[str, Given] | None = None,
+    beside: Beside = Beside(),  # noqa: B008 - frozen
 ) -> str:
     """The report of a run, as text."""
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -120,26 +134,27 @@ def render(
         pixels = None if images is None else Pixels(Path(images))
         context = _context(run, first_trainings(run), pixels, crops)
         inline = [library.result(), scripts.own()]
-    context |= _beside(context, audits, recognition)
+    context |= _beside(context, beside)
     return fill("page.html.j2", context, context.pop("payload"), inline)
 
 
-def _beside(
-    context: dict[str, Any],
-    audits: Sequence[StoredAudit],
-    recognition: Mapping[str, Given] | None,
-) -> dict[str, Any]:
-    """What changes with an audit of the benchmark, and with results of classifiers."""
-    shown = recognised(recognition) if recognition else None
+def _beside(context: dict[str, Any], beside: Beside) -> dict[str, Any]:
+    """What changes with an audit of the benchmark, with results of classifiers, with all images."""
+    shown = recognised(beside.recognition) if beside.recognition else None
     drawn = figures_payload([shown.figure] if shown else [])
-    extra = [AUDIT] * bool(audits) + [RECOGNITION] * bool(shown)
+    extra = [AUDIT] * bool(beside.audits) + [RECOGNITION] * bool(shown)
     *sections, health, glossary = context["sections"]
     payload = context["payload"]
+    if beside.browsing:
+        after = next(at for at, one in enumerate(sections, 1) if one.key == "gallery")
+        sections.insert(after, BROWSING)
+        payload = payload | {"browsing": beside.browsing}
     return {
-        "audits": audits,
+        "audits": beside.audits,
         "recognised": shown,
+        "browsing": beside.browsing,
         "sections": [*sections, *extra, health, glossary],
-        "minded": (*context["verdict"].minded, *sentences(audits)),
+        "minded": (*context["verdict"].minded, *sentences(beside.audits)),
         "payload": payload | {"figures": payload["figures"] | drawn},
     }
 

@@ -22,7 +22,7 @@ from openset.evaluation.run import Run
 from openset.json_text import plain
 from openset.matching import Matches
 from openset.report.charts import Figure
-from openset.report.crops import Pixels, Surroundings
+from openset.report.crops import Pixels, Surroundings, View
 from openset.report.curves import roc
 from openset.report.gallery import DISAGREE, KINDS, Item
 from openset.wording import short
@@ -131,6 +131,17 @@ def gallery_payload(
     return {"kinds": kinds, "items": [_item(item, around, names, pixels) for item in items]}
 
 
+def seen(around: Surroundings, view: View, names: Sequence[str]) -> dict[str, Any]:
+    """A part of an image: its name, its place, and the boxes in it."""
+    found: dict[str, Any] = {
+        "image": short(names[view.image]),
+        "region": [round(value, 1) for value in view.region],
+        "boxes": around.boxes(view),
+    }
+    cut = around.cut(view)
+    return found | {"cut": cut} if any(cut) else found
+
+
 FATES = {"missed-unknown": MISSED, "known-as-unknown": UNKNOWN, "unknown-found": UNKNOWN}
 
 
@@ -149,19 +160,15 @@ def _fate(item: Item, matches: Matches) -> dict[str, int]:
 def _item(
     item: Item, around: Surroundings, names: Sequence[str], pixels: Pixels | None
 ) -> dict[str, Any]:
-    model, image = around.models[item.model], around.image_of(item)
-    matches, region = model.matches, around.region(item)
+    model, view = around.models[item.model], around.view(item)
+    matches = model.matches
     found: dict[str, Any] = {
         "model": item.model,
         "kind": item.kind,
-        "image": short(names[image]),
-        "region": [round(value, 1) for value in region],
-        "boxes": [[*box[:-1], int(box[-1])] for box in around.boxes(item)],
+        **seen(around, view, names),
         "label": "",
         "called": "",
     }
-    if any(cut := around.cut(item)):
-        found["cut"] = cut
     if item.object >= 0:
         found["label"] = short(matches.labels[matches.objects.label[item.object]])
         found |= _fate(item, matches)
@@ -173,9 +180,6 @@ def _item(
         if matches.unknownness is not None:
             found["unknownness"] = float(f"{matches.unknownness[item.box]:.4g}")
     if pixels is not None:
-        images = around.run.truth.images
-        assert images.width is not None
-        assert images.height is not None
-        size = (float(images.width[image]), float(images.height[image]))
-        found["crop"] = pixels.crop(names[image], region, size)
+        piece = pixels.crop(names[view.image], view.region, around.size(view.image))
+        found["crop"] = None if piece is None else base64.b64encode(piece).decode("ascii")
     return found

@@ -22,6 +22,7 @@ SOURCES = (
     "absorption.js",
     "strata.js",
     "gallery.js",
+    "images.js",
     "main.js",
 )
 

@@ -7,11 +7,10 @@ draws its strata itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from openset.diagnosis.breakdown import Slice
 from openset.report.charts import Figure
-from openset.vega import Row
+from openset.vega import Row, chart, field, fields, mark, panels
 
 FATES = ("right", "wrong known", "called unknown", "missed")
 FATE_COLOURS = ("#009E73", "#D55E00", "#CC79A7", "#B8B8B8")
@@ -24,41 +23,35 @@ def slice_figures(slices: Sequence[Slice]) -> list[Figure]:
 
 
 def _slice_figure(stratum: str, slices: Sequence[Slice]) -> Figure:
-    import altair as alt
-
     order = list(dict.fromkeys(piece.name for piece in slices))
-    roles = [f"{role} objects" for role in ("unknown", "known")]
-    several = len({piece.model for piece in slices}) > 1
-    chart = (
-        alt.Chart(alt.InlineData(values=[row for piece in slices for row in _fate_rows(piece)]))
-        .mark_bar(stroke="white", strokeWidth=0.5)
-        .encode(
-            y=alt.Y("slice:N", sort=order, title=None, axis=alt.Axis(labelLimit=150)),
-            x=alt.X(
-                "share:Q",
-                title=None,
-                stack="zero",
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(format=".0%", tickCount=3),
-            ),
-            color=alt.Color(
-                "fate:N",
-                scale=alt.Scale(domain=list(FATES), range=list(FATE_COLOURS)),
-                legend=alt.Legend(title=None, orient="bottom", columns=4),
-            ),
-            order=alt.Order("rank:Q"),
-            tooltip=["model:N", "slice:N", "role:N", "fate:N", "objects:Q", "of:Q"],
-        )
-        .properties(width=150, height={"step": 20})
+    bars = chart(
+        [row for piece in slices for row in _fate_rows(piece)],
+        mark("bar", stroke="white", strokeWidth=0.5),
+        y=field("slice:N", sort=order, title=None, axis={"labelLimit": 150}),
+        x=field(
+            "share:Q",
+            title=None,
+            stack="zero",
+            scale={"domain": [0, 1]},
+            axis={"format": ".0%", "tickCount": 3},
+        ),
+        color=field(
+            "fate:N",
+            scale={"domain": FATES, "range": FATE_COLOURS},
+            legend={"title": None, "orient": "bottom", "columns": 4},
+        ),
+        order=field("rank:Q"),
+        tooltip=fields("model:N", "slice:N", "role:N", "fate:N", "objects:Q", "of:Q"),
     )
-    column = alt.Column("role:N", title=None, sort=roles)
-    facets: dict[str, Any] = {"column": column}
-    if several:
-        models = list(dict.fromkeys(piece.model for piece in slices))
-        facets["row"] = alt.Row("model:N", title=None, sort=models)
+    roles = [f"{role} objects" for role in ("unknown", "known")]
+    facets = {"column": field("role:N", title=None, sort=roles)}
+    models = list(dict.fromkeys(piece.model for piece in slices))
+    if len(models) > 1:
+        facets["row"] = field("model:N", title=None, sort=models)
+    spec = panels(bars | {"width": 150, "height": {"step": 20}}, **facets)
     name = "slices-" + "".join(c if c.isalnum() else "-" for c in stratum.lower())[:40]
     note = "Share of objects at each detector's operating point; hover for counts."
-    return Figure(name, f"By {stratum}", note, "", chart.facet(**facets).to_dict(validate=False))
+    return Figure(name, f"By {stratum}", note, "", spec)
 
 
 def _fate_rows(piece: Slice) -> list[Row]:

@@ -1,6 +1,6 @@
 """Cast: the classes of the digits world, how far each is from a digit, which split owns a scan.
 
-Which of the scikit-learn scans a split may show depends neither on the seed nor on any parameter:
+Which of the scans a split may show depends neither on the seed nor on any parameter:
 a detector trained in one digits world is never tested on a scan it has seen, in whichever world.
 """
 

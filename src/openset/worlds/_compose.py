@@ -36,7 +36,7 @@ class SceneObject:
         visible: Share of its pixels that no other object covers.
         crowd: Many objects of one class, as one region.
         labelled: Whether it is in the annotations that a user of the world is given.
-        instance: Index of the scan in scikit-learn's digits, -1 if drawn by us.
+        instance: Index of the scan in `openset.examples.scans`, -1 if drawn by us.
     """
 
     label: str

@@ -1,7 +1,7 @@
 """Ink: what an object looks like before it has a place, a size or a colour.
 
 Every glyph is a field on a small grid, above one half where there is ink: handwritten digits are
-the 1,797 scans that scikit-learn ships, drawn smoothly at three times their resolution; letters and
+the 1,797 of `openset.examples.scans`, drawn smoothly at three times their resolution; letters and
 shapes are polylines of our own (see `_outlines`), with a random width and trembling corners.
 `render` then gives a field its size, slant and rotation.
 
@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from openset.examples.scans import scans
 
 Field = NDArray[np.float32]
 GRID = 30  # 8 cells of a scan and one of margin at each side, at 3 points per cell
@@ -34,24 +36,15 @@ class Pose(NamedTuple):
     angle: float
 
 
-@cache
 def digit_labels() -> NDArray[np.int64]:
     """The digit that each of the 1,797 scans shows."""
-    return _scans()[1]
-
-
-@cache
-def _scans() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    from sklearn.datasets import load_digits
-
-    scans = load_digits()
-    return scans.images.astype(np.int64), scans.target.astype(np.int64)
+    return scans()[1]
 
 
 @cache
 def _digit_fields() -> Field:
     """All scans, sharpened and enlarged by quadratic B-splines, in integers that nothing rounds."""
-    images = np.pad(_scans()[0], ((0, 0), (1, 1), (1, 1)))
+    images = np.pad(scans()[0], ((0, 0), (1, 1), (1, 1)))
     beside = sum(np.roll(images, step, axis) for step in (-1, 1) for axis in (1, 2))
     images = 8 * images - beside  # without this, the narrow holes of 4 and 8 close
     weights = np.array([[25, 46, 1], [9, 54, 9], [1, 46, 25]])  # 72 in all, at -1/3, 0 and 1/3

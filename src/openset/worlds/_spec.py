@@ -18,12 +18,10 @@ class World:
     Attributes:
         name: How it is asked for.
         make: The class; its fields are the parameters, all with defaults.
-        needs: Packages that it is made of, beside numpy and pillow.
     """
 
     name: str
     make: Any
-    needs: tuple[str, ...]
 
     @property
     def doc(self) -> str:
@@ -36,10 +34,10 @@ class World:
         return self.doc.partition("\n")[0]
 
 
-def world(name: str, *, needs: tuple[str, ...] = ()) -> Callable[[T], T]:
+def world(name: str) -> Callable[[T], T]:
     """Make a class a world, under a name."""
 
     def mark(make: T) -> T:
-        return tag("world", World(name, make, needs))(make)
+        return tag("world", World(name, make))(make)
 
     return mark

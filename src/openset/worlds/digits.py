@@ -1,4 +1,4 @@
-"""Digits: an open-set world made of the 1,797 handwritten digits that scikit-learn ships.
+"""Digits: an open-set world made of 1,797 handwritten digits (`openset.examples.scans`).
 
 Some digits are known, the others are unknown (near); letters (far) and shapes (farther) are drawn
 by us. Every protocol of the literature can be run on it in minutes on a CPU, with no download:
@@ -27,7 +27,7 @@ from openset.worlds._spec import world
 __all__ = ["SPLITS", "DigitsWorld", "Scene", "SceneObject"]
 
 
-@world("digits", needs=("sklearn",))
+@world("digits")
 @dataclass(frozen=True)
 class DigitsWorld:
     """Scenes of handwritten digits, some known and some not, with letters and shapes.

@@ -3,7 +3,8 @@
 Two labels are as close as the number of images that hold both; spectral clustering (Shi and Malik,
 PAMI 2000) cuts that graph into groups. It is how OSOD-III (Hosoya et al., 2024) split the traffic
 signs of MTSD: the largest group is known, the others are unknown, and training images then hold few
-unknown signs. The published lists stay authoritative: a cut may differ between library versions.
+unknown signs. The published lists stay authoritative: a cut may differ between versions of
+scikit-learn, which is an extra (``openset[clusters]``).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from openset.benchmarks.pool import Universe
 from openset.benchmarks.rules import class_rule
 from openset.findings import UsageError
+from openset.plugins import check_installed, lookup
 from openset.tables import Annotations
 
 
@@ -37,8 +39,6 @@ class Cluster(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @class_rule("cluster", Cluster)
 def cluster(universe: Universe, how: Cluster) -> tuple[str, ...]:
     """Labels of one group of a normalised cut of the co-occurrence graph."""
-    from openset.plugins import lookup
-
     table = lookup(universe.tables, how.source, "source")
     wanted = set(map(universe.spelling.key, universe.named(how.of) if how.of else table.labels))
     columns = [i for i, label in enumerate(table.labels) if universe.spelling.key(label) in wanted]
@@ -66,6 +66,7 @@ def normalised_cut(affinity: NDArray[np.float64], groups: int, seed: int) -> NDA
     """The group of each node, by spectral clustering."""
     import warnings
 
+    check_installed("the class rule cluster", ("sklearn",), "pip install 'openset[clusters]'")
     from sklearn.cluster import SpectralClustering
 
     cut = SpectralClustering(groups, affinity="precomputed", random_state=seed)

@@ -1,6 +1,6 @@
 """Data for open-set recognition: images whose classes are split into known and unknown.
 
-`open_split("digits", trial=0)` needs no file: scikit-learn carries 1,797 handwritten digits. The
+`open_split("digits", trial=0)` needs no file: 1,797 handwritten digits are embedded. The
 other data sets are read from local files in their official layout; nothing is downloaded, and
 nothing is unpickled. `table()` lists them. A data set is one file with a function under `@dataset`.
 """

@@ -28,7 +28,7 @@ function startGallery() {
     const card = event.target.closest(".card");
     if (card) enlarge(Number(card.dataset.at));
   });
-  $("#lightbox").addEventListener("close", () => set({ item: null }));
+  $("#lightbox").addEventListener("close", () => set({ item: null, image: null }));
   $("#lightbox").addEventListener("click", (event) => {
     if (event.target === $("#lightbox")) $("#lightbox").close();
   });
@@ -122,7 +122,7 @@ function drawGallery() {
   const cards = items.slice(0, shownCards).map((item) => card(item, DATA.gallery.items.indexOf(item)));
   $("#cards").replaceChildren(...cards);
   $("#gallery-more").hidden = items.length <= shownCards;
-  if ($("#lightbox").open) fillLightbox();
+  if ($("#lightbox").open) enlarged.fill();
 }
 
 /** The choices that the other filters leave, with their numbers. */
@@ -185,7 +185,8 @@ function leftOut(item, { model, i, j }) {
 function picture(item, model, labels = false) {
   const [x, y, w, h] = item.region;
   const frame = make("span", { class: "picture" });
-  if (item.crop) frame.append(make("img", { src: `data:image/jpeg;base64,${item.crop}`, alt: "", decoding: "async" }));
+  const source = item.source ?? (item.crop && `data:image/jpeg;base64,${item.crop}`);
+  if (source) frame.append(make("img", { src: source, alt: "", decoding: "async" }));
   else frame.classList.add("drawn");
   const svg = make("svg", { viewBox: `${x} ${y} ${w} ${h}`, preserveAspectRatio: "xMidYMid meet", "aria-hidden": "true" });
   const unit = Math.max(w, h) / (labels ? 520 : 190);
@@ -194,7 +195,7 @@ function picture(item, model, labels = false) {
   drawn.sort((a, b) => a.at(-1) - b.at(-1)); // what it is about goes on top
   for (const box of drawn) {
     const said = words(box, place);
-    if (said) svg.append(outline(box, said, unit, labels || (!item.crop && box.at(-1))));
+    if (said) svg.append(outline(box, said, unit, labels || (!source && box.at(-1))));
   }
   frame.append(svg);
   return frame;
@@ -218,34 +219,51 @@ function outline(box, { text, role }, unit, labelled) {
 
 // ---------------------------------------------------------------------- enlarged
 
-function enlarge(at) {
-  current = at;
-  set({ item: at });
+/** What the lightbox shows: how it is filled, what the arrows do, and the card it came from. */
+let enlarged = null;
+
+function openLightbox(what) {
+  enlarged = what;
   const box = $("#lightbox");
   if (!box.open) box.showModal();
-  fillLightbox();
+  enlarged.fill();
 }
 
-function fillLightbox() {
-  const item = DATA.gallery.items[current];
-  if (!item) return;
-  const model = position().at;
-  const place = placeOf(model);
+function enlarge(at) {
+  current = at;
+  set({ item: at, image: null });
+  const item = DATA.gallery.items[at];
+  openLightbox({ fill: () => fillLightbox(item, itemFacts(item)), step, card: `#cards [data-at="${at}"]` });
+}
+
+function itemFacts(item) {
   const kind = KIND.get(item.kind)?.title;
   const present = occurring().has(item);
-  const facts = [
+  return [
     ["kind", present ? kind : `${kind}: not where the sliders stand`],
     ["true label", item.label],
     ["called", present ? item.called : ""],
     ["score", item.score?.toFixed(3)],
     ["unknownness", item.unknownness],
     ["example of", MODELS[item.model].name],
+    ...shownFacts(item),
+  ];
+}
+
+function shownFacts(item) {
+  const model = position().at;
+  const place = placeOf(model);
+  return [
     ["boxes shown", MODELS[model].name],
     ["at", thresholds(place.model, place.i, place.j)],
     ["not drawn", leftOut(item, place) ? "more boxes, of lower scores" : ""],
     ["image", item.image],
-  ].filter(([, value]) => value !== undefined && value !== "");
-  const list = make("dl", {}, ...facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, String(value)))));
+  ];
+}
+
+function fillLightbox(item, facts) {
+  const told = facts.filter(([, value]) => value !== undefined && value !== "");
+  const list = make("dl", {}, ...told.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, String(value)))));
   const button = (text, action) => {
     const made = make("button", { type: "button" }, text);
     made.addEventListener("click", action);
@@ -254,14 +272,14 @@ function fillLightbox() {
   const buttons = make(
     "div",
     { class: "tools" },
-    button("← Previous", () => step(-1)),
-    button("Next →", () => step(1)),
+    button("← Previous", () => enlarged.step(-1)),
+    button("Next →", () => enlarged.step(1)),
     MODELS.length > 1 ? button("Other detector (m)", nextModel) : null,
     make("span", { class: "gap" }),
     button("Close", () => $("#lightbox").close()),
   );
   const focused = [...($("#lightbox .tools")?.children ?? [])].indexOf(document.activeElement);
-  $("#lightbox").replaceChildren(picture(item, model, true), list, buttons);
+  $("#lightbox").replaceChildren(picture(item, position().at, true), list, buttons);
   if (focused >= 0) buttons.children[focused]?.focus();
 }
 
@@ -273,8 +291,8 @@ function step(by) {
   enlarge(DATA.gallery.items.indexOf(next));
 }
 
-function stepFocus(by) {
-  const cards = $$("#cards .card");
+function stepFocus(among, by) {
+  const cards = $$(".card", among);
   const at = cards.indexOf(document.activeElement);
   cards[Math.min(Math.max(at + by, 0), cards.length - 1)]?.focus();
 }

@@ -32,7 +32,9 @@ function visit() {
   const place = readHash();
   if (place) show(place);
   const item = Number.parseInt(get("item"), 10);
+  const image = Number.parseInt(get("image"), 10);
   if (DATA.gallery.items[item]) enlarge(item);
+  else if (DATA.browsing && image >= 0) enlargeImage(image);
   else if ($("#lightbox").open) $("#lightbox").close();
 }
 
@@ -57,8 +59,8 @@ function startKeys() {
     if (event.target.closest(TYPING)) return;
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (event.key === "m" && MODELS.length > 1) switchModel();
-    else if (by && $("#lightbox").open) step(by);
-    else if (by && event.target.closest("#cards")) stepFocus(by);
+    else if (by && $("#lightbox").open) enlarged.step(by);
+    else if (by && event.target.closest(".cards")) stepFocus(event.target.closest(".cards"), by);
     else return;
     event.preventDefault();
   });
@@ -77,7 +79,7 @@ function switchModel() {
 function startFocus() {
   $("#lightbox").addEventListener("close", () => {
     if (!document.activeElement?.matches("body, #lightbox, #lightbox *")) return;
-    ($(`#cards [data-at="${current}"]`) ?? $("#cards .card"))?.focus({ preventScroll: true });
+    ($(enlarged.card) ?? $("#cards .card"))?.focus({ preventScroll: true });
   });
 }
 
@@ -119,6 +121,7 @@ function start() {
   startAbsorption();
   startStrata();
   startGallery();
+  startImages();
   startLinks();
   startKeys();
   startFocus();
