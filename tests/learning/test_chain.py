@@ -20,8 +20,9 @@ from openset.findings import InputError  # noqa: E402
 from openset.learning import Learned, bundle_of, stages_of  # noqa: E402
 from openset.learning.exemplars import Exemplars  # noqa: E402
 from openset.nets.weights import read, read_model  # noqa: E402
+from openset.training import Recipe  # noqa: E402
 from scenes.learning import SCRIPT, learned, make_world, recipe  # noqa: E402
-from scenes.training import same, weights  # noqa: E402
+from scenes.training import log, same, weights  # noqa: E402
 
 STAGES = ("t1", "t2", "t2-ft")
 
@@ -152,6 +153,24 @@ def test_another_start_is_refused(world, whole, tmp_path):
         (out / name / "run.json").write_text(json.dumps({**about, "start": "0" * 16}))
     with pytest.raises(InputError, match="another start"):
         learned(world, out)
+
+
+@pytest.mark.parametrize("name", ["ore-digits", "pad-digits"])
+def test_stages_have_what_the_recipe_of_a_method_says(world, tmp_path, name):
+    changes = {"batch": 2, "options": {"shortest": 64, "longest": 64}}
+    by = Recipe.of(name, **changes, method_options={}).scaled(6)
+    learned(world, tmp_path / "out", recipe=by)
+    for stage in STAGES:
+        used = json.loads((tmp_path / "out" / stage / "run.json").read_text())["recipe"]
+        wanted = by.at(int(stage[1]), finetune=stage.endswith("ft"))
+        assert used["method_options"] == wanted.method_options
+        assert (used["steps"], used["lr"]) == (wanted.steps, wanted.lr)
+    if name.startswith("ore"):  # clusters in the tasks, and neither these nor a store afterwards
+        found = ["method_clusters" in log(tmp_path / "out" / stage)[-1] for stage in STAGES]
+        assert found == [True, True, False]
+        task, tuned = (weights(tmp_path / "out" / stage) for stage in STAGES[1:])
+        assert torch.equal(task["method.store.held"], tuned["method.store.held"])
+        assert task["method.moves"] > 0 and tuned["method.moves"] == 0  # counted anew
 
 
 def test_a_chain_without_exemplars_has_no_fine_tuning(world, tmp_path):

@@ -68,6 +68,9 @@ class Method(nn.Module):
         """
         return head, predictor
 
+    def restart(self) -> None:
+        """Begin anew what counts the steps of a training: the weights are those of another."""
+
     def see(self, proposals: Proposals) -> None:
         """Look at what was proposed on a batch, before regions are sampled from it."""
 

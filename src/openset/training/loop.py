@@ -168,6 +168,8 @@ def _prepared(
         carry(built, recipe.method, recipe.method_options)
     if start is not None:
         grow(built, start)
+        if built.method is not None:
+            built.method.restart()
     return TrainingState.of(recipe, built)
 
 
