@@ -73,6 +73,35 @@ def lines(rows: list[Row], axes: Axes, names: Sequence[str], *, who: str) -> Any
     )
 
 
+def stage_lines(rows: list[Row], axes: Axes, stages: Sequence[str], names: Sequence[str]) -> Any:
+    """Lines by name along stages in their order, and the intervals of their points.
+
+    Args:
+        rows: Points, with ``model``, ``stage`` and ``y``, and ends ``low`` and ``high`` or none.
+        axes: The axes; that of stages has no title.
+        stages: All stages.
+        names: The models, in the order of their colours.
+    """
+    import altair as alt
+
+    colour, dash = by_model(names)
+    along = alt.X(
+        "stage:N",
+        sort=None,
+        scale=alt.Scale(domain=[*stages]),
+        title=None,
+        axis=alt.Axis(labelAngle=0),
+    )
+    tips = [alt.Tooltip("model:N", title="chain"), alt.Tooltip("stage:N"), *_tips(axes, "")[2:]]
+    line = alt.Chart(alt.InlineData(values=rows)).mark_line(strokeWidth=2, point=True)
+    y = _axis(alt.Y, "y", axes)
+    line = line.encode(x=along, y=y, color=colour, strokeDash=dash, tooltip=tips)
+    wide = [row for row in rows if "low" in row]
+    rule = alt.Chart(alt.InlineData(values=wide)).mark_rule(strokeWidth=1, opacity=0.6)
+    ends = rule.encode(x=along, y="low:Q", y2="high:Q", color=colour)
+    return alt.layer(line, *[ends] * bool(wide))
+
+
 def drawn(chart: Any) -> dict[str, Any]:
     """A chart of the usual size, as a specification."""
     return dict(chart.properties(width=WIDTH, height=HEIGHT).to_dict(validate=False))

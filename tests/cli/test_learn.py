@@ -46,7 +46,7 @@ def test_all_tasks_by_one_command(openset, here, world):
     done = openset(*LEARN)
     assert done.code == 0, done.err
     assert all(word in done.out for word in ("t2-ft", "AP previous", "forgetting", "learned.svg"))
-    assert "next: openset report out/evaluation/t2-ft" in done.out
+    assert "next: openset report out" in done.out
     assert "<svg" in (here / "out" / "learned.svg").read_text()
     again = openset(*LEARN, "--json")
     assert again.code == 0, again.err
@@ -55,6 +55,8 @@ def test_all_tasks_by_one_command(openset, here, world):
     drawn = openset("timeline", "out", "-o", "time.svg")
     assert drawn.code == 0 and "wrote time.svg" in drawn.out
     assert openset("report", "out/evaluation/t2-ft", "-q").code == 0
+    page = openset("report", "out")
+    assert page.code == 0 and "report out/report.html" in page.out
 
 
 def test_one_task_after_the_other(openset, here, world):

@@ -14,10 +14,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 
+from openset.evaluation.learned import Learned  # noqa: E402
 from openset.evaluation.run import Run  # noqa: E402
 from openset.evaluation.settings import Settings  # noqa: E402
 from openset.findings import InputError  # noqa: E402
-from openset.learning import Learned, bundle_of, stages_of  # noqa: E402
+from openset.learning import bundle_of, stages_of  # noqa: E402
 from openset.learning.exemplars import Exemplars  # noqa: E402
 from openset.nets.weights import read, read_model  # noqa: E402
 from openset.training import Recipe  # noqa: E402

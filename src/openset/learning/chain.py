@@ -29,12 +29,12 @@ from openset.benchmarks.principles import Verdict
 from openset.detectors import KEPT, ImageFiles, find, load, run
 from openset.diagnosis.confusion import confusion
 from openset.evaluation.choosing import choose
+from openset.evaluation.learned import Learned, Row, forgotten, numbers_of
 from openset.evaluation.result import Evaluation
 from openset.evaluation.run import Run, evaluate_all
 from openset.evaluation.settings import Settings
 from openset.findings import Finding, refuse
 from openset.learning.exemplars import Exemplars, Lists
-from openset.learning.learned import Learned, Row, forgotten, numbers_of
 from openset.learning.stages import Stage, of_kind, pooled, stages_of
 from openset.matching import right_detections
 from openset.nets.processes import is_first, processes
@@ -233,20 +233,28 @@ def _row(stage: Stage, judged: Run, before: Sequence[Evaluation]) -> Row:
     result = judged.evaluations[_MODEL]
     lost = forgotten(before, result)
     assert stage.table is not None
-    counts = np.bincount(stage.table.label, minlength=len(stage.table.labels)).tolist()
-    objects = dict(zip(stage.table.labels, counts, strict=True))
+    objects, images_of = _counts(stage.table)
     return Row(
         stage.name,
         stage.task,
         stage.finetune,
         images=len(stage.table.images),
         objects={name: objects[name] for name in stage.shown},
+        images_of={name: images_of[name] for name in stage.shown},
         numbers=numbers_of(result),
         ap=result.values["ap_known"].parts,
         forgetting=None if lost is None else lost.value.value,
         drops={} if lost is None else lost.drops,
         called=_called(result),
     )
+
+
+def _counts(table: Annotations) -> tuple[dict[str, int], dict[str, int]]:
+    """Objects of every label, and images with any."""
+    once = np.unique(np.stack([table.label, table.image]), axis=1)[0]
+    counts = (np.bincount(at, minlength=len(table.labels)) for at in (table.label, once))
+    objects, images = (dict(zip(table.labels, each.tolist(), strict=True)) for each in counts)
+    return objects, images
 
 
 def _called(result: Evaluation) -> dict[str, dict[str, int]]:
