@@ -25,6 +25,14 @@ def test_the_document_comes_back(chain, tmp_path):
     )
 
 
+def test_a_class_that_gained_has_lost_nothing():
+    said = farm((0.5, 0.6, 0.4)).losses()
+    assert said == [
+        "after t2, no earlier class has lost AP",
+        "after t2-ft, cat has lost most: 10.0 points of AP, to 40.0",
+    ]
+
+
 def test_it_says_what_was_forgotten_and_what_later_classes_were_called(chain):
     assert chain.lines() == [
         "after t2, cat has lost most: 70.0 points of AP, to 10.0",

@@ -157,8 +157,10 @@ class Learned:
         found = []
         for row in self.rows:
             lost = {name: drop for name, drop in row.drops.items() if drop is not None}
-            if lost:
-                name = max(lost, key=lambda one: (lost[one], one))
+            name = max(lost, key=lambda one: (lost[one], one), default="")
+            if lost and lost[name] <= 0:
+                found.append(f"after {row.name}, no earlier class has lost AP")
+            elif lost:
                 points = f"{100 * lost[name]:.1f} points of AP, to {_cell(row.ap.get(name))}"
                 found.append(f"after {row.name}, {name} has lost most: {points}")
         return found
