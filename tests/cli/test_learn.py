@@ -76,6 +76,17 @@ def test_one_task_after_the_other(openset, here, world):
     assert wrong.code == 2 and "OS664" in wrong.err and not (here / "wrong").exists()
 
 
+def test_a_task_that_was_left_out_is_said(openset, here):
+    make_world(here / "world", tasks=3)
+    (here / "tiny.toml").write_text(RECIPE)
+    assert openset(*TRAIN, "--task", "1", "-o", "a1").code == 0
+    for more in (("--task", "3"), ("--task", "2", "--finetune")):
+        done = openset(*TRAIN, *more, "--from", "a1", "-o", "wrong")
+        assert done.code == 2 and "OS664" in done.err and not (here / "wrong").exists()
+        assert "2 classes that come before" in " ".join(done.err.split())
+        assert "start from the model of t2" in " ".join(done.err.split())
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [

@@ -17,10 +17,13 @@ torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 from openset.evaluation.learned import Learned  # noqa: E402
 from openset.evaluation.run import Run  # noqa: E402
 from openset.evaluation.settings import Settings  # noqa: E402
-from openset.findings import InputError  # noqa: E402
+from openset.findings import InputError, UsageError  # noqa: E402
+from openset.formats import write  # noqa: E402
 from openset.learning import bundle_of, stages_of  # noqa: E402
 from openset.learning.exemplars import Exemplars  # noqa: E402
+from openset.learning.stages import pooled  # noqa: E402
 from openset.nets.weights import read, read_model  # noqa: E402
+from openset.tables import Detections  # noqa: E402
 from openset.training import Recipe  # noqa: E402
 from scenes.learning import SCRIPT, learned, make_world, recipe  # noqa: E402
 from scenes.training import log, same, weights  # noqa: E402
@@ -197,6 +200,51 @@ def test_a_benchmark_that_fails_its_audit_is_refused_before_training(world, tmp_
     assert learned(folder, tmp_path / "out", force=True).done
 
 
+def advice(world, path, lacking=(), shift=0.0):
+    """Boxes for the training images of both tasks, but for some."""
+    pool = pooled(bundle_of(world), 2)
+    image = pool.images.id[pool.image]
+    rows = np.flatnonzero(~np.isin(image, lacking))
+    boxes = pool.box[rows] + [shift, 0, 0, 0]
+    score = np.full(len(rows), 0.5)
+    write(Detections(image[rows], np.zeros(len(rows), int), boxes, score, ("object",)), path)
+    return str(path)
+
+
+@pytest.mark.parametrize("wrong", ["an image without advice", "advice of other sizes", "an option"])
+def test_what_a_later_task_cannot_be_trained_with_is_said_before_the_first(world, tmp_path, wrong):
+    first, second = (stage.table.images.id for stage in stages_of(bundle_of(world))[:2])
+    only_later = np.setdiff1d(second, first)[:1]
+    assert len(only_later)
+    made = {"lacking": only_later if wrong.startswith("an image") else (),
+            "shift": 50.0 * wrong.endswith("sizes")}  # fmt: skip
+    file = advice(world, tmp_path / "advice.parquet", **made)
+    told = {"later": {"steps": 4, "method_options": {"most": -1}}} if wrong == "an option" else {}
+    by = recipe(method="pad", method_options={"advisor": file}, **told)
+    code = {"an image without advice": "OS672", "advice of other sizes": "OS673"}.get(wrong, "")
+    with pytest.raises((InputError, UsageError), match=code or "no candidates"):
+        learned(world, tmp_path / "out", recipe=by)
+    assert not (tmp_path / "out").exists()
+    if wrong.startswith("an image"):
+        every = advice(world, tmp_path / "advice.parquet")
+        by = recipe(method="pad", method_options={"advisor": every})
+        assert learned(world, tmp_path / "out", recipe=by).done
+
+
+@pytest.mark.parametrize("lost", ["test-t2", "train-t2"])
+def test_pictures_that_a_later_task_lacks_are_said_before_the_first(world, tmp_path, lost):
+    folder = tmp_path / "world"
+    shutil.copytree(world, folder)
+    held, first = (json.loads((folder / f"{n}.json").read_text()) for n in (lost, lost[:-1] + "1"))
+    names = [one["file_name"] for one in held["images"]]
+    alone = {*names} - {one["file_name"] for one in first["images"]} or {*names}
+    (folder / sorted(alone)[0]).unlink()
+    with pytest.raises(InputError) as error:
+        learned(folder, tmp_path / "out")
+    assert sorted(alone)[0] in str(error.value)
+    assert not (tmp_path / "out").exists()
+
+
 def test_boxes_that_the_policy_does_not_show_reach_no_training(world, tmp_path):
     """A train split that names an old class: its objects are left out, whatever the file has."""
     bundle = bundle_of(world)
@@ -215,7 +263,7 @@ def test_boxes_that_the_policy_does_not_show_reach_no_training(world, tmp_path):
 def test_classes_may_expel_what_is_unknown(world, tmp_path, monkeypatch):
     """A detector that finds every object, and is half as sure of what it does not know."""
     import openset.learning.chain as chain
-    from openset.tables import Detections, LogitLayout
+    from openset.tables import LogitLayout
 
     asked = []
 
@@ -231,8 +279,6 @@ def test_classes_may_expel_what_is_unknown(world, tmp_path, monkeypatch):
             table.images.id[table.image], np.maximum(label, 0), table.box, sure, model.labels,
             logits=logits, layout=LogitLayout.SIGMOID, provenance={"split": split},
         )  # fmt: skip
-
-    from openset.learning.stages import pooled
 
     bundle = bundle_of(world)
     every = [part.table for part in bundle.parts] + [pooled(bundle, task) for task in (1, 2)]

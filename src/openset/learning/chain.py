@@ -42,7 +42,7 @@ from openset.nets.weights import fingerprint
 from openset.scorers import find as find_scorer
 from openset.scorers.cec import ALPHAS, CecRule
 from openset.tables import Annotations, Detections
-from openset.training import Progress, Recipe, Trained, train
+from openset.training import Progress, Recipe, Trained, rehearse, train
 
 _LEFT = 0.99  # of AP_known, what CEC must leave
 _MODEL = "model"  # what the detector is called in the run of a stage
@@ -120,7 +120,8 @@ def learn(
 
     Raises:
         InputError: The benchmark is no chain of tasks or fails its audit, a list of exemplars
-            cannot be used, or the folder is of another chain: all before anything is trained.
+            cannot be used, some task could not be trained (pictures, options, advice), or the
+            folder is of another chain: all before anything is trained.
     """
     with processes():
         return _Chain(bundle, plan, Path(out), say, stop).run()
@@ -142,6 +143,7 @@ class _Chain:
         how = self.plan.exemplars.settled(every)
         lists = Lists(how, self.out, self.bundle, how.of(every))
         lists.check()
+        self._rehearse(lists.stages)
         about = replace(self.plan, exemplars=how).about
         learned = Learned(self.bundle.name, self.bundle.roles.tasks, about)
         findings: list[Finding] = []
@@ -163,6 +165,18 @@ class _Chain:
             if is_first():
                 learned.save(self.out)
         return Went(learned, True, tuple(findings))
+
+    def _rehearse(self, stages: Sequence[Stage]) -> None:
+        """Refuse now what would end the chain in a later task: pictures, options, advice."""
+        for part in self.bundle.parts:
+            if part.table is not None and part.kind in ("test", "val"):
+                ImageFiles.of_annotations(part.table, self.plan.images)
+        for stage in stages:
+            if not (self.out / stage.name / "model.pt").is_file():
+                if stage.table is None:  # exemplars will be some of these
+                    stage = replace(stage, table=pooled(self.bundle, stage.task))
+                data = stage.data(self.plan.images)
+                rehearse(self._recipe(stage), data, started=stage.name != stages[0].name)
 
     def _recipe(self, stage: Stage) -> Recipe:
         return self.plan.recipe.at(stage.task, finetune=stage.finetune)
