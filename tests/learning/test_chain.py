@@ -18,12 +18,13 @@ from openset.evaluation.learned import Learned  # noqa: E402
 from openset.evaluation.run import Run  # noqa: E402
 from openset.evaluation.settings import Settings  # noqa: E402
 from openset.findings import InputError, UsageError  # noqa: E402
-from openset.formats import write  # noqa: E402
+from openset.formats import read_annotations, write  # noqa: E402
 from openset.learning import bundle_of, stages_of  # noqa: E402
 from openset.learning.exemplars import Exemplars  # noqa: E402
 from openset.learning.stages import pooled  # noqa: E402
 from openset.nets.weights import read, read_model  # noqa: E402
 from openset.tables import Detections  # noqa: E402
+from openset.tables.union import merged  # noqa: E402
 from openset.training import Recipe  # noqa: E402
 from scenes.learning import SCRIPT, learned, make_world, recipe  # noqa: E402
 from scenes.training import log, same, weights  # noqa: E402
@@ -229,6 +230,21 @@ def test_what_a_later_task_cannot_be_trained_with_is_said_before_the_first(world
         every = advice(world, tmp_path / "advice.parquet")
         by = recipe(method="pad", method_options={"advisor": every})
         assert learned(world, tmp_path / "out", recipe=by).done
+
+
+def test_an_oracle_is_told_by_another_file(tmp_path):
+    """What becomes known is unknown before, and what never does is so to the end."""
+    world = make_world(tmp_path / "world", train_unknowns="unlabelled")
+    parts = [read_annotations(world / f"train-t{task}-complete.json") for task in (1, 2)]
+    every = merged(parts, sorted({label for part in parts for label in part.labels}))
+    write(every, tmp_path / "truth.json")
+    by = recipe(method="oracle", method_options={"truth": str(tmp_path / "truth.json")})
+    for row in learned(world, tmp_path / "out", recipe=by).learned.rows:
+        about, _ = read_model(tmp_path / "out" / row.name / "model.pt")
+        assert about["taught"]["objects"] > sum(row.objects.values())
+    with pytest.raises(InputError, match="OS674"):
+        learned(world, tmp_path / "none", recipe=recipe(method="oracle"))
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize("lost", ["test-t2", "train-t2"])

@@ -43,6 +43,7 @@ class Method(nn.Module):
         unknown_weight: Of that column in the loss of classes, where they are sigmoids.
         unknown_boxes: Whether what it calls unknown is taught the box of the object it overlaps.
         unknown_objects: Whether objects of no known class are taught, too, as number `classes`.
+        unknown_truth: A ground truth that has them, where the training file does not.
         advisor: Boxes of other origin that it wants to see of each image; None is none.
         shown: What the detector that carries it shows; that detector says so.
     """
@@ -52,6 +53,7 @@ class Method(nn.Module):
     unknown_weight: float = 1.0
     unknown_boxes: bool = False
     unknown_objects: bool = False
+    unknown_truth: str = ""
     advisor: Advisor | None = None
     shown: Shown = "regions"
 

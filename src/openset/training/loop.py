@@ -193,7 +193,7 @@ def _wanted(model: TorchModel, data: TrainingData) -> TrainingData:
     method = model.method
     if method is None:
         return data
-    data = data.with_unknown() if method.unknown_objects else data
+    data = data.with_unknown(method.unknown_truth) if method.unknown_objects else data
     data = data if method.advisor is None else advised(data, method.advisor)
     taught = {"images": len(data), "objects": sum(map(len, data.boxes)), "leaks": [*data.leaks]}
     model.about = {**model.about, "taught": taught}
