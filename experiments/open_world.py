@@ -72,22 +72,22 @@ def main() -> None:
     parser.add_argument("--device", default=None)
     given = parser.parse_args()
     made = DigitsWorld(images=given.images, tasks=2, train_unknowns="unlabelled")
-    world, advice = made.write(given.work / "world"), given.work / "advice.json"
+    world, truth = made.write(given.work / "world"), given.work / "advice.json"
     parts = [read_annotations(world / f"train-t{task}-complete.json") for task in (1, 2)]
-    write(merged(parts, sorted({label for part in parts for label in part.labels})), advice)
+    write(merged(parts, sorted({label for part in parts for label in part.labels})), truth)
     for seed in range(given.seeds):
         for name in given.only:
-            learned(name, seed, world, given, advice)
+            learned(name, seed, world, given, truth)
     given.results.mkdir(parents=True, exist_ok=True)
     write_json(given.results / "open_world.json", means(given.work, given.images))
 
 
-def learned(name: str, seed: int, world: Path, given: argparse.Namespace, advice: Path) -> None:
+def learned(name: str, seed: int, world: Path, given: argparse.Namespace, truth: Path) -> None:
     """One chain, or what is left of it."""
     chain, out = CHAINS[name], folder(given.work, name, seed)
     options = {**chain.options}
-    if name.endswith("truth"):
-        options["advisor"] = str(advice)
+    if name.endswith("truth") or name == "oracle":
+        options["truth" if name == "oracle" else "advisor"] = str(truth)
     if chain.of and not out.exists():
         unjudged = shutil.ignore_patterns("evaluation", "learned.*")
         shutil.copytree(folder(given.work, chain.of, seed), out, ignore=unjudged)

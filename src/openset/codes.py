@@ -637,7 +637,8 @@ _ENTRIES = (
     Code("OS674", "nothing unknown to teach an oracle", "An oracle is taught unknown objects by "
          "their labels, and the training images have none.",
          "a training file that names known objects only",
-         "give a ground truth that has the unknown objects, too, and --known"),
+         "give a ground truth that has the unknown objects, too, and --known; in the tasks of a "
+         "benchmark, --method-option truth=FILE"),
     Code("OS675", "too little to fit energies on", "A distribution of energies is fitted on at "
          "least 50 detections of known objects, and on as many of unknown ones.",
          "few validation images, or a ground truth without unknown objects",

@@ -122,6 +122,27 @@ def lines(rows: list[Row], axes: Axes, names: Sequence[str], *, who: str) -> Spe
     return curves | {"transform": [{"window": [{"op": "row_number", "field": "", "as": "row"}]}]}
 
 
+def stage_lines(rows: list[Row], axes: Axes, stages: Sequence[str], names: Sequence[str]) -> Spec:
+    """Lines by name along stages in their order, and the intervals of their points.
+
+    Args:
+        rows: Points, with ``model``, ``stage`` and ``y``, and ends ``low`` and ``high`` or none.
+        axes: The axes; that of stages has no title.
+        stages: All stages.
+        names: The models, in the order of their colours.
+    """
+    colour, dash = by_model(names)
+    look = {"scale": {"domain": [*stages]}, "title": None, "axis": {"labelAngle": 0}}
+    shared = {"x": field("stage:N", sort=None, **look), "color": colour}
+    tips = [field("model:N", title="chain"), field("stage:N"), *_tips(axes, "")[2:]]
+    line = mark("line", strokeWidth=2, point=True)
+    one = chart(rows, line, y=_axis("y", axes), strokeDash=dash, tooltip=tips, **shared)
+    wide = [row for row in rows if "low" in row]
+    rule = mark("rule", strokeWidth=1, opacity=0.6)
+    ends = chart(wide, rule, y=field("low:Q"), y2={"field": "high"}, **shared)
+    return layers(one, *[ends] * bool(wide))
+
+
 def drawn(one: Spec) -> Spec:
     """A chart of the usual size."""
     return one | {"width": WIDTH, "height": HEIGHT}

@@ -46,7 +46,7 @@ def test_all_tasks_by_one_command(openset, here, world):
     done = openset(*LEARN)
     assert done.code == 0, done.err
     assert all(word in done.out for word in ("t2-ft", "AP previous", "forgetting", "learned.svg"))
-    assert "next: openset report out/evaluation/t2-ft" in done.out
+    assert "next: openset report out" in done.out
     assert "<svg" in (here / "out" / "learned.svg").read_text()
     again = openset(*LEARN, "--json")
     assert again.code == 0, again.err
@@ -55,6 +55,8 @@ def test_all_tasks_by_one_command(openset, here, world):
     drawn = openset("timeline", "out", "-o", "time.svg")
     assert drawn.code == 0 and "wrote time.svg" in drawn.out
     assert openset("report", "out/evaluation/t2-ft", "-q").code == 0
+    page = openset("report", "out")
+    assert page.code == 0 and "report out/report.html" in page.out
 
 
 def test_one_task_after_the_other(openset, here, world):
@@ -72,6 +74,17 @@ def test_one_task_after_the_other(openset, here, world):
     assert "4 of 4" not in done.out and "2 of 2 steps" in done.out
     wrong = openset(*TRAIN, "--task", "1", "--from", "a2", "-o", "wrong")
     assert wrong.code == 2 and "OS664" in wrong.err and not (here / "wrong").exists()
+
+
+def test_a_task_that_was_left_out_is_said(openset, here):
+    make_world(here / "world", tasks=3)
+    (here / "tiny.toml").write_text(RECIPE)
+    assert openset(*TRAIN, "--task", "1", "-o", "a1").code == 0
+    for more in (("--task", "3"), ("--task", "2", "--finetune")):
+        done = openset(*TRAIN, *more, "--from", "a1", "-o", "wrong")
+        assert done.code == 2 and "OS664" in done.err and not (here / "wrong").exists()
+        assert "2 classes that come before" in " ".join(done.err.split())
+        assert "start from the model of t2" in " ".join(done.err.split())
 
 
 @pytest.mark.parametrize(

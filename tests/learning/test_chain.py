@@ -14,14 +14,20 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 
+from openset.evaluation.learned import Learned  # noqa: E402
 from openset.evaluation.run import Run  # noqa: E402
 from openset.evaluation.settings import Settings  # noqa: E402
-from openset.findings import InputError  # noqa: E402
-from openset.learning import Learned, bundle_of, stages_of  # noqa: E402
+from openset.findings import InputError, UsageError  # noqa: E402
+from openset.formats import read_annotations, write  # noqa: E402
+from openset.learning import bundle_of, stages_of  # noqa: E402
 from openset.learning.exemplars import Exemplars  # noqa: E402
+from openset.learning.stages import pooled  # noqa: E402
 from openset.nets.weights import read, read_model  # noqa: E402
+from openset.tables import Detections  # noqa: E402
+from openset.tables.union import merged  # noqa: E402
+from openset.training import Recipe  # noqa: E402
 from scenes.learning import SCRIPT, learned, make_world, recipe  # noqa: E402
-from scenes.training import same, weights  # noqa: E402
+from scenes.training import log, same, weights  # noqa: E402
 
 STAGES = ("t1", "t2", "t2-ft")
 
@@ -154,6 +160,24 @@ def test_another_start_is_refused(world, whole, tmp_path):
         learned(world, out)
 
 
+@pytest.mark.parametrize("name", ["ore-digits", "pad-digits"])
+def test_stages_have_what_the_recipe_of_a_method_says(world, tmp_path, name):
+    changes = {"batch": 2, "options": {"shortest": 64, "longest": 64}}
+    by = Recipe.of(name, **changes, method_options={}).scaled(6)
+    learned(world, tmp_path / "out", recipe=by)
+    for stage in STAGES:
+        used = json.loads((tmp_path / "out" / stage / "run.json").read_text())["recipe"]
+        wanted = by.at(int(stage[1]), finetune=stage.endswith("ft"))
+        assert used["method_options"] == wanted.method_options
+        assert (used["steps"], used["lr"]) == (wanted.steps, wanted.lr)
+    if name.startswith("ore"):  # clusters in the tasks, and neither these nor a store afterwards
+        found = ["method_clusters" in log(tmp_path / "out" / stage)[-1] for stage in STAGES]
+        assert found == [True, True, False]
+        task, tuned = (weights(tmp_path / "out" / stage) for stage in STAGES[1:])
+        assert torch.equal(task["method.store.held"], tuned["method.store.held"])
+        assert task["method.moves"] > 0 and tuned["method.moves"] == 0  # counted anew
+
+
 def test_a_chain_without_exemplars_has_no_fine_tuning(world, tmp_path):
     went = learned(world, tmp_path / "out", exemplars=Exemplars("none"))
     assert [row.name for row in went.learned.rows] == ["t1", "t2"]
@@ -177,6 +201,66 @@ def test_a_benchmark_that_fails_its_audit_is_refused_before_training(world, tmp_
     assert learned(folder, tmp_path / "out", force=True).done
 
 
+def advice(world, path, lacking=(), shift=0.0):
+    """Boxes for the training images of both tasks, but for some."""
+    pool = pooled(bundle_of(world), 2)
+    image = pool.images.id[pool.image]
+    rows = np.flatnonzero(~np.isin(image, lacking))
+    boxes = pool.box[rows] + [shift, 0, 0, 0]
+    score = np.full(len(rows), 0.5)
+    write(Detections(image[rows], np.zeros(len(rows), int), boxes, score, ("object",)), path)
+    return str(path)
+
+
+@pytest.mark.parametrize("wrong", ["an image without advice", "advice of other sizes", "an option"])
+def test_what_a_later_task_cannot_be_trained_with_is_said_before_the_first(world, tmp_path, wrong):
+    first, second = (stage.table.images.id for stage in stages_of(bundle_of(world))[:2])
+    only_later = np.setdiff1d(second, first)[:1]
+    assert len(only_later)
+    made = {"lacking": only_later if wrong.startswith("an image") else (),
+            "shift": 50.0 * wrong.endswith("sizes")}  # fmt: skip
+    file = advice(world, tmp_path / "advice.parquet", **made)
+    told = {"later": {"steps": 4, "method_options": {"most": -1}}} if wrong == "an option" else {}
+    by = recipe(method="pad", method_options={"advisor": file}, **told)
+    code = {"an image without advice": "OS672", "advice of other sizes": "OS673"}.get(wrong, "")
+    with pytest.raises((InputError, UsageError), match=code or "no candidates"):
+        learned(world, tmp_path / "out", recipe=by)
+    assert not (tmp_path / "out").exists()
+    if wrong.startswith("an image"):
+        every = advice(world, tmp_path / "advice.parquet")
+        by = recipe(method="pad", method_options={"advisor": every})
+        assert learned(world, tmp_path / "out", recipe=by).done
+
+
+def test_an_oracle_is_told_by_another_file(tmp_path):
+    """What becomes known is unknown before, and what never does is so to the end."""
+    world = make_world(tmp_path / "world", train_unknowns="unlabelled")
+    parts = [read_annotations(world / f"train-t{task}-complete.json") for task in (1, 2)]
+    every = merged(parts, sorted({label for part in parts for label in part.labels}))
+    write(every, tmp_path / "truth.json")
+    by = recipe(method="oracle", method_options={"truth": str(tmp_path / "truth.json")})
+    for row in learned(world, tmp_path / "out", recipe=by).learned.rows:
+        about, _ = read_model(tmp_path / "out" / row.name / "model.pt")
+        assert about["taught"]["objects"] > sum(row.objects.values())
+    with pytest.raises(InputError, match="OS674"):
+        learned(world, tmp_path / "none", recipe=recipe(method="oracle"))
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("lost", ["test-t2", "train-t2"])
+def test_pictures_that_a_later_task_lacks_are_said_before_the_first(world, tmp_path, lost):
+    folder = tmp_path / "world"
+    shutil.copytree(world, folder)
+    held, first = (json.loads((folder / f"{n}.json").read_text()) for n in (lost, lost[:-1] + "1"))
+    names = [one["file_name"] for one in held["images"]]
+    alone = {*names} - {one["file_name"] for one in first["images"]} or {*names}
+    (folder / sorted(alone)[0]).unlink()
+    with pytest.raises(InputError) as error:
+        learned(folder, tmp_path / "out")
+    assert sorted(alone)[0] in str(error.value)
+    assert not (tmp_path / "out").exists()
+
+
 def test_boxes_that_the_policy_does_not_show_reach_no_training(world, tmp_path):
     """A train split that names an old class: its objects are left out, whatever the file has."""
     bundle = bundle_of(world)
@@ -195,7 +279,7 @@ def test_boxes_that_the_policy_does_not_show_reach_no_training(world, tmp_path):
 def test_classes_may_expel_what_is_unknown(world, tmp_path, monkeypatch):
     """A detector that finds every object, and is half as sure of what it does not know."""
     import openset.learning.chain as chain
-    from openset.tables import Detections, LogitLayout
+    from openset.tables import LogitLayout
 
     asked = []
 
@@ -211,8 +295,6 @@ def test_classes_may_expel_what_is_unknown(world, tmp_path, monkeypatch):
             table.images.id[table.image], np.maximum(label, 0), table.box, sure, model.labels,
             logits=logits, layout=LogitLayout.SIGMOID, provenance={"split": split},
         )  # fmt: skip
-
-    from openset.learning.stages import pooled
 
     bundle = bundle_of(world)
     every = [part.table for part in bundle.parts] + [pooled(bundle, task) for task in (1, 2)]

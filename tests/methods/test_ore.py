@@ -56,6 +56,12 @@ def test_as_published_an_object_can_become_unknown():
     assert built().relabel(seen, 0.5).tolist() == [[0, -1, UNKNOWN, -2]]
 
 
+def test_without_auto_labels_the_column_stays_and_nothing_teaches_it():
+    seen = regions([[0, -1, -1, -2]])
+    method = built(auto_label=False)
+    assert method.unknown and torch.equal(method.relabel(seen, 0.5), seen.label)
+
+
 def fed(method, steps=8, progress=0.5, label=((0, 1, 2, 3, -1, 0), (2, 1, 0, 3, 1, -1))):
     """Losses of some steps."""
     return [method(regions([*map(list, label)], step), progress) for step in range(steps)]
@@ -98,6 +104,19 @@ def test_nothing_is_learned_through_the_store():
     assert seen.embedding.grad.abs().sum() > 0
     assert method.prototype.grad is None and method.store.held.grad is None
     assert not method.prototype.requires_grad and not method.store.held.requires_grad
+
+
+def test_in_another_training_prototypes_are_placed_anew_from_the_store_and_move_again():
+    method = built(items=4, start=0.0, every=0.1, momentum=0.9)
+    fed(method, progress=0.95)
+    held = method.store.rows.clone()
+    method.restart()
+    method.move(0.0)
+    assert torch.equal(method.store.rows, held) and method.placed.all()
+    torch.testing.assert_close(method.prototype, held.mean(1))
+    fed(method, steps=1, progress=0.1)
+    far = (method.prototype - held.mean(1)).norm(dim=1)
+    assert (far > 0).all()
 
 
 def test_the_loss_is_the_papers():

@@ -305,6 +305,13 @@ def test_the_oracle_is_taught_unknown_objects_and_marked(truth, tmp_path):
     taught = np.concatenate(done.data.classes)
     assert done.data.labels == ("red",) and set(taught.tolist()) == {0, 1} and len(taught) == 16
     assert "of other classes" not in done.data.left_out
+    few = replace(data, others=())  # as a task has it: another file knows
+    again = few.with_unknown(str(truth))
+    assert all(map(np.array_equal, again.boxes, done.data.boxes))
+    known = replace(few, labels=("red", "green")).with_unknown(str(truth))
+    assert all(map(np.array_equal, known.boxes, few.boxes))
+    with pytest.raises(InputError, match=r"OS674.*does not have 8 of 8 training images"):
+        replace(few, files=ImageFiles(data.files.id + 90, data.files.path)).with_unknown(str(truth))
     model = load(str(done.model), device="cpu", score=0.0)
     assert model.network.roi_heads.box_predictor.cls_score.out_features == 3
     found = run(model, ImageFiles.of_annotations(read_annotations(truth), truth.parent))

@@ -99,12 +99,12 @@ def test_an_image_is_enlarged_stepped_through_and_in_the_address(opened, made):
     name = "() => document.querySelector('#lightbox dl')?.textContent.includes(%r)"
     six = name % image_names(made)[6]
     assert settled(opened, lambda: opened.page.evaluate(six), True)
-    assert opened.state()["image"] == "6"
+    assert settled(opened, lambda: opened.state().get("image"), "6")
     opened.page.reload()
     opened.page.wait_for_selector("#lightbox[open]")
     assert opened.page.evaluate(six)
     opened.page.keyboard.press("Escape")
-    assert "image" not in opened.state()
+    assert settled(opened, lambda: "image" not in opened.state(), True)
 
 
 def test_the_page_works_without_the_folder(browser, file, tmp_path):

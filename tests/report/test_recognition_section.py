@@ -11,7 +11,7 @@ import pytest
 from openset.recognition import Recognition, Scores, evaluate_recognition
 from openset.recognition.folder import save
 from openset.recognition.metrics.oscr import oscr_curve
-from openset.report.alone import render_alone
+from openset.report.alone import about_classifiers, render_alone
 from openset.report.page import Beside, render
 from openset.report.recognition import recognised
 from scenes.report_runs import run
@@ -48,7 +48,7 @@ def test_numbers_are_those_of_the_file(results):
     assert shown.names == ("one", "two")
     line = next(line for line in shown.board.lines if line.name == "openauc")
     expected = [f"{100 * results[name].values['openauc'].value:.2f} %" for name in shown.names]
-    page = render_alone(results)
+    page = render_alone(about_classifiers(results))
     assert all(f">{text}</span>" in page for text in expected)
     assert all(line.interval(cell.value.interval, 2) in page for cell in line.cells)
     assert '<abbr class="mark" title="worse than one">*</abbr>' in page
@@ -74,7 +74,9 @@ def test_no_curve_without_its_metric():
     none = recognised({"one": evaluate_recognition(closed, intervals=False)})
     assert none.figure.missing == "there is no unknown sample"
     assert any("there is no unknown sample" in note for note in none.board.notes)
-    assert "there is no unknown sample" in render_alone({"one": evaluate_recognition(closed)})
+    assert "there is no unknown sample" in render_alone(
+        about_classifiers({"one": evaluate_recognition(closed)})
+    )
 
 
 def test_it_stands_on_the_page_of_a_run(results):
@@ -89,14 +91,14 @@ def test_it_stands_on_the_page_of_a_run(results):
 
 
 def test_hostile_names_stay_text(results):
-    page = render_alone({HOSTILE: results["one"]})
+    page = render_alone(about_classifiers({HOSTILE: results["one"]}))
     assert "<img src=x" not in page
     assert "&lt;img src=x" in page
 
 
 def test_a_page_of_its_own(browser, results, tmp_path):
     path = tmp_path / "page.html"
-    path.write_text(render_alone(results))
+    path.write_text(render_alone(about_classifiers(results)))
     context = browser.new_context(offline=True, viewport={"width": 360, "height": 700})
     opened, complaints = context.new_page(), []
     opened.on("pageerror", lambda error: complaints.append(str(error)))

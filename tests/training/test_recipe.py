@@ -113,6 +113,66 @@ def test_a_list_of_milestones_is_one_task_and_a_list_of_lists_all():
     assert each.scaled(45).at(2).milestones == (2, 3)
 
 
+OPEN_WORLD = [n for n, one in Recipe.presets().items() if one.method in ("ore", "pad", "prob")]
+
+
+@pytest.mark.parametrize("name", [*OPEN_WORLD, "reowod", "digits-tasks"])
+def test_a_recipe_for_the_open_world_says_what_later_tasks_change(name):
+    recipe = Recipe.of(name)
+    assert "steps" in recipe.later and "steps" in recipe.finetune
+    assert recipe.at(4, finetune=True).steps < recipe.at(4).steps
+    pytest.importorskip("torch", reason="the torch extra is not installed")
+    from openset.methods import table
+
+    for task in range(1, 5):
+        for finetune in (False, True):
+            stage = recipe.at(task, finetune=finetune)
+            assert set(stage.options) <= set(find(stage.detector).options)
+            if stage.method:  # its options are checked when it is built
+                table()[stage.method].build(3, 8, **stage.method_options)
+
+
+def stages(name):
+    """Tasks from the second on, then their fine-tunings."""
+    recipe = Recipe.of(name)
+    return [recipe.at(task, finetune=ft) for ft in (False, True) for task in (2, 3, 4)]
+
+
+@pytest.mark.parametrize("name", ["ore-owod", "reowod-pad", "reowod"])
+def test_published_chains_have_their_steps_and_the_rate_they_ran_with(name):
+    steps = [52_000, 40_000, 41_000, 4_000, 2_500, 3_000]
+    assert [one.steps for one in stages(name)] == steps
+    rates = {one.lr * one.factor(step) for one in stages(name) for step in (0, one.steps - 1)}
+    assert [*rates] == [pytest.approx(1e-4)]
+
+
+@pytest.mark.parametrize("name", ["ore-owod", "reowod-pad"])
+def test_published_chains_keep_detections_by_task(name):
+    kept = [(one.options["nms"], one.options["most"]) for one in stages(name)]
+    assert kept == [(0.5, 50), (0.4, 100), (0.4, 100)] * 2
+    first = Recipe.of(name).options
+    assert (first["nms"], first["most"]) == (0.4, 50)
+
+
+def test_methods_act_in_the_stages_in_which_they_did():
+    ore = [one.method_options for one in stages("ore-owod")]
+    assert [one["start"] for one in ore[:3]] == [0.0] * 3
+    moves = [one.method_options["every"] * one.steps for one in stages("ore-owod")[:3]]
+    assert moves == pytest.approx([3000] * 3, rel=1e-3)
+    assert [one["weight"] for one in ore[3:]] == [0.0] * 3
+    assert [one.get("auto_label", True) for one in ore] == [True, True, True, False, True, True]
+    pad = [one.method_options["start"] for one in stages("reowod-pad")]
+    assert pad == [0.0] * 3 + [1.0] * 3
+
+
+def test_another_method_has_none_of_the_options_of_the_first():
+    told = {"method_options": {"start": 0.5}}
+    held = chain(method="pad", **told, later={**told, "steps": 9}, finetune=told)
+    other = Recipe.of(held, method="ore")
+    assert other == chain(method="ore", later={"steps": 9})
+    assert Recipe.of(held, method="pad") == held
+
+
 @pytest.mark.parametrize(
     "changes",
     [

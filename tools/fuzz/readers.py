@@ -60,10 +60,10 @@ def readers() -> Iterator[Reader]:
     """Every reader, with a good file."""
     from openset import evaluate, formats
     from openset.benchmarks import definition
+    from openset.evaluation.learned import Learned
     from openset.evaluation.result import Evaluation
     from openset.formats.openimages import read_descriptions, read_hierarchy
     from openset.formats.yolo import read_sizes
-    from openset.learning.learned import Learned
     from openset.recognition.reading import read_scores
     from openset.scorers import load_head
     from openset.tables import Vocabulary
@@ -160,10 +160,11 @@ def _evidence(path: Path) -> Any:
 
 
 def _chain() -> dict[str, Any]:
-    from openset.learning.learned import Learned, Row
+    from openset.evaluation.learned import Learned, Row
 
     numbers = {"ap_known": {"value": 0.5, "interval": [0.4, 0.6], "reason": ""}}
-    row = Row("t1", 1, False, 3, {"dog": 4}, numbers, {"dog": 0.5}, called={"cat": {"dog": 2}})
+    called = {"cat": {"dog": 2}}
+    row = Row("t1", 1, False, 3, {"dog": 4}, {"dog": 2}, numbers, {"dog": 0.5}, called=called)
     return Learned("mine", (("dog",), ("cat",)), {"recipe": "x"}, (row,)).document()
 
 

@@ -26,7 +26,8 @@ def made(name: str, out: Path, options: dict[str, Any], output: Output) -> Answe
         lookup({item.name: None for item in fields(make)}, key, f"option of the world {name!r}:")
     world = make(**options)
     with output.track(world.images) as at:
-        world.write(out, progress=lambda done, of: at(done, "images"))
+        # A world in tasks has as many images for each.
+        world.write(out, progress=lambda done, of: at(done * world.images // of, "images"))
     splits = _splits(out)
     return Answer(
         _text(name, out, splits),

@@ -193,5 +193,4 @@ def _answer(went: Went, out: Path) -> Answer:
 
     figure = through_time({out.name: learned}, out / "learned.svg")
     lines.append(f"wrote {out}: {out / 'learned.json'}, {out / 'learned.md'}, {figure}")
-    last = out / "evaluation" / learned.rows[-1].name
-    return Answer("\n".join([*lines, f"next: openset report {last}"]), learned.document)
+    return Answer("\n".join([*lines, f"next: openset report {out}"]), learned.document)

@@ -17,15 +17,17 @@ from openset.findings import Finding, Level, UsageError
 
 if TYPE_CHECKING:
     from openset.evaluation.run import Run
+    from openset.report.alone import Alone
     from openset.report.page import Beside
 
 app = verb("report", panel="Measure")
 _FORMATS = ("pdf", "svg", "png")
+_PAGE = "report.html"
 
 
 @app.default
 def report(
-    run: Path,
+    runs: list[Path],
     /,
     *,
     images: Path | None = None,
@@ -40,7 +42,8 @@ def report(
     """Write the report of a run: one HTML file that needs no network.
 
     Args:
-        run: The folder that `openset evaluate -o` or `openset recognise -o` wrote.
+        runs: The folder that `openset evaluate -o`, `openset recognise -o` or `openset learn -o`
+            wrote; of the last, several can stand on one page.
         images: Folder with the images, for the gallery.
         audit: What `openset audit -o audit.json` found, for a section of its own.
         recognition: The folder that `openset recognise -o` wrote, for a section of its own.
@@ -53,7 +56,6 @@ def report(
     from openset.cli._inputs import listed
     from openset.evaluation.run import Run
     from openset.plugins import lookup
-    from openset.recognition.folder import FOLDER, PAGE, load
     from openset.report.alone import write_alone
 
     kinds = listed(figures)
@@ -64,14 +66,15 @@ def report(
     written: list[Path] = []
     with output.progress(2 + bool(kinds) + browse) as step:
         step("reading")
-        if FOLDER.is_in(run):
+        alone = _alone(runs)
+        page = _place(runs, out)
+        if alone is not None:
             if images or audit or recognition or kinds or browse:
                 flags = "--images, --audit, --recognition, --figures and --browse"
-                raise UsageError(f"{flags} need a run of detectors; {run} is one of classifiers")
-            page = write_alone(load(run), out or run / PAGE)
+                raise UsageError(f"{flags} need a run of detectors, which {runs[0]} is not")
+            write_alone(alone, page)
         else:
-            loaded, beside = Run.load(run), _beside(audit, recognition)
-            page = out or run / "report.html"
+            loaded, beside = Run.load(runs[0]), _beside(audit, recognition)
             if browse:
                 step("writing the images")
                 written = [_browsed(loaded, page, images, output)]
@@ -85,6 +88,31 @@ def report(
     paths = [str(path) for path in written]
     found = {"page": str(page), "bytes": page.stat().st_size}
     return Answer(text, lambda: {**found, "figures": paths[browse:], "images": paths[:browse]})
+
+
+def _alone(runs: list[Path]) -> Alone | None:
+    """The page of classifiers or of chains of tasks; None for a run of detectors."""
+    from openset.cli._inputs import model_names
+    from openset.evaluation.learned import FILE, Learned
+    from openset.recognition.folder import FOLDER, load
+    from openset.report.alone import about_chains, about_classifiers
+
+    others = [run for run in runs if not (run / FILE).is_file()]
+    if not others:
+        held = {name: Learned.load(path) for name, path in model_names(runs).items()}
+        return about_chains(held)
+    if len(runs) > 1:
+        raise UsageError(
+            f"several folders on one page are those of openset learn, which {others[0]} is not"
+        )
+    return about_classifiers(load(runs[0])) if FOLDER.is_in(runs[0]) else None
+
+
+def _place(runs: list[Path], out: Path | None) -> Path:
+    """Where the page goes."""
+    if out is None and len(runs) > 1:
+        raise UsageError("say where the page about several chains goes: -o report.html")
+    return out or runs[0] / _PAGE
 
 
 def write_page(run: Run, path: Path, images: Path | None, beside: Beside | None = None) -> Path:

@@ -11,7 +11,7 @@ from openset.cli._app import verb
 from openset.cli._console import Answer, Output, width
 
 if TYPE_CHECKING:
-    from openset.learning.learned import Learned
+    from openset.evaluation.learned import Learned
 
 app = verb("timeline", panel="Understand")
 
@@ -32,8 +32,8 @@ def timeline(
         output: How to speak.
     """
     from openset.cli._inputs import model_names
+    from openset.evaluation.learned import Learned
     from openset.learning.figure import through_time
-    from openset.learning.learned import Learned
 
     named = model_names([path if path.is_dir() else path.parent for path in chains])
     held = {name: Learned.load(path) for name, path in named.items()}

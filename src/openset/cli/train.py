@@ -98,7 +98,12 @@ def train(
     from openset.training import train as train_detector
 
     _refuse_place(out)
-    taught = _data(data, images, known) if task is None else _of_task(data, images, task, finetune)
+    first = None if start is None else trained_model(start)
+    taught = (
+        _data(data, images, known)
+        if task is None
+        else _of_task(data, images, (task, finetune), first)
+    )
     with stoppable() as stop, output.track(chosen.steps) as at:
         done = train_detector(
             chosen,
@@ -106,7 +111,7 @@ def train(
             out,
             device=device,
             weights=None if weights is None else str(weights),
-            start=None if start is None else trained_model(start),
+            start=first,
             workers=workers,
             hold=hold,
             compile=compile,
@@ -158,11 +163,16 @@ def _data(data: Path, images: list[Path] | None, known: list[str] | None) -> Tra
     return TrainingData.of(truth, images, labels=labels)
 
 
-def _of_task(data: Path, images: list[Path] | None, task: int, finetune: bool) -> TrainingData:
-    """What a task of a benchmark may show."""
-    from openset.learning.stages import bundle_of, stage_of
+def _of_task(
+    data: Path, images: list[Path] | None, which: tuple[int, bool], start: Path | None
+) -> TrainingData:
+    """What a task of a benchmark, or its fine-tuning, may show."""
+    from openset.learning.stages import bundle_of, refuse_skipped, stage_of
 
-    stage = stage_of(bundle_of(data), task, finetune=finetune)
+    bundle, (task, finetune) = bundle_of(data), which
+    stage = stage_of(bundle, task, finetune=finetune)
+    if start is not None:
+        refuse_skipped(bundle, stage, start)
     if stage.table is None:
         raise UsageError(f"{data} has no exemplars for task {task}; openset learn chooses some")
     return stage.data(images or data)

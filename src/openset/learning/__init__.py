@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from openset.learning.chain import Plan, learn
     from openset.learning.figure import through_time
-    from openset.learning.learned import Learned
     from openset.learning.stages import Stage, bundle_of, stages_of
 
-__all__ = ["Learned", "Plan", "Stage", "bundle_of", "learn", "stages_of", "through_time"]
+__all__ = ["Plan", "Stage", "bundle_of", "learn", "stages_of", "through_time"]
 _WHERE = {
-    "Learned": "learned",
     "Plan": "chain",
     "Stage": "stages",
     "bundle_of": "stages",

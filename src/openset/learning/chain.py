@@ -29,12 +29,12 @@ from openset.benchmarks.principles import Verdict
 from openset.detectors import KEPT, ImageFiles, find, load, run
 from openset.diagnosis.confusion import confusion
 from openset.evaluation.choosing import choose
+from openset.evaluation.learned import Learned, Row, forgotten, numbers_of
 from openset.evaluation.result import Evaluation
 from openset.evaluation.run import Run, evaluate_all
 from openset.evaluation.settings import Settings
 from openset.findings import Finding, refuse
 from openset.learning.exemplars import Exemplars, Lists
-from openset.learning.learned import Learned, Row, forgotten, numbers_of
 from openset.learning.stages import Stage, of_kind, pooled, stages_of
 from openset.matching import right_detections
 from openset.nets.processes import is_first, processes
@@ -42,7 +42,7 @@ from openset.nets.weights import fingerprint
 from openset.scorers import find as find_scorer
 from openset.scorers.cec import ALPHAS, CecRule
 from openset.tables import Annotations, Detections
-from openset.training import Progress, Recipe, Trained, train
+from openset.training import Progress, Recipe, Trained, rehearse, train
 
 _LEFT = 0.99  # of AP_known, what CEC must leave
 _MODEL = "model"  # what the detector is called in the run of a stage
@@ -120,7 +120,8 @@ def learn(
 
     Raises:
         InputError: The benchmark is no chain of tasks or fails its audit, a list of exemplars
-            cannot be used, or the folder is of another chain: all before anything is trained.
+            cannot be used, some task could not be trained (pictures, options, advice), or the
+            folder is of another chain: all before anything is trained.
     """
     with processes():
         return _Chain(bundle, plan, Path(out), say, stop).run()
@@ -142,6 +143,7 @@ class _Chain:
         how = self.plan.exemplars.settled(every)
         lists = Lists(how, self.out, self.bundle, how.of(every))
         lists.check()
+        self._rehearse(lists.stages)
         about = replace(self.plan, exemplars=how).about
         learned = Learned(self.bundle.name, self.bundle.roles.tasks, about)
         findings: list[Finding] = []
@@ -163,6 +165,18 @@ class _Chain:
             if is_first():
                 learned.save(self.out)
         return Went(learned, True, tuple(findings))
+
+    def _rehearse(self, stages: Sequence[Stage]) -> None:
+        """Refuse now what would end the chain in a later task: pictures, options, advice."""
+        for part in self.bundle.parts:
+            if part.table is not None and part.kind in ("test", "val"):
+                ImageFiles.of_annotations(part.table, self.plan.images)
+        for stage in stages:
+            if not (self.out / stage.name / "model.pt").is_file():
+                if stage.table is None:  # exemplars will be some of these
+                    stage = replace(stage, table=pooled(self.bundle, stage.task))
+                data = stage.data(self.plan.images)
+                rehearse(self._recipe(stage), data, started=stage.name != stages[0].name)
 
     def _recipe(self, stage: Stage) -> Recipe:
         return self.plan.recipe.at(stage.task, finetune=stage.finetune)
@@ -233,20 +247,28 @@ def _row(stage: Stage, judged: Run, before: Sequence[Evaluation]) -> Row:
     result = judged.evaluations[_MODEL]
     lost = forgotten(before, result)
     assert stage.table is not None
-    counts = np.bincount(stage.table.label, minlength=len(stage.table.labels)).tolist()
-    objects = dict(zip(stage.table.labels, counts, strict=True))
+    objects, images_of = _counts(stage.table)
     return Row(
         stage.name,
         stage.task,
         stage.finetune,
         images=len(stage.table.images),
         objects={name: objects[name] for name in stage.shown},
+        images_of={name: images_of[name] for name in stage.shown},
         numbers=numbers_of(result),
         ap=result.values["ap_known"].parts,
         forgetting=None if lost is None else lost.value.value,
         drops={} if lost is None else lost.drops,
         called=_called(result),
     )
+
+
+def _counts(table: Annotations) -> tuple[dict[str, int], dict[str, int]]:
+    """Objects of every label, and images with any."""
+    once = np.unique(np.stack([table.label, table.image]), axis=1)[0]
+    counts = (np.bincount(at, minlength=len(table.labels)) for at in (table.label, once))
+    objects, images = (dict(zip(table.labels, each.tolist(), strict=True)) for each in counts)
+    return objects, images
 
 
 def _called(result: Evaluation) -> dict[str, dict[str, int]]:

@@ -18,7 +18,8 @@ from openset.benchmarks.bundle import Bundle, Part, of_folder
 from openset.benchmarks.definition import Kind
 from openset.benchmarks.own_files import WORLD, of_world
 from openset.benchmarks.roles import overlaps
-from openset.findings import Finding, InputError, Level, UsageError
+from openset.findings import Finding, InputError, Level, UsageError, refuse
+from openset.nets.weights import read_model
 from openset.tables import Annotations, Vocabulary
 from openset.tables.union import merged
 
@@ -87,6 +88,23 @@ def stage_of(bundle: Bundle, task: int, *, finetune: bool = False) -> Stage:
         names = ", ".join(one.name for one in found.values())
         raise UsageError(f"{bundle.name} has no such task; its trainings are {names}")
     return found[task, finetune]
+
+
+def refuse_skipped(bundle: Bundle, stage: Stage, model: Path) -> None:
+    """Refuse to start from a model that has not gone through all tasks before a stage.
+
+    Raises:
+        InputError: Classes in between would never be taught.
+    """
+    tasks = bundle.roles.tasks[: stage.task - (not stage.finetune)]
+    wanted = tuple(name for names in tasks for name in names)
+    held = tuple(read_model(model)[0]["labels"])
+    lacking = wanted[len(held) :]
+    if held == wanted[: len(held)] and lacking:
+        last = f"t{stage.task}" if stage.finetune else f"t{stage.task - 1}"
+        said = f"{model} does not know {len(lacking)} classes that come before {stage.name}"
+        fix = f"start from the model of {last}"
+        raise refuse("OS664", said, count=len(lacking), example=lacking[0], fix=fix)
 
 
 def of_kind(bundle: Bundle, kind: Kind, task: int) -> Part | None:

@@ -43,6 +43,7 @@ class Method(nn.Module):
         unknown_weight: Of that column in the loss of classes, where they are sigmoids.
         unknown_boxes: Whether what it calls unknown is taught the box of the object it overlaps.
         unknown_objects: Whether objects of no known class are taught, too, as number `classes`.
+        unknown_truth: A ground truth that has them, where the training file does not.
         advisor: Boxes of other origin that it wants to see of each image; None is none.
         shown: What the detector that carries it shows; that detector says so.
     """
@@ -52,6 +53,7 @@ class Method(nn.Module):
     unknown_weight: float = 1.0
     unknown_boxes: bool = False
     unknown_objects: bool = False
+    unknown_truth: str = ""
     advisor: Advisor | None = None
     shown: Shown = "regions"
 
@@ -67,6 +69,9 @@ class Method(nn.Module):
         many as its ``weight`` has, and gives boxes per column of the logits, or one for all.
         """
         return head, predictor
+
+    def restart(self) -> None:
+        """Begin anew what counts the steps of a training: the weights are those of another."""
 
     def see(self, proposals: Proposals) -> None:
         """Look at what was proposed on a batch, before regions are sampled from it."""

@@ -24,6 +24,12 @@ class Oracle(AutoLabel):
     Args:
         classes: Known classes.
         width: Width of the embedding.
+        truth: A ground truth of the training images that has the unknown objects, where the
+            training file does not, as in the tasks of a benchmark.
     """
 
     top, unknown_objects = 0, True
+
+    def __init__(self, classes: int, width: int, truth: str = "") -> None:
+        super().__init__(classes, width)
+        self.unknown_truth = truth

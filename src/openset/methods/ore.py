@@ -46,6 +46,7 @@ class Ore(AutoLabel):
         classes: Known classes.
         width: Width of the embedding.
         top: Regions of an image that are taught as unknown; 0 is none, and no column for them.
+        auto_label: Whether they are; if not, as in fine-tuning, the column stays.
         weight: Of the loss of clusters; 0 is off.
         items: Embeddings that the store keeps of each class.
         start: Share of the training from which on there are prototypes (1,000 of 18,000 steps).
@@ -69,6 +70,7 @@ class Ore(AutoLabel):
         classes: int,
         width: int,
         top: int = 1,
+        auto_label: bool = True,
         weight: float = 0.1,
         items: int = 20,
         start: float = 1000 / 18_000,
@@ -89,7 +91,7 @@ class Ore(AutoLabel):
             )
         if not 0 <= start <= 1 or not every > 0:
             raise UsageError(f"a start at {start} and a move every {every} of it cannot be")
-        self.top, self.unknown, self.weight = top, top > 0, weight
+        self.top, self.unknown, self.auto_label, self.weight = top, top > 0, auto_label, weight
         self.start, self.every, self.momentum = start, every, momentum
         self.order, self.margin, self.absent = order, margin, absent
         self.background, self.any_region, self.unknown_boxes = background, any_region, unknown_boxes
@@ -98,6 +100,15 @@ class Ore(AutoLabel):
         self.register_buffer("prototype", torch.zeros(clusters, width))
         self.register_buffer("placed", torch.zeros(clusters, dtype=torch.bool))
         self.register_buffer("moves", torch.zeros((), dtype=torch.long))
+
+    def restart(self) -> None:
+        """Place prototypes anew; the store stays."""
+        self.placed.zero_()
+        self.moves.zero_()
+
+    def relabel(self, regions: Regions, progress: float) -> Tensor:
+        """Labels, some of the background unknown, if that is wanted."""
+        return super().relabel(regions, progress) if self.auto_label else regions.label
 
     def likely(self, regions: Regions) -> Tensor:
         """The objectness of regions on no object, or as published."""

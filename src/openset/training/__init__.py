@@ -16,10 +16,12 @@ from openset.training.recipe import Recipe
 
 if TYPE_CHECKING:
     from openset.training.data import TrainingData
-    from openset.training.loop import Progress, Trained, train
+    from openset.training.loop import Progress, Trained, rehearse, train
 
-__all__ = ["Progress", "Recipe", "Trained", "TrainingData", "train"]
-_WHERE = {"TrainingData": "data", "Progress": "loop", "Trained": "loop", "train": "loop"}
+__all__ = ["Progress", "Recipe", "Trained", "TrainingData", "rehearse", "train"]
+_WHERE = {"TrainingData": "data"} | dict.fromkeys(
+    ("Progress", "Trained", "rehearse", "train"), "loop"
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -113,17 +113,22 @@ class TrainingData:
             _others(table, names, images),
         )
 
-    def with_unknown(self) -> TrainingData:
+    def with_unknown(self, truth: str = "") -> TrainingData:
         """The same with objects of other classes, as a class after the last.
 
+        Args:
+            truth: A ground truth of the images that has them; by default that of the data. If all
+                of its labels are known, as after the last task, there is nothing unknown.
+
         Raises:
-            InputError: There is none.
+            InputError: There is none, or the file does not have the images.
         """
-        if not any(map(len, self.others)):
+        others, named = (self.others, True) if not truth else _others_in(truth, self)
+        if named and not any(map(len, others)):
             message = f"no image has an object of another class than the {len(self.labels)} known"
             raise refuse("OS674", message, count=len(self), example=", ".join(self.labels[:5]))
-        both = [np.concatenate(pair) for pair in zip(self.boxes, self.others, strict=True)]
-        counts = [len(boxes) for boxes in self.others]
+        both = [np.concatenate(pair) for pair in zip(self.boxes, others, strict=True)]
+        counts = [len(boxes) for boxes in others]
         classes = [
             np.append(known, np.full(count, len(self.labels)))
             for known, count in zip(self.classes, counts, strict=True)
@@ -193,6 +198,19 @@ def _others(
     fit = ~table.crowd & (table.box[:, 2:] > 0).all(axis=1)
     parts = _by_image(table.image, np.flatnonzero(other[table.label] & fit), images)
     return tuple(_corners(table.box[part]) for part in parts)
+
+
+def _others_in(truth: str, data: TrainingData) -> tuple[tuple[CornerBoxes, ...], bool]:
+    """Objects of other classes in a file, and whether it has labels of such classes."""
+    table = _read(Path(truth))
+    place = {one: at for at, one in enumerate(table.images.id.tolist())}
+    images = [place.get(one, -1) for one in data.files.id.tolist()]
+    if lacking := [at for at, one in enumerate(images) if one < 0]:
+        message = f"{truth} does not have {len(lacking)} of {len(data)} training images"
+        first = f"image {data.files.id[lacking[0]]}"
+        raise refuse("OS674", message, count=len(lacking), example=first)
+    named = any(label not in data.labels for label in table.labels)
+    return _others(table, data.labels, np.array(images)), named
 
 
 def _by_image(image: NDArray[Any], rows: NDArray[Any], images: NDArray[Any]) -> list[NDArray[Any]]:

@@ -27,7 +27,7 @@ from openset.training.log import Log, Progress
 from openset.training.recipe import Recipe
 from openset.training.steps import Kept, TrainingState, advance
 
-__all__ = ["Progress", "Trained", "TrainingState", "train"]
+__all__ = ["Progress", "Trained", "TrainingState", "rehearse", "train"]
 _MEND = "replace the file, or take the image out of the ground truth"
 
 
@@ -95,7 +95,7 @@ def train(
     Raises:
         InputError: The folder is of another training, the loss is not finite, or memory ran out.
     """
-    _refuse_untrainable(recipe, weights or start)
+    _refuse_untrainable(recipe, started=bool(weights or start))
     began = time.perf_counter()
     place = RunFolder(folder)
     with processes() as among:
@@ -126,6 +126,21 @@ def train(
     return Trained(place.model, place.path, seconds, resumed, state.step, data, said)
 
 
+def rehearse(recipe: Recipe, data: TrainingData, *, started: bool = False) -> None:
+    """Refuse what `train` would refuse before its first step; nothing is written.
+
+    Args:
+        recipe: What to train, and how.
+        data: What to train on.
+        started: Whether there will be weights to start from.
+    """
+    _refuse_untrainable(recipe, started=started)
+    with processes() as among:
+        state = _prepared(recipe, data, "cpu", None, None)
+        _refuse_parted(state.model, among.share(recipe.batch))
+        _wanted(state.model, data)
+
+
 def _said(state: TrainingState, recipe: Recipe) -> tuple[Finding, ...]:
     method = state.model.method
     done = method is not None and state.step == recipe.steps
@@ -140,12 +155,12 @@ def _about(recipe: Recipe, data: TrainingData, start: str | Path | None) -> dict
     return about_run(asdict(recipe), data.labels, data.fingerprint(), before, **more)
 
 
-def _refuse_untrainable(recipe: Recipe, weights: str | Path | None) -> None:
+def _refuse_untrainable(recipe: Recipe, *, started: bool) -> None:
     if not find(recipe.detector).trainable:
         raise UsageError(f"detector {recipe.detector!r} cannot be trained")
     options = recipe.options
     fixed = options.get("frozen") or options.get("norm") == "frozen"
-    if fixed and not options.get("pretrained") and weights is None:
+    if fixed and not options.get("pretrained") and not started:
         raise UsageError(
             "the recipe keeps stages of the backbone as they are, but nothing was learned before: "
             "give the option pretrained (or frozen=0 and norm=batch), or weights="
@@ -168,6 +183,8 @@ def _prepared(
         carry(built, recipe.method, recipe.method_options)
     if start is not None:
         grow(built, start)
+        if built.method is not None:
+            built.method.restart()
     return TrainingState.of(recipe, built)
 
 
@@ -176,7 +193,7 @@ def _wanted(model: TorchModel, data: TrainingData) -> TrainingData:
     method = model.method
     if method is None:
         return data
-    data = data.with_unknown() if method.unknown_objects else data
+    data = data.with_unknown(method.unknown_truth) if method.unknown_objects else data
     data = data if method.advisor is None else advised(data, method.advisor)
     taught = {"images": len(data), "objects": sum(map(len, data.boxes)), "leaks": [*data.leaks]}
     model.about = {**model.about, "taught": taught}

@@ -68,7 +68,7 @@ class BaseRecipe:
             lookup(dict.fromkeys(cls._names()), key, "key of a recipe:")
         for table, owner in cls.owned.items():
             if changes.get(owner, held.get(owner)) != held.get(owner):
-                held.pop(table, None)
+                held = _without(table, held)
         for key in cls.merged:
             if isinstance(held.get(key), Mapping) and isinstance(changes.get(key), Mapping):
                 changes[key] = {**held[key], **changes[key]}
@@ -268,8 +268,17 @@ class Recipe(BaseRecipe):
         return warm
 
 
+def _without(table: str, held: Mapping[str, Any]) -> dict[str, Any]:
+    """Values but for a table, also where later tasks change it."""
+    return {
+        key: _without(table, value) if isinstance(value, Mapping) else value
+        for key, value in held.items()
+        if key != table
+    }
+
+
 _CHANGING = {item.name for item in fields(Recipe)} - {
-    "name", "detector", "options", "method", "paper", "differs", "later", "finetune"
+    "name", "detector", "method", "paper", "differs", "later", "finetune"
 }  # fmt: skip
 
 

@@ -2,9 +2,9 @@
 
 A row per stage: AP of the classes of earlier tasks, of the current one and of both, errors on
 unknown objects, and forgetting (`openset.evaluation.across_tasks`). Beside the rows it is said what
-the classes of later tasks were called before they were taught, and on how many images they then
-were. The document holds no times and no paths, so that a chain that was stopped and gone on with
-ends in the same bytes.
+became of every class, what those of later tasks were called before they were taught, and on how
+many images they then were. The document holds no times and no paths, so that a chain that was
+stopped and gone on with ends in the same bytes.
 
 Not the results themselves: each stage has a run of its own, for `openset report`.
 """
@@ -12,10 +12,13 @@ Not the results themselves: each stage has a run of its own, for `openset report
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
+
+import msgspec
 
 from openset.evaluation.across_tasks import Forgetting, forgetting
 from openset.evaluation.result import Evaluation
@@ -37,8 +40,17 @@ COLUMNS: Mapping[str, str] = {
     "udp": "UDP",
 }
 """Metrics of a row, and what their columns are called."""
-_COUNTS = frozenset({"a_ose"})
+COUNTS = frozenset({"a_ose"})
+"""Metrics that are counts; the others are shares."""
 _NONE = "–"
+
+
+class Number(TypedDict):
+    """A metric: its value, the interval of that, and why there is none."""
+
+    value: float | None
+    interval: tuple[float, float] | None
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -51,7 +63,8 @@ class Row:
         finetune: Whether it is the fine-tuning after the task.
         images: Images it was trained on.
         objects: Objects on them, by class.
-        numbers: Value, interval and, where there is no value, the reason, by metric.
+        images_of: On how many of them each class is.
+        numbers: By metric.
         ap: AP of every class so far.
         forgetting: How much AP the classes of earlier tasks have lost; None in the first task.
         drops: The same by class.
@@ -64,7 +77,8 @@ class Row:
     finetune: bool
     images: int
     objects: Mapping[str, int]
-    numbers: Mapping[str, Mapping[str, Any]]
+    images_of: Mapping[str, int]
+    numbers: Mapping[str, Number]
     ap: Mapping[str, float | None]
     forgetting: float | None = None
     drops: Mapping[str, float | None] = field(default_factory=dict)
@@ -72,8 +86,45 @@ class Row:
 
     def value(self, metric: str) -> float | None:
         """A number, None where there is none."""
-        found: float | None = self.numbers.get(metric, {}).get("value")
-        return found
+        return self.numbers[metric]["value"] if metric in self.numbers else None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A class through time.
+
+    Attributes:
+        label: The class.
+        task: The task that taught it.
+        ap: Its AP after every stage; None before it was taught.
+        drops: What it had lost after every stage; None up to its own task.
+    """
+
+    label: str
+    task: int
+    ap: tuple[float | None, ...]
+    drops: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Taught:
+    """A class that was unknown before its task, and what it took to teach it.
+
+    Attributes:
+        label: The class.
+        task: The task that taught it.
+        called: What its objects were called just before, the most frequent first.
+        images: Images of the task that show it.
+        objects: Its objects on them.
+        ap: Its AP after the last stage of the task; None where that is not done yet.
+    """
+
+    label: str
+    task: int
+    called: Mapping[str, int]
+    images: int
+    objects: int
+    ap: float | None
 
 
 @dataclass(frozen=True)
@@ -99,7 +150,44 @@ class Learned:
 
     def lines(self) -> list[str]:
         """What was forgotten, and what later classes were called, in words."""
-        return [*_forgotten(self.rows), *_called(self)]
+        return [*self.losses(), *(_in_words(one) for one in self.taught() if one.called)]
+
+    def losses(self) -> list[str]:
+        """Of every stage after the first task, the class that has lost most."""
+        found = []
+        for row in self.rows:
+            lost = {name: drop for name, drop in row.drops.items() if drop is not None}
+            name = max(lost, key=lambda one: (lost[one], one), default="")
+            if lost and lost[name] <= 0:
+                found.append(f"after {row.name}, no earlier class has lost AP")
+            elif lost:
+                points = f"{100 * lost[name]:.1f} points of AP, to {_cell(row.ap.get(name))}"
+                found.append(f"after {row.name}, {name} has lost most: {points}")
+        return found
+
+    def kept(self) -> list[Kept]:
+        """Every class that was taught so far, those that have lost most first."""
+        done = max((row.task for row in self.rows), default=0)
+        found = [
+            Kept(
+                name,
+                task,
+                tuple(row.ap.get(name) for row in self.rows),
+                tuple(row.drops.get(name) for row in self.rows),
+            )
+            for task, names in enumerate(self.tasks[:done], 1)
+            for name in names
+        ]
+        return sorted(found, key=lambda one: -_or(one.drops[-1], -math.inf))
+
+    def taught(self) -> list[Taught]:
+        """The classes of the second task and later ones that were taught so far."""
+        found = []
+        for task, names in enumerate(self.tasks[1:], 2):
+            before = [row for row in self.rows if row.task < task]
+            stages = [row for row in self.rows if row.task == task]
+            found += [_taught(name, before[-1], stages) for name in names if before and stages]
+        return found
 
     def markdown(self) -> str:
         """Table and words."""
@@ -126,14 +214,13 @@ class Learned:
             held = json.loads(load_text(file))
             if held.pop("schema") != SCHEMA:
                 raise ValueError(f"its schema is not {SCHEMA}")
-            rows = tuple(Row(**row) for row in held.pop("rows"))
-            return cls(**{**held, "tasks": tuple(map(tuple, held["tasks"])), "rows": rows})
+            return msgspec.convert(held, cls)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             fix = "name a folder that openset learn wrote"
             raise refuse("OS114", f"{file} is not of openset learn: {error}", fix=fix) from error
 
 
-def numbers_of(result: Evaluation) -> dict[str, dict[str, Any]]:
+def numbers_of(result: Evaluation) -> dict[str, Number]:
     """The numbers of a row."""
     held = {name: result.values[name] for name in COLUMNS if name in result.values}
     return {
@@ -148,7 +235,7 @@ def forgotten(before: Sequence[Evaluation], now: Evaluation) -> Forgetting | Non
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    numbers = (_cell(row.value(name), count=name in _COUNTS) for name in COLUMNS)
+    numbers = (_cell(row.value(name), count=name in COUNTS) for name in COLUMNS)
     return (row.name, str(len(row.ap)), *numbers, _cell(row.forgetting))
 
 
@@ -158,35 +245,20 @@ def _cell(value: float | None, *, count: bool = False) -> str:
     return f"{value:.0f}" if count else f"{100 * value:.1f}"
 
 
-def _forgotten(rows: Sequence[Row]) -> list[str]:
-    """Of every stage after the first task, the class that has lost most."""
-    found = []
-    for row in rows:
-        lost = {name: drop for name, drop in row.drops.items() if drop is not None}
-        if lost:
-            name = max(lost, key=lambda one: (lost[one], one))
-            ap = _cell(row.ap.get(name))
-            found.append(
-                f"after {row.name}, {name} has lost most: {100 * lost[name]:.1f} points of AP, "
-                f"to {ap}"
-            )
-    return found
+def _taught(name: str, before: Row, stages: Sequence[Row]) -> Taught:
+    as_known = before.called.get(name, {})
+    by_count = sorted(as_known, key=lambda one: (-as_known[one], one))
+    called = {one: as_known[one] for one in by_count}
+    shown, last = stages[0], stages[-1]
+    images, objects = (counts.get(name, 0) for counts in (shown.images_of, shown.objects))
+    return Taught(name, last.task, called, images, objects, last.ap.get(name))
 
 
-def _called(chain: Learned) -> list[str]:
-    """What the classes of each task were called by the last stage before it."""
-    found = []
-    for task, names in enumerate(chain.tasks[1:], 2):
-        before = [row for row in chain.rows if row.task < task]
-        taught = [row for row in chain.rows if row.task == task and not row.finetune]
-        for name in names if before else ():
-            as_known = before[-1].called.get(name, {})
-            if as_known:
-                known = max(as_known, key=lambda one: (as_known[one], one))
-                count = taught[0].objects.get(name, 0) if taught else 0
-                then = f", then taught by {count} objects" if taught else ""
-                found.append(
-                    f"before task {task}, {as_known[known]} objects of {name} were called {known}"
-                    + then
-                )
-    return found
+def _in_words(one: Taught) -> str:
+    called, count = next(iter(one.called.items()))
+    then = f"then taught by {one.objects} objects on {one.images} images"
+    return f"before task {one.task}, {count} objects of {one.label} were called {called}, {then}"
+
+
+def _or(value: float | None, other: float) -> float:
+    return other if value is None else value
