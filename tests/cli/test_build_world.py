@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import openset as package
+from scenes.files import contents
 
 BUILD = ("build", "digits", "-o", "world", "--option", "images=20")
 
@@ -24,6 +25,14 @@ def test_the_same_seed_gives_the_same_files(openset, here):
     assert (here / "three" / "train.json").read_bytes() != (here / "one/train.json").read_bytes()
 
 
+@pytest.mark.parametrize("engine", ["threads", "processes"])
+def test_every_engine_makes_the_same_files(openset, here, engine):
+    assert openset(*BUILD).code == 0
+    there = ("build", "digits", "-o", "there", *BUILD[4:], "--engine", engine, "--workers", "2")
+    assert openset(*there).code == 0
+    assert contents(here / "there") == contents(here / "world")
+
+
 def test_for_programs(openset):
     done = openset(*BUILD, "--option", "known=[3, 5]", "--option", "unknown=[7]", "--json").json
     assert done["world"] == "digits" and done["parameters"]["known"] == [3, 5]
@@ -39,6 +48,8 @@ def test_for_programs(openset):
         ((*BUILD, "--option", "hidden"), "name=value"),
         (("build", "digits", "-o", "taken", *BUILD[4:]), "OS702"),
         (("build", "owod", "-o", "world", "--option", "images=4"), "belongs to a world"),
+        (("build", "owod", "-o", "world", "--engine", "processes"), "in one pass"),
+        ((*BUILD, "--engine", "proceses"), "Did you mean 'processes'"),
         (("build", "digts", "-o", "world"), "Did you mean 'digits'"),
     ],
 )

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -116,6 +118,34 @@ def test_scores_of_parts_are_those_of_the_whole(evidence, openset):
     assert one.provenance == other.provenance
 
 
+ENGINES = [("threads", 2), ("processes", 1), ("processes", 3)]
+ENGINES += [("ray", 2)] if find_spec("ray") else []
+
+
+@pytest.mark.parametrize(("name", "workers"), ENGINES)
+def test_every_engine_scores_the_same_parts(evidence, openset, name, workers, request):
+    if name == "ray":
+        request.getfixturevalue("ray_here")
+    fit = ("--scorers", "energy,knn", "--fit", "fit.parquet", "--fit-truth", "fit.json")
+    told, truth = read_detections("told.parts"), read_annotations("gt.json")
+    more = np.random.default_rng(1).normal(size=(len(told), 3))
+    write(replace(told, embedding=more), "both.parts", truth=truth, per_part=7)
+    write(replace(told, embedding=more), "fit.parquet")
+    write(truth, "fit.json")
+    line = ("score", "both.parts", *fit, "--force")
+    assert openset(*line, "-o", "here").code == 0
+    there = openset(*line, "-o", "there", "--engine", name, "--workers", workers)
+    assert there.code == 0, there.err
+    assert contents(evidence / "there") == contents(evidence / "here")
+    assert len(contents(evidence / "there")) == 10
+
+
+def test_an_engine_needs_parts_to_score(evidence, openset):
+    done = openset("score", "base.json", "--scorers", "energy", "-o", "e.parquet",
+                   "--engine", "processes")  # fmt: skip
+    assert done.code == 2 and "a folder of parts" in done.err
+
+
 def test_shards_make_all_parts_and_a_restart_makes_what_is_missing(evidence, openset, monkeypatch):
     assert openset(*SCORE, "-o", "whole.parts").code == 0
     monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
@@ -159,6 +189,23 @@ def test_a_part_that_two_shards_made_differently_is_refused(evidence, openset):
         parts.add(number, parts.read(number) if number != 1 else table.select(table.score > 0.5))
     done = openset("merge", "s1.parts", "s2.parts", "-o", "x.parts")
     assert done.code == 2 and "OS362" in done.err and "part-00001" in done.err
+
+
+def test_an_evaluation_that_was_killed_leaves_nothing(parts, openset):
+    command = ("evaluate", "gt.parts", "base.parts", *K)
+    whole, held = openset(*command).out, contents(parts)
+    there = (*command, "--engine", "processes", "--workers", "2")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "openset", *there],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGKILL)  # the program, and with it its workers
+    process.wait()
+    assert contents(parts) == held
+    assert openset(*there).out == whole
 
 
 def test_a_run_that_was_killed_goes_on(evidence, openset):

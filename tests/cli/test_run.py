@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +21,7 @@ pytest.importorskip("torchvision")
 import torch
 
 from openset.detectors import find, save
+from openset.findings import InputError
 from openset.formats import read_detections
 from openset.scorers import ledger
 from scenes.files import contents
@@ -351,6 +356,79 @@ def test_a_restart_of_parts_makes_what_is_missing(openset, data):
     assert other.code == 2 and "run differs" in other.err
     wrong = openset(*RUN, "--shard", "1/2")
     assert wrong.code == 2 and "found.parts" in wrong.err
+
+
+ENGINES = [("local", 1), ("processes", 1), ("processes", 2)]
+ENGINES += [("ray", 2)] if find_spec("ray") else []
+
+
+def engine_of(name, workers, request):
+    """How an engine is asked for; one Ray is there for all tests."""
+    if name == "ray":
+        request.getfixturevalue("ray_here")
+    return ("--engine", name, "--workers", str(workers))
+
+
+@pytest.mark.parametrize(("name", "workers"), ENGINES)
+def test_every_engine_makes_the_same_parts(openset, data, name, workers, request):
+    cut_some(data)
+    assert openset(*PARTED).code == 0
+    there = (*PARTED[:4], "there.parts", *PARTED[5:], *engine_of(name, workers, request))
+    done = openset(*there)
+    assert done.code == 0 and "made 3 of 3 parts of there.parts" in done.out, done.err
+    assert contents(data / "there.parts") == contents(data / "found.parts")
+    assert "made 0 of 3 parts" in openset(*there).out
+
+
+def test_a_bad_image_in_another_process_is_said_here(openset, data):
+    (data / "data" / "4.png").write_bytes(b"no picture")
+    done = openset(*PARTED, "--engine", "processes", "--workers", "2")
+    assert done.code == 2 and "OS603" in done.err
+    assert len([*(data / "found.parts").glob("*.parquet")]) == 2
+
+
+def test_a_model_that_changed_meanwhile_is_refused(data, monkeypatch):
+    from openset.detectors import Elsewhere, ImageFiles, load, part_plan, run_in_parts
+    from openset.engines import find as engine
+    from openset.formats.parts import Parts
+
+    monkeypatch.chdir(data)
+    model = load("model/model.pt", device="cpu")
+    files = ImageFiles.of(data / "data")
+    parts = Parts.plan(data / "found.parts", part_plan(model, files))
+    other = partial(load, "model/model.pt", device="cpu", score=0.4)
+    with pytest.raises(InputError, match=r"OS361.*another"):
+        run_in_parts(model, files, parts, elsewhere=Elsewhere(engine("local"), other))
+    assert Parts.open(data / "found.parts").missing
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ((*RUN, "--engine", "processes"), "parts are made there: -o found.parts"),
+        ((*PARTED, "--engine", "threads"), "one thread at a time"),
+        ((*PARTED, "--workers", "2"), "--workers belongs to an engine"),
+    ],
+)
+def test_engines_that_make_no_sense(openset, data, command, words):
+    done = openset(*command)
+    assert done.code == 2 and words in " ".join(done.err.split())
+
+
+def test_a_run_that_was_killed_goes_on(openset, data):
+    """The program, and with it its workers, as soon as there is a part."""
+    assert openset(*PARTED).code == 0
+    there = (*PARTED[:4], "there.parts", *PARTED[5:], "--engine", "processes", "--workers", "2")
+    command = [sys.executable, "-m", "openset", *there]
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    while not [*(data / "there.parts").glob("*.parquet")] and process.poll() is None:
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert openset(*there[:-4]).code == 0  # any engine goes on
+    assert contents(data / "there.parts") == contents(data / "found.parts")
 
 
 def test_a_bad_image_spoils_its_part_alone(openset, data):

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -219,3 +220,32 @@ def test_several_processes_speak_with_one_voice(data):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("wrote model/model.pt") == 1
+
+
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ray_trains_as_torchrun_does(openset, data, ray_here, workers):
+    there = openset(*TRAIN, "--engine", "ray", "--workers", workers)
+    assert there.code == 0, there.err
+    assert "6 of 6 steps" in there.out and "from step" not in there.out
+    alone = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(workers)]
+    line = [*alone, "-m", "openset", *TRAIN[:3], "-o", "other", *TRAIN[5:]]
+    subprocess.run(line, check=True, timeout=200, cwd=data, capture_output=True)
+    assert same(weights(data / "model" / "model.pt"), weights(data / "other" / "model.pt"))
+
+
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+def test_what_is_wrong_in_a_process_of_ray_is_said_here(openset, data, ray_here):
+    odd = openset(*TRAIN, "--engine", "ray", "--workers", "2", "--batch", "3")
+    assert odd.code == 2 and "cannot be shared by 2" in odd.err
+    (data / "data" / "0.png").write_bytes(b"no picture")
+    done = openset(*TRAIN, "--engine", "ray", "--workers", "1")
+    assert done.code == 2 and "OS603" in done.err and "0.png" in done.err
+
+
+@pytest.mark.parametrize("name", ["processes", "threads"])
+def test_other_engines_do_not_train(openset, data, name):
+    done = openset(*TRAIN, "--engine", name, "--workers", "4")
+    assert done.code == 2
+    assert "torchrun --nproc-per-node 4 -m openset train" in " ".join(done.err.split())
+    assert not (data / "model").exists()

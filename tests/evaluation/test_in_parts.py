@@ -50,8 +50,10 @@ def numbers(result):
     return document
 
 
+@pytest.mark.parametrize("limit", [0, 1 << 20])
 @pytest.mark.parametrize("protocol", ["default", "owod", "elephant", "vos"])
-def test_numbers_are_those_of_the_whole(folders, protocol):
+def test_numbers_are_those_of_the_whole(folders, protocol, limit, monkeypatch):
+    monkeypatch.setattr("openset.matching.spilling.LIMIT", limit)  # 0: all columns are in files
     in_parts = openset.evaluate(*folders, protocol=protocol, **OPTIONS)
     assert numbers(in_parts) == numbers(
         openset.evaluate(*whole(folders), protocol=protocol, **OPTIONS)

@@ -10,7 +10,9 @@ import pytest
 from openset.findings import InputError, UsageError
 from openset.matching import Protocol, match
 from openset.matching import matches as matches_module
+from openset.matching.matches import class_blocks
 from openset.matching.merge import merge
+from openset.metrics import table
 from openset.ranking import Ranking
 from openset.tables import Annotations, Detections, Images, Vocabulary
 from scenes.builders import KNOWN, scene
@@ -183,6 +185,15 @@ def columns(matches):
     return {name: None if value is None else value.tolist() for name, value in parts.items()}
 
 
+@pytest.fixture(params=["in memory", "in files, class by class"])
+def room(request, monkeypatch):
+    """Columns that are held, and columns that are too many for that."""
+    if request.param != "in memory":
+        monkeypatch.setattr("openset.matching.spilling.LIMIT", 0)
+        monkeypatch.setattr("openset.matching.matches.AT_ONCE", 5)
+
+
+@pytest.mark.usefixtures("room")
 @pytest.mark.parametrize("protocol", ["default", "owod", "elephant", "vos", "tide"])
 @pytest.mark.parametrize("ids", ["int", "str"])
 def test_merged_shards_are_one_pass(protocol, ids):
@@ -190,7 +201,49 @@ def test_merged_shards_are_one_pass(protocol, ids):
         shown = scene(seed, images=9, ids=ids)
         shards = [shown.part(shown.images[a:b]) for a, b in ((0, 2), (2, 3), (3, 9))]
         merged = merge([match(*shard.tables(), KNOWN, protocol) for shard in shards])
-        assert columns(merged) == columns(match(*shown.tables(), KNOWN, protocol))
+        once = match(*shown.tables(), KNOWN, protocol)
+        assert columns(merged) == columns(once)
+        assert merged.place.tolist() == once.place.tolist()
+
+
+def test_many_columns_are_in_files_and_can_be_forgotten(monkeypatch):
+    monkeypatch.setattr("openset.matching.spilling.LIMIT", 0)
+    shown = scene(1, images=6)
+    merged = merge([match(*shown.part([one]).tables(), KNOWN) for one in shown.images])
+    held = {**merged.columns._asdict(), "score": merged.score, "image": merged.image}
+    held |= {"place": merged.place, "row": merged.row, "box": merged.objects.box}
+    assert [name for name, one in held.items() if one is not None and one.flags.writeable] == []
+    before = columns(merged)
+    merged.forget()
+    assert columns(merged) == before
+
+
+def test_no_room_for_columns_is_said(monkeypatch):
+    def full(**options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    monkeypatch.setattr("openset.matching.spilling.LIMIT", 0)
+    shown = scene(1, images=2)
+    with pytest.raises(InputError, match="No space left on device"):
+        merge([match(*shown.part([one]).tables(), KNOWN) for one in shown.images])
+
+
+def test_classes_in_blocks():
+    start = np.array([0, 3, 3, 4, 9, 9, 10])
+    assert list(class_blocks(start, 4)) == [(0, 3), (3, 4), (4, 6)]
+    assert list(class_blocks(start, 100)) == [(0, 6)]
+    assert list(class_blocks(start, 1)) == [(0, 1), (1, 3), (3, 4), (4, 6)]
+
+
+@pytest.mark.parametrize("protocol", ["default", "elephant"])
+def test_class_by_class_is_all_at_once(protocol, monkeypatch):
+    matches = match(*scene(2, images=9).tables(), KNOWN, protocol)
+    values = {n: m.compute(matches).value for n, m in table().items()}
+    every = replace(matches, _outcomes={}, _parts={})
+    monkeypatch.setattr("openset.matching.matches.AT_ONCE", 1)
+    monkeypatch.setattr("openset.matching.counting._CELLS", 1)
+    assert {n: m.compute(every).value for n, m in table().items()} == values
 
 
 def test_one_shard_is_itself():

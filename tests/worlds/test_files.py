@@ -146,9 +146,11 @@ def test_the_same_bytes_with_more_workers_and_after_a_stop(folder, tmp_path):
     assert not (tmp_path / "again" / "train.json").exists()
     (tmp_path / "again" / "images" / "train" / "00000003.png").unlink()
     code = f"""
+from openset.engines import find
 from openset.worlds.digits import DigitsWorld
 if __name__ == "__main__":
-    DigitsWorld(seed=3, images=50, hidden=0.2).write({str(tmp_path / "again")!r}, workers=2)
+    world = DigitsWorld(seed=3, images=50, hidden=0.2)
+    world.write({str(tmp_path / "again")!r}, engine=find("processes", 2))
 """
     script = tmp_path / "script.py"
     script.write_text(code)

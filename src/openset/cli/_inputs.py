@@ -14,7 +14,6 @@ from openset.findings import UsageError, refuse
 from openset.tables.sets import Pair
 
 if TYPE_CHECKING:
-    from openset.engines import Engine
     from openset.evaluation.result import Evaluation
     from openset.matching import Protocol
 
@@ -98,21 +97,6 @@ def _parted(path: Path) -> tuple[str, list[Path]]:
 def _named(path: Path) -> bool:
     """Whether a name stands before the files; a file may have such a name itself."""
     return "=" in str(path) and not path.exists()
-
-
-def chosen_engine(name: str | None, workers: int | None, address: str | None) -> Engine | None:
-    """The engine that was asked for, or None for none; an address is Ray's own way to say it."""
-    import os
-
-    from openset.engines import find
-
-    if address is not None:
-        if name != "ray":
-            raise UsageError("--address is that of a Ray cluster: --engine ray")
-        os.environ["RAY_ADDRESS"] = address
-    if name is None and workers is not None:
-        raise UsageError("--workers belongs to an engine: --engine processes")
-    return None if name is None else find(name, workers)
 
 
 def read_result(path: Path) -> Evaluation:

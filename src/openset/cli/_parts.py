@@ -10,7 +10,7 @@ from openset.cli._console import Answer
 from openset.wording import spaced
 
 if TYPE_CHECKING:
-    from openset.engines import Shard
+    from openset.engines import Engine, Shard
     from openset.formats.parts import Parts
 
 SUFFIX = ".parts"
@@ -23,11 +23,13 @@ class Into(NamedTuple):
         folder: Where.
         per_part: Images of a part; None for the usual number.
         shard: Which of the parts to make, as it was typed; None for all.
+        engine: Where they are made; None for here.
     """
 
     folder: Path
     per_part: int | None = None
     shard: str | None = None
+    engine: Engine | None = None
 
     @property
     def share(self) -> Shard | None:

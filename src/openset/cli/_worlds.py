@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from openset.cli._console import Answer, Output
+from openset.cli._engine import Where
 
 
 def is_world(name: str) -> bool:
@@ -16,7 +18,7 @@ def is_world(name: str) -> bool:
     return name in table()
 
 
-def made(name: str, out: Path, options: dict[str, Any], output: Output) -> Answer:
+def made(name: str, out: Path, options: dict[str, Any], where: Where, output: Output) -> Answer:
     """Make a world, or go on with one that was interrupted."""
     from openset.plugins import lookup
     from openset.worlds import table
@@ -25,9 +27,15 @@ def made(name: str, out: Path, options: dict[str, Any], output: Output) -> Answe
     for key in options:
         lookup({item.name: None for item in fields(make)}, key, f"option of the world {name!r}:")
     world = make(**options)
+    place: dict[str, Any] = {}
+    if "engine" in signature(make.write).parameters:
+        place = {"engine": where.chosen()}
+    else:
+        where.refuse(f"the world {name} is written in one process")
     with output.track(world.images) as at:
         # A world in tasks has as many images for each.
-        world.write(out, progress=lambda done, of: at(done * world.images // of, "images"))
+        said = lambda done, of: at(done * world.images // of, "images")  # noqa: E731
+        world.write(out, progress=said, **place)
     splits = _splits(out)
     return Answer(
         _text(name, out, splits),

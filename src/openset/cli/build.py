@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
+from openset.cli._engine import Where
 from openset.findings import UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def build(
     splits: list[str] | None = None,
     partial: Flag = False,
     option: list[str] | None = None,
+    where: Where = Where(),  # noqa: B008 - frozen
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Build a benchmark from official annotation files; exit 1 if counts are not as published.
@@ -48,6 +50,7 @@ def build(
         partial: Build from a part of the data: images that lists name and no source has are left
             out, and counted.
         option: A parameter of the world, as name=value, such as images=50000 or seed=1.
+        where: Where the images of a world are made.
         output: How to speak.
     """
     from openset.benchmarks import definition
@@ -55,7 +58,8 @@ def build(
     from openset.cli._worlds import is_world, made
 
     if source is None and is_world(benchmark) and not splits:
-        return made(benchmark, out, option_pairs(option), output)
+        return made(benchmark, out, option_pairs(option), where, output)
+    where.refuse(f"images of a world are made there, and {benchmark} is cut from files in one pass")
     if option:
         raise UsageError(f"--option belongs to a world, and {benchmark} is made from files")
 

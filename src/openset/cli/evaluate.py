@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output, width
+from openset.cli._engine import Where
 from openset.wording import spaced
 
 if TYPE_CHECKING:
@@ -72,9 +73,7 @@ def evaluate(
     seed: int = 0,
     paired: Flag = False,
     no_intervals: Flag = False,
-    engine: str | None = None,
-    workers: int | None = None,
-    address: str | None = None,
+    where: Where = Where(),  # noqa: B008 - frozen
     force: Flag = False,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
@@ -121,16 +120,12 @@ def evaluate(
         seed: Seed of the resamples.
         paired: The trainings of all methods belong together, place by place: same seeds.
         no_intervals: Leave out the 95 % intervals, which take most of the time.
-        engine: Where parts are matched, where detections are folders of parts: local, processes,
-            ray; see `openset list engines`. The answer is the same to the byte.
-        workers: How many at a time; by default as many as there are cores.
-        address: The Ray cluster to join, such as auto or 10.0.0.1:6379; without it, --engine ray
-            starts one here.
+        where: Where parts are matched, if detections are folders of parts.
         force: Go on in spite of errors in the inputs.
         output: How to speak.
     """
     from openset.cli._config import command_line
-    from openset.cli._inputs import chosen_engine, known_labels, listed, protocol_with
+    from openset.cli._inputs import known_labels, listed, protocol_with
     from openset.evaluation.run import evaluate_all
     from openset.evaluation.settings import Settings
     from openset.evaluation.strata import strata_of
@@ -160,7 +155,7 @@ def evaluate(
         image_list=image_list,
         groups=group_by,
     )
-    place = chosen_engine(engine, workers, address)
+    place = where.chosen()
     with output.progress(_steps(files)) as step:
         truth = gt if id_set is None else Pair(id_set, gt)
         run = evaluate_all(

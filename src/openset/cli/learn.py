@@ -38,7 +38,7 @@ def learn(
     protocol: str = "default",
     force: Flag = False,
     device: str | None = None,
-    workers: int = 0,
+    decoders: int = 0,
     hold: Flag = False,
     checkpoint_every: int = 500,
     output: Output = Output(),  # noqa: B008 - frozen
@@ -72,7 +72,7 @@ def learn(
         protocol: Of the evaluations, as in `openset evaluate`.
         force: Learn a benchmark that fails its audit.
         device: Such as cpu or cuda:1; by default a GPU where there is one.
-        workers: Processes that decode images; 0 is this one.
+        decoders: Processes that decode images; 0 is this one.
         hold: Decode every image once and hold it on the device, for data that fits.
         checkpoint_every: Steps between checkpoints.
         output: How to speak.
@@ -105,7 +105,7 @@ def learn(
         rule == "cec",
         {
             "device": device,
-            "workers": workers,
+            "workers": decoders,
             "hold": hold,
             "checkpoint_every": positive(checkpoint_every),
         },

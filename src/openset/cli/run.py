@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,10 +12,13 @@ from cyclopts import Parameter
 from openset.cli import _parts
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
+from openset.cli._engine import Where
 from openset.findings import Finding, Level, UsageError, refuse
+from openset.json_text import compact
+from openset.nets.processes import number
 
 if TYPE_CHECKING:
-    from openset.detectors import ImageFiles, Model
+    from openset.detectors import Elsewhere, ImageFiles, Model
     from openset.tables import Annotations, Detections
 
 app = verb("run", panel="Models")
@@ -45,6 +50,7 @@ def run(
     every: float = 1.0,
     per_part: int | None = None,
     shard: str | None = None,
+    where: Where = Where(),  # noqa: B008 - frozen
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Run a detector over images and keep logits and embeddings of every box.
@@ -88,6 +94,7 @@ def run(
         per_part: Images of a part, 2000; whole batches.
         shard: Which of the parts to make: 3/16, the third of sixteen shards; auto, as SLURM says to
             the tasks of an array; auto/16 for an indexed job of Kubernetes.
+        where: Where parts are made, with -o found.parts.
         output: How to speak.
     """
     from openset.cli._inputs import listed
@@ -100,7 +107,13 @@ def run(
     truth = None if photos else _truth(data)
     named = {"score": minimum_score, "passes": passes, "observations": observations or None}
     options = _options(option, named)
-    loaded = _model(model, weights, _labels(model, known, truth), device, options)
+    source = _Source(model, weights, _labels(model, known, truth), device, compact(options))
+    elsewhere = _elsewhere(where, source)
+    if out.suffix != _parts.SUFFIX:
+        where.refuse(f"parts are made there: -o {out.stem}{_parts.SUFFIX}")
+        if per_part is not None or shard is not None:
+            raise UsageError(f"--per-part and --shard are for parts: -o {out.stem}{_parts.SUFFIX}")
+    loaded = source()
     data = _frames(data, out, every, output)
     files = _files(data, truth, images)
     how: dict[str, Any] = {
@@ -111,9 +124,8 @@ def run(
         "split": split or _split(data),
     }
     if out.suffix == _parts.SUFFIX:
-        return _in_parts(loaded, files, how, _parts.Into(out, per_part, shard), output)
-    if per_part is not None or shard is not None:
-        raise UsageError(f"--per-part and --shard are for parts: -o {out.stem}{_parts.SUFFIX}")
+        into = _parts.Into(out, per_part, shard)
+        return _in_parts(loaded, files, how, into, output, elsewhere)
     with output.track(len(files)) as at:
         found = run_model(loaded, files, **how, progress=lambda done, of: at(done, "images"))
     if not is_first():
@@ -125,8 +137,27 @@ def run(
     return Answer(_text(found, out, data if photos else None), lambda: _document(found, out))
 
 
+def _elsewhere(where: Where, source: _Source) -> Elsewhere | None:
+    """Other processes to run in, if some were asked for."""
+    from openset.detectors import Elsewhere
+
+    engine = where.chosen()
+    if engine is None or engine.name == "local":
+        return None
+    if engine.name == "threads":
+        where.refuse("a model is in use by one thread at a time; --engine processes has several")
+    if number() > 1:
+        where.refuse("torchrun has started processes already, and they share the parts")
+    return Elsewhere(engine, source)
+
+
 def _in_parts(
-    model: Model, files: ImageFiles, how: dict[str, Any], into: _parts.Into, output: Output
+    model: Model,
+    files: ImageFiles,
+    how: dict[str, Any],
+    into: _parts.Into,
+    output: Output,
+    elsewhere: Elsewhere | None,
 ) -> Answer:
     from openset.detectors import part_plan, run_in_parts
     from openset.formats.parts import Parts
@@ -138,7 +169,13 @@ def _in_parts(
     before = len(parts.missing)
     with output.track(before) as at:
         done = run_in_parts(
-            model, files, parts, shard=share, progress=lambda k, of: at(k, "parts"), **how
+            model,
+            files,
+            parts,
+            shard=share,
+            elsewhere=elsewhere,
+            progress=lambda k, of: at(k, "parts"),
+            **how,
         )
     return _parts.answer(done, before - len(done.missing)) if is_first() else Answer("")
 
@@ -221,33 +258,48 @@ def _labels(
     return named if named or truth is None else taught(truth)
 
 
-def _model(
-    model: str,
-    weights: Path | None,
-    labels: tuple[str, ...] | None,
-    device: str | None,
-    options: dict[str, Any],
-) -> Model:
-    from openset.cli._inputs import trained_model
-    from openset.detectors import find, load
-    from openset.nets.processes import own_device
+@dataclass(frozen=True)
+class _Source:
+    """Where a model comes from: what was typed, so that other processes can make it, too.
 
-    path, place = Path(model), own_device(device)
-    if path.suffix == ".onnx":
-        record, options = find("yolo_onnx"), {**options, "file": model}
-    elif path.is_dir() or path.suffix:
-        if weights is not None:
-            raise UsageError(f"--weights belongs to a detector by name; {model} has its own")
-        return load(str(trained_model(path)), device=place, **options)
-    else:
-        record = find(model)
-        if not record.learned:
-            return record.build(labels or (model,), device=place, **options)
-        options = _weighted(model, "folder" in record.options, weights, options)
-    if labels is None:
-        raise UsageError(f"--known says what {model} calls its classes, in its order")
-    file = str(weights) if weights is not None and "folder" not in options else None
-    return record.build(labels, weights=file, device=place, **options)
+    Attributes:
+        model: A folder, a file, or the name of a detector.
+        weights: A file of weights for a name.
+        labels: What it calls its classes, if it does not say so itself.
+        device: Where it runs.
+        options: Options of the detector, as JSON.
+    """
+
+    model: str
+    weights: Path | None
+    labels: tuple[str, ...] | None
+    device: str | None
+    options: str
+
+    def __call__(self) -> Model:
+        """The model."""
+        from openset.cli._inputs import trained_model
+        from openset.detectors import find, load
+        from openset.nets.processes import own_device
+
+        model, weights, labels = self.model, self.weights, self.labels
+        options: dict[str, Any] = json.loads(self.options)
+        path, place = Path(model), own_device(self.device)
+        if path.suffix == ".onnx":
+            record, options = find("yolo_onnx"), {**options, "file": model}
+        elif path.is_dir() or path.suffix:
+            if weights is not None:
+                raise UsageError(f"--weights belongs to a detector by name; {model} has its own")
+            return load(str(trained_model(path)), device=place, **options)
+        else:
+            record = find(model)
+            if not record.learned:
+                return record.build(labels or (model,), device=place, **options)
+            options = _weighted(model, "folder" in record.options, weights, options)
+        if labels is None:
+            raise UsageError(f"--known says what {model} calls its classes, in its order")
+        file = str(weights) if weights is not None and "folder" not in options else None
+        return record.build(labels, weights=file, device=place, **options)
 
 
 def _weighted(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -13,10 +13,12 @@ from cyclopts import Parameter
 from openset.cli import _parts
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
+from openset.cli._engine import Where
 from openset.findings import InputError, UsageError
 
 if TYPE_CHECKING:
     from openset.evaluation.choosing import Choice
+    from openset.formats.parts import Parts
     from openset.scorers import Calibration, Fitted
     from openset.scorers.rule import Rule
     from openset.tables import Detections, Head, Vocabulary
@@ -45,6 +47,7 @@ def score(
     known: list[str] | None = None,
     option: list[str] | None = None,
     shard: str | None = None,
+    where: Where = Where(),  # noqa: B008 - frozen
     force: Flag = False,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
@@ -90,6 +93,7 @@ def score(
         option: An option of the scorer or rule, as name=value; only with a single scorer.
         shard: Which of the parts to make: 3/16, the third of sixteen shards; auto, as SLURM says to
             the tasks of an array; auto/16 for an indexed job of Kubernetes.
+        where: Where parts are scored.
         force: Fit even on test data or unknown objects; the ledger says so.
         output: How to speak.
     """
@@ -104,7 +108,7 @@ def score(
         None if head is None else load_head(head),
         None if known is None else Vocabulary.of(known_labels(known)),
     )
-    parted = _is_parted(dt, rule, shard)
+    parted = _is_parted(dt, rule, shard, where)
     detections = _first_part(dt, files) if parted else files.read(dt)
     if not force:
         _refuse_own(dt, {"--fit": fit, "--calibrate": calibrate})
@@ -137,7 +141,8 @@ def score(
                 told = training if not find(name).uses_unknown else _told(fit, fit_truth)
                 fitted = _fitted(name, told, options, force=force)
                 limit = None if held_out is None else calibrated(fitted.scored(held_out))
-                into, how = _parts.Into(places[name], shard=shard), _Scoring(fitted, limit, files)
+                how = _Scoring(fitted, limit, files)
+                into = _parts.Into(places[name], shard=shard, engine=where.chosen())
                 made = _made(dt if parted else detections, into, how)
             except (InputError, UsageError) as error:
                 left_out[name] = error
@@ -288,13 +293,15 @@ def _scored(fitted: Fitted, detections: Detections, threshold: Calibration | Non
     return scored if threshold is None else threshold.relabel(scored)
 
 
-def _is_parted(dt: Path, rule: str | None, shard: str | None) -> bool:
+def _is_parted(dt: Path, rule: str | None, shard: str | None, where: Where) -> bool:
     """Whether parts are scored one by one; a rule reads them as one table."""
     from openset.formats.parts import is_parts
 
     parted = rule is None and is_parts(dt)
     if shard is not None and not parted:
         raise UsageError("--shard is for scorers on a folder of parts, *.parts")
+    if not parted:
+        where.refuse("scorers work there on a folder of parts, *.parts")
     return parted
 
 
@@ -332,9 +339,8 @@ def _first_part(folder: Path, files: _Files) -> Detections:
 
 def _score_parts(folder: Path, into: _parts.Into, how: _Scoring) -> Answer:
     """Score a folder of parts, part by part; those that are done are skipped."""
-    from openset.engines import Shard
+    from openset.engines import Shard, find
     from openset.formats.parts import Parts, derived
-    from openset.tables import Detections
 
     source = Parts.open(folder)
     about = {
@@ -345,14 +351,30 @@ def _score_parts(folder: Path, into: _parts.Into, how: _Scoring) -> Answer:
     }
     parts = Parts.plan(into.folder, derived(source, about))
     mine = (into.share or Shard()).mine(parts.missing)
-    for number in mine:
-        table = source.read(number)
-        assert isinstance(table, Detections)
-        parts.add(number, _scored(how.fitted, how.files.whole(table), how.threshold))
+    places = folder.resolve(), into.folder.resolve()
+    (into.engine or find("local")).map(partial(_score_part, *places, how), mine)
     left = Parts.open(into.folder)
     done = left if left.missing else left.close()
     text = f"{how.fitted.scorer.name}: {_parts.said(done, len(mine))}"
     return Answer(text, lambda: _parts.document(done, len(mine)))
+
+
+def _score_part(folder: Path, into: Path, how: _Scoring, number: int) -> None:
+    """Score one part, in whatever process."""
+    from openset.tables import Detections
+
+    table = _opened(folder).read(number)
+    assert isinstance(table, Detections)
+    scored = _scored(how.fitted, how.files.whole(table), how.threshold)
+    _opened(into).add(number, scored)
+
+
+@lru_cache(maxsize=2)
+def _opened(folder: Path) -> Parts:
+    """Parts, of which other processes make many; what the plan says does not change."""
+    from openset.formats.parts import Parts
+
+    return Parts.open(folder)
 
 
 def _answer(

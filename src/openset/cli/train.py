@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,9 +11,12 @@ from cyclopts import Parameter
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
+from openset.cli._engine import Where
 from openset.findings import UsageError, refuse
+from openset.nets.processes import number
 
 if TYPE_CHECKING:
+    from openset.engines import Engine
     from openset.training import Progress, Recipe, Trained, TrainingData
 
 app = verb("train", panel="Models")
@@ -38,17 +42,19 @@ def train(
     option: list[str] | None = None,
     method: str | None = None,
     method_option: list[str] | None = None,
-    workers: int = 0,
+    decoders: int = 0,
     hold: Flag = False,
     compile: Flag = False,
     checkpoint_every: int = 500,
     tensorboard: Flag = False,
+    where: Where = Where(),  # noqa: B008 - frozen
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Train a detector on known objects; the same command goes on with a training that was stopped.
 
     Stop it with Ctrl-C, or kill it: it goes on to the same weights. Under torchrun it trains on
-    many GPUs: torchrun --nproc-per-node 8 -m openset train ...
+    many GPUs: torchrun --nproc-per-node 8 -m openset train ...; --engine ray --workers 8 starts as
+    many on a cluster.
 
     Args:
         recipe: A name that `openset list recipes` shows, or a TOML file.
@@ -72,11 +78,12 @@ def train(
         option: An option of the detector, as name=value, such as pretrained=resnet50.pth.
         method: A name that `openset list methods` shows, trained with the detector.
         method_option: An option of the method, as name=value.
-        workers: Processes that decode images; 0 is this one.
+        decoders: Processes that decode images; 0 is this one.
         hold: Decode every image once and hold it on the device, for data that fits.
         compile: Let torch compile the step: about a minute at the start, then faster on a GPU.
         checkpoint_every: Steps between checkpoints.
         tensorboard: Also write TensorBoard's files.
+        where: Processes to train in: ray starts --workers of them, by default one for every GPU.
         output: How to speak.
     """
     from openset.cli._inputs import option_pairs, trained_model
@@ -93,6 +100,7 @@ def train(
         "seed": seed,
     }
     _refuse_task(task, start, finetune)
+    engine = _engine(where)
     chosen = _recipe(recipe, steps, changes, task or 1, finetune)
     check_installed(f"recipe {recipe!r}", find(chosen.detector).requires)
     from openset.training import train as train_detector
@@ -104,31 +112,47 @@ def train(
         if task is None
         else _of_task(data, images, (task, finetune), first)
     )
+    how: dict[str, Any] = {
+        "device": device,
+        "weights": None if weights is None else str(weights),
+        "start": first,
+        "workers": decoders,
+        "hold": hold,
+        "compile": compile,
+        "checkpoint_every": positive(checkpoint_every),
+        "tensorboard": tensorboard,
+    }
+    trained = partial(train_detector, chosen, taught, out, **how)
     with stoppable() as stop, output.track(chosen.steps) as at:
-        done = train_detector(
-            chosen,
-            taught,
-            out,
-            device=device,
-            weights=None if weights is None else str(weights),
-            start=first,
-            workers=workers,
-            hold=hold,
-            compile=compile,
-            checkpoint_every=positive(checkpoint_every),
-            tensorboard=tensorboard,
-            progress=lambda progress: at(progress.step, _words(progress)),
-            stop=stop,
-        )
+        if engine is not None:
+            from openset.training.on_ray import train_on_ray
+
+            done = train_on_ray(trained, out, chosen.batch, engine.workers)
+        else:
+            say = lambda progress: at(progress.step, _words(progress))  # noqa: E731
+            done = trained(progress=say, stop=stop)
     if not is_first():
         return Answer("")
     for finding in done.findings:
         output.report(finding)
     test = f"test-t{task}.json" if task else "test.json"
-    where = data / test if data.is_dir() else Path("IMAGES")
-    text = _text(chosen, done.data, where, done)
+    tested = data / test if data.is_dir() else Path("IMAGES")
+    text = _text(chosen, done.data, tested, done)
     code = 0 if done.step == chosen.steps else STOPPED
     return Answer(text, lambda: _document(chosen, done.data, done), code)
+
+
+def _engine(where: Where) -> Engine | None:
+    """Ray, if it was asked for; what else there is does not keep processes in step."""
+    engine = where.chosen()
+    if engine is None or engine.name == "local":
+        return None
+    if engine.name != "ray":
+        count = engine.workers or 2
+        where.refuse(f"torchrun --nproc-per-node {count} -m openset train ... trains in several")
+    if number() > 1:
+        where.refuse("torchrun has started processes already, and they train together")
+    return engine
 
 
 def _refuse_task(task: int | None, start: Path | None, finetune: bool) -> None:

@@ -28,7 +28,7 @@ from openset.plugins import check_installed, lookup, records
 
 if TYPE_CHECKING:
     from openset.detectors._grow import grow
-    from openset.detectors._in_parts import part_plan, run_in_parts
+    from openset.detectors._in_parts import Elsewhere, part_plan, run_in_parts
     from openset.detectors._torch import TorchModel
 
 # Torch's idle threads spin. On a busy machine that made a small training step twelve times dearer:
@@ -41,6 +41,7 @@ __all__ = [
     "NOTHING",
     "OF_REGIONS",
     "Detector",
+    "Elsewhere",
     "Found",
     "ImageFiles",
     "Model",
@@ -105,7 +106,7 @@ def load(path: str, *, device: str | None = None, **options: Any) -> Model:
     return model
 
 
-_LATER = {"part_plan": "_in_parts", "run_in_parts": "_in_parts"}
+_LATER = dict.fromkeys(("Elsewhere", "part_plan", "run_in_parts"), "_in_parts")
 _LATER |= {"TorchModel": "_torch", "grow": "_grow"}
 
 

@@ -6,18 +6,35 @@ others. Parts that are done are skipped, whoever made them (`openset.formats.par
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from openset.detectors._run import KEPT, Progress, as_table, found_over, how_of, opened
+from openset.detectors._run import KEPT, How, Progress, as_table, found_over, how_of, opened
 from openset.detectors._spec import Model
-from openset.engines import Shard
+from openset.engines import Engine, Shard, find
 from openset.files import digest
-from openset.findings import InputError, raise_all
+from openset.findings import refuse
 from openset.formats.parts import PER_PART, Manifest, Parts, planned
 from openset.json_text import compact, plain
 from openset.nets.pictures import ImageFiles
 from openset.nets.processes import processes
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Other processes to run in.
+
+    Attributes:
+        engine: Where they are.
+        make: Makes the model there, once in each; picklable, and equal to itself once it was.
+    """
+
+    engine: Engine
+    make: Callable[[], Model]
 
 
 def run_in_parts(
@@ -26,6 +43,7 @@ def run_in_parts(
     parts: Parts,
     *,
     shard: Shard | None = None,
+    elsewhere: Elsewhere | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> Parts:
@@ -38,6 +56,7 @@ def run_in_parts(
         images: All images of the plan.
         parts: The plan, begun or not (`part_plan`).
         shard: Which of the parts to make; all that are missing by default.
+        elsewhere: Other processes to make them in; by default this one.
         progress: Called with the number of parts done and of all parts of this process.
         **options: What `run` takes.
 
@@ -48,21 +67,70 @@ def run_in_parts(
         InputError: Images cannot be decoded, or memory is too small; other parts are done.
     """
     how = how_of(model, **options)
-    failures: list[InputError] = []
+    engine = find("local") if elsewhere is None else elsewhere.engine
     with processes() as among, opened(model, how.regions) as filters:
         mine = (shard or Shard(among.rank, among.count)).mine(parts.missing)
-        for done, number in enumerate(mine, 1):
-            try:
-                found = found_over(model, images.select(parts.rows(number)), how, None)
-                parts.add(number, as_table(model, [found], how, filters, len(images)))
-            except InputError as error:
-                failures.append(error)
-            if progress is not None:
-                progress(done, len(mine))
+        say = None if progress is None else lambda done: progress(done, len(mine))
+        pieces = (_Piece(number, images.select(parts.rows(number)), how) for number in mine)
+        make: Callable[[_Piece], None] = partial(_add, model, parts, filters, len(images))
+        if elsewhere is not None:
+            told = _Told(elsewhere.make, parts.folder.resolve(), _threads())
+            make = partial(_add_there, told, len(images))
+        engine.map(make, pieces, say)
         among.wait()
-    raise_all(failures)
     left = Parts.open(parts.folder)
     return left.close() if among.first and not left.missing else left
+
+
+class _Piece(NamedTuple):
+    """A part to make: its number, its images, and how."""
+
+    number: int
+    images: ImageFiles
+    how: How
+
+
+def _add(
+    model: Model, parts: Parts, filters: Mapping[str, Any], images: int, piece: _Piece
+) -> None:
+    """Run over the images of a part, and write it."""
+    found = found_over(model, piece.images, piece.how, None)
+    parts.add(piece.number, as_table(model, [found], piece.how, filters, images))
+
+
+def _add_there(told: _Told, images: int, piece: _Piece) -> None:
+    """The same in another process, which makes the model once."""
+    model, parts = _ready(told)
+    with opened(model, piece.how.regions) as filters:
+        _add(model, parts, filters, images, piece)
+
+
+class _Told(NamedTuple):
+    """What another process is told: how to make the model, where parts are, threads of torch."""
+
+    make: Callable[[], Model]
+    folder: Path
+    threads: int | None
+
+
+@lru_cache(maxsize=1)
+def _ready(told: _Told) -> tuple[Model, Parts]:
+    """The model, and the plan that it must be of: its file may have changed meanwhile."""
+    model, parts = told.make(), Parts.open(told.folder)
+    if told.threads is not None:
+        import torch
+
+        torch.set_num_threads(told.threads)  # on which last bits may depend
+    if _hash(model) != parts.manifest.about["model"]:
+        said = f"the model that a worker has read is another than that of {told.folder}"
+        raise refuse("OS361", said, example="model")
+    return model, parts
+
+
+def _threads() -> int | None:
+    """Threads that torch has here, if it is used."""
+    torch = sys.modules.get("torch")
+    return None if torch is None else int(torch.get_num_threads())
 
 
 def part_plan(

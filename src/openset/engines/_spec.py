@@ -7,7 +7,7 @@ that gives bad input back as a value, and `Engine.map` raises what was gathered.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -57,7 +57,13 @@ class Engine:
     def map(
         self, function: Callable[[T], R], items: Iterable[T], done: Done | None = None
     ) -> list[R]:
-        """The results of a function on each of some items, in their order.
+        """The results of a function on each of some items, in their order; see `each`."""
+        return list(self.each(function, items, done))
+
+    def each(
+        self, function: Callable[[T], R], items: Iterable[T], done: Done | None = None
+    ) -> Iterator[R]:
+        """The same, each when it is there, so that nobody need hold all of them.
 
         Args:
             function: What to do with an item. It may run at the same time as others.
@@ -66,16 +72,19 @@ class Engine:
 
         Raises:
             InputError: Some inputs cannot be used. Every item was tried; each finding is named
-                once, in the order of the items.
+                once, in the order of the items, behind the results of the others.
             Exception: Any other, of the first item that has one; later items may not be tried.
         """
-        tried: list[Any] = []
-        for one in self.apply(partial(_tried, function), list(items), self.workers):
-            tried.append(one)
+        failures: list[InputError] = []
+        results = self.apply(partial(_tried, function), list(items), self.workers)
+        for number, one in enumerate(results, start=1):
             if done is not None:
-                done(len(tried))
-        raise_all([one.error for one in tried if isinstance(one, _Failed)])
-        return tried
+                done(number)
+            if isinstance(one, _Failed):
+                failures.append(one.error)
+            else:
+                yield one
+        raise_all(failures)
 
 
 def _tried(function: Callable[[Any], Any], item: Any) -> Any:

@@ -11,12 +11,14 @@ item tried again; only where nothing is done between several losses is that give
 from __future__ import annotations
 
 import pickle
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from openset.engines._spec import engine
 from openset.findings import UsageError, refuse
 
+IN_FLIGHT = 4  # items per process: what waits for an earlier one is held
 LOSSES = 4  # in a row, without a result in between
 
 
@@ -53,10 +55,12 @@ def _from_pool(function: Callable[[Any], Any], items: Sequence[Any], workers: in
 
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_alone)
     try:
-        waiting = [pool.submit(function, item) for item in items]
-        waiting.reverse()
+        waiting = deque(pool.submit(function, item) for item in items[: IN_FLIGHT * workers])
+        for item in items[len(waiting) :]:
+            yield waiting.popleft().result()  # and is forgotten: results may be large
+            waiting.append(pool.submit(function, item))
         while waiting:
-            yield waiting.pop().result()  # and is forgotten: results may be large
+            yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
 

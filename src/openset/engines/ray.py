@@ -10,8 +10,10 @@ An extra (``openset[ray]``): nothing is imported unless this engine is asked for
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from openset.engines._spec import engine
@@ -32,10 +34,11 @@ def on_ray(
     check_installed("the engine ray", ["ray"])
     import ray
 
-    with _cluster(workers):
+    with cluster(workers):
         task = ray.remote(max_retries=RETRIES, num_cpus=1)(_applied)
+        work, here = ray.put(function), Path.cwd()  # once, whatever it holds
         most = IN_FLIGHT * (workers or int(ray.cluster_resources().get("CPU", 1)))
-        flying = [task.remote(function, item) for item in items[:most]]
+        flying = [task.remote(work, item, here) for item in items[:most]]
         for at in range(len(items)):
             try:
                 yield ray.get(flying[at])
@@ -44,17 +47,23 @@ def on_ray(
                 raise refuse("OS367", said, count=RETRIES + 1, example=f"item {at}") from error
             flying[at] = None  # and is forgotten: results may be large
             if at + most < len(items):
-                flying.append(task.remote(function, items[at + most]))
+                flying.append(task.remote(work, items[at + most], here))
 
 
-def _applied(function: Callable[[Any], Any], item: Any) -> Any:
+def _applied(function: Callable[[Any], Any], item: Any, folder: Path) -> Any:
+    """Apply a function where paths mean what they mean to who asked, if that is here, too."""
+    if folder.is_dir():
+        os.chdir(folder)
     return function(item)
 
 
 @contextmanager
-def _cluster(workers: int | None) -> Iterator[None]:
-    """A Ray that runs: the one that is there, that of ``RAY_ADDRESS``, or one of our own."""
-    import os
+def cluster(workers: int | None) -> Iterator[None]:
+    """A Ray that runs: the one that is there, that of ``RAY_ADDRESS``, or one of our own.
+
+    Args:
+        workers: Cores of one of our own; all by default.
+    """
     import signal
 
     import ray

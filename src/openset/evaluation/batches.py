@@ -10,7 +10,7 @@ the parts of a data set, in whatever process.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from openset.evaluation import leaks
@@ -19,7 +19,7 @@ from openset.evaluation.steps import Ground, contact, errors, examine
 from openset.evaluation.suspicion import suspicions
 from openset.findings import Finding, InputError, Level, UsageError
 from openset.matching import Matches
-from openset.matching.merge import merge
+from openset.matching.merge import Merging
 from openset.tables import Detections
 from openset.tables.check import group_sizes
 
@@ -72,22 +72,49 @@ def batch_of(ground: Ground, detections: Detections, settings: Settings) -> Batc
         raise InputError(errors(one.findings))  # a batch may lack what its truth lacks
     rows = len(ground.truth), len(one.detections)
     bare = replace(one.matches, _outcomes={}, _parts={})  # without what was computed meanwhile
+    vars(bare)["place"] = one.matches.place  # but for this, which is of each image alone
     return Batch(bare, ground.findings, one.findings, one.ledger, rows)
 
 
-def together(batches: Sequence[Batch]) -> Batch:
-    """All batches as one: matches as of one pass, and the findings that hold of all images."""
-    matches = merge([one.matches for one in batches], [one.rows for one in batches])
-    found = [[*one.of_truth, *one.findings] for one in batches]
-    of_all = contact(matches) or suspicions(matches)
-    of_all += group_sizes(matches.image_ids, matches.groups)
-    return Batch(
-        matches,
-        _together([one.of_truth for one in batches], found),
-        [*_together([one.findings for one in batches], found), *of_all],
-        leaks.together([one.ledger for one in batches]),
-        (sum(one.rows[0] for one in batches), sum(one.rows[1] for one in batches)),
-    )
+class Gathering:
+    """Batches that come one after another, of which only what all are made from is kept."""
+
+    def __init__(self) -> None:
+        self._merging = Merging()
+        self._of_truth: list[list[Finding]] = []
+        self._findings: list[list[Finding]] = []
+        self._ledgers: list[str] = []
+        self._rows = (0, 0)
+
+    def add(self, batch: Batch) -> None:
+        """Take a batch, of images that follow those before."""
+        self._merging.add(batch.matches, batch.rows)
+        self._of_truth.append(batch.of_truth)
+        self._findings.append(batch.findings)
+        self._ledgers.append(batch.ledger)
+        self._rows = (self._rows[0] + batch.rows[0], self._rows[1] + batch.rows[1])
+
+    def together(self) -> Batch:
+        """All batches as one: matches as of one pass, and the findings that hold of all images."""
+        matches = self._merging.matches()
+        found = [[*a, *b] for a, b in zip(self._of_truth, self._findings, strict=True)]
+        of_all = contact(matches) or suspicions(matches)
+        of_all += group_sizes(matches.image_ids, matches.groups)
+        return Batch(
+            matches,
+            _together(self._of_truth, found),
+            [*_together(self._findings, found), *of_all],
+            leaks.together(self._ledgers),
+            self._rows,
+        )
+
+
+def together(batches: Iterable[Batch]) -> Batch:
+    """All batches as one."""
+    gathering = Gathering()
+    for one in batches:
+        gathering.add(one)
+    return gathering.together()
 
 
 def _together(

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from openset import engines
 from openset.engines import Engine
-from openset.evaluation.batches import Batch, batch_of, refuse_whole, together
+from openset.evaluation.batches import Batch, Gathering, batch_of, refuse_whole
 from openset.evaluation.grouping import as_grouped
 from openset.evaluation.settings import Settings
 from openset.evaluation.steps import Ground, as_judged
@@ -65,9 +65,12 @@ def batches_of(
         _Work(source.cut(*cut), {n: parts.only(at) for n, parts in found.items()}, asked)
         for at, cut in enumerate(pairwise(edges))
     ]
-    results = engine.map(_matched, works, done)
+    gathered = {name: Gathering() for name in found}
+    for batches in engine.each(_matched, works, done):
+        for name, batch in batches.items():
+            gathered[name].add(batch)
     tables = Tables(truth, detections, asked)
-    return tables, {name: together([result[name] for result in results]) for name in found}
+    return tables, {name: one.together() for name, one in gathered.items()}
 
 
 def _refuse_counting(settings: Settings) -> None:

@@ -239,7 +239,7 @@ def evaluation_of(matched: Matched, settings: Settings, draw: Draw = draw) -> Ev
     # A single image or group leaves nothing to draw: no interval is better than one of no width.
     seed, resamples = settings.seed, settings.resamples if matches.n_units > 1 else 0
     return measure(
-        {metric: _of_units(metric.compute(matches), matches) for metric in metrics},
+        {metric: _measured(metric, matches) for metric in metrics},
         partial(replicates, matches, metrics, seed, resamples, draw) if resamples else dict,
         partial(
             describe,
@@ -252,6 +252,13 @@ def evaluation_of(matched: Matched, settings: Settings, draw: Draw = draw) -> Ev
         matched.findings,
         partial(Evaluation, matches=matches),
     )
+
+
+def _measured(metric: Metric, matches: Matches) -> Value:
+    """A metric of the data itself, and no memory for what no other may read."""
+    value = _of_units(metric.compute(matches), matches)
+    matches.forget()
+    return value
 
 
 def _of_units(value: Value, matches: Matches) -> Value:

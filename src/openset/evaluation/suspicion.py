@@ -108,7 +108,7 @@ class _Names:
 
     def of_detections(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         """Names of detections; one of an unknown class has one only if the file is at hand."""
-        klass = self.matches.klass[rows].astype(np.int64)
+        klass = self.matches.class_at(rows)
         unknown = klass == self.matches.n_known
         klass[unknown] = -1
         if self.detections is None or self.truth is None:
@@ -178,11 +178,11 @@ def _unknown_exchanged(matches: Matches) -> Finding | None:
         return None
     rows = _best_of_each(matches, 1)
     unknown = rows[rows >= matches.known_end]
-    seen = _Seen.of(matches, unknown, matches.klass[unknown], matches.objects.klass, k + 1)
+    seen = _Seen.of(matches, unknown, matches.class_at(unknown), matches.objects.klass, k + 1)
     on = seen.counts()[k]
     if on[:k].max(initial=0) < max(FEWEST, RATIO * on[k]):
         return None  # "unknown" means what it says: no need to look at the other labels
-    counts = _Seen.of(matches, rows, matches.klass[rows], matches.objects.klass, k + 1).counts()
+    counts = _Seen.of(matches, rows, matches.class_at(rows), matches.objects.klass, k + 1).counts()
     found = misnamed(counts)
     klass = found.get(k, -1)
     if found.get(klass) != k:
@@ -336,7 +336,7 @@ def _unknownness(matches: Matches) -> Finding | None:
     iou, best = _under(matches, rows)
     near = (iou >= FITS) & ~matches.objects.ignored[best]
     unknown = near & (matches.objects.klass[best] == matches.n_known)
-    right = near & ~unknown & (matches.objects.klass[best] == matches.klass[rows])
+    right = near & ~unknown & (matches.objects.klass[best] == matches.class_at(rows))
     said = "a box on an unknown object looks less unknown than one on a known object of its class"
     return _upside_down("OS319", matches, "unknownness", (rows[right], rows[unknown]), said)
 

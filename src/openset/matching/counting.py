@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 Counts = NDArray[np.int64]
 Weights = NDArray[np.float32]
 _FEW = 16  # columns of weights that are counted one by one
+_CELLS = 1 << 24  # of a table of classes and images
 _EXACT = 1 << 22  # up to here, times a weight of a few, float32 holds every integer
 
 
@@ -53,15 +54,30 @@ def count_classes(
         often = weights[image] if times is None else weights[image] * times[:, None]
         columns = [np.bincount(klass, column, minlength=n_classes) for column in often.T]
         return np.stack(columns, axis=1).astype(np.int64)
-    present = np.flatnonzero(np.bincount(klass, minlength=n_classes))
-    row = np.zeros(n_classes, np.int64)
-    row[present] = np.arange(len(present))
-    cell = row[klass] * len(weights) + image
-    table = np.bincount(cell, times, minlength=len(present) * len(weights))
-    total = len(klass) if times is None else int(times.sum(dtype=np.int64))
     counts = np.zeros((n_classes, weights.shape[1]), np.int64)
-    counts[present] = _rounded(_exact(table, total).reshape(len(present), len(weights)) @ weights)
+    present = np.flatnonzero(np.bincount(klass, minlength=n_classes))
+    at_once = max(_CELLS // max(len(weights), 1), 1)
+    for some in np.split(present, range(at_once, len(present), at_once)):
+        counts[some] = _count_some(some, klass, image, times, weights)
     return counts
+
+
+def _count_some(
+    classes: NDArray[np.intp],
+    klass: NDArray[np.int32],
+    image: NDArray[np.int32],
+    times: NDArray[np.integer] | None,
+    weights: Weights,
+) -> Counts:
+    """The same of some classes in rising order, by a table of these and all images."""
+    if not len(classes):
+        return np.zeros((0, weights.shape[1]), np.int64)
+    own = (klass >= classes[0]) & (klass <= classes[-1])
+    klass, image, times = klass[own], image[own], None if times is None else times[own]
+    cell = np.searchsorted(classes, klass) * len(weights) + image
+    table = np.bincount(cell, times, minlength=len(classes) * len(weights))
+    total = len(klass) if times is None else int(times.sum(dtype=np.int64))
+    return _rounded(_exact(table, total).reshape(len(classes), len(weights)) @ weights)
 
 
 def _exact(counts: NDArray[Any], total: int) -> NDArray[Any]:

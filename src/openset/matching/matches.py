@@ -12,6 +12,7 @@ return one number per resample, so that a metric written once gives its bootstra
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from openset.kernels import MatchColumns, PrecisionRecall, accumulate
 from openset.matching.counting import count_classes, weighted_count
 from openset.matching.populations import TPR, Drawn, Populations
 from openset.matching.protocol import Protocol
+from openset.matching.spilling import forget
 from openset.tables.groups import units
 from openset.tables.vocabulary import Vocabulary
 
@@ -46,8 +48,9 @@ _WEIGHTLESS = (
     "open_set_errors",
     "detection_limits",
     "populations",
-    "_place",
+    "place",
 )
+AT_ONCE = 1 << 21  # detections that a step looks at, unless one class has more
 
 Mask = NDArray[np.bool_]
 Count = Any  # int, or an array with one count per resample
@@ -191,6 +194,16 @@ class Matches:
         """Class of each detection."""
         sizes = np.diff(self.class_start)
         return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+
+    def class_at(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Classes of a few detections, without those of all others."""
+        return np.searchsorted(self.class_start, rows, side="right") - 1
+
+    @property
+    def blocks(self) -> list[slice]:
+        """All detections, a few whole classes at a time: what a step need hold at once."""
+        edges = self.class_start.tolist()
+        return [slice(edges[first], edges[last]) for first, last in class_blocks(self.class_start)]
 
     @cached_property
     def labelled_unknown(self) -> Mask:
@@ -405,20 +418,40 @@ class Matches:
         """The COCO arrays: 101-point precision and recall, all thresholds and size ranges."""
         if self.protocol.rule != "coco":
             raise UsageError("101-point precision needs a protocol with COCO matching")
-        return accumulate(
-            self.score,
-            self.area,
-            self.columns.rank,
-            self.class_start,
-            self.columns.position,
-            self.columns.matched,
-            self.columns.ignored,
-            np.stack([self.positives_of_size(size) for size in SIZE_RANGES], axis=1),
+        positives = np.stack([self.positives_of_size(size) for size in SIZE_RANGES], axis=1)
+        blocks = class_blocks(self.class_start)
+        each = [self._precision_recall(block, positives) for block in blocks]
+        # Classes are the last axis but one of precision and scores, and the second of recall.
+        precision, scores, recall = zip(*each, strict=True)
+        return PrecisionRecall(
+            np.concatenate(precision, 2), np.concatenate(scores, 2), np.concatenate(recall, 1)
+        )
+
+    def _precision_recall(
+        self, classes: tuple[int, int], positives: NDArray[np.int64]
+    ) -> PrecisionRecall:
+        """The COCO arrays of some classes, first and last; with their objects of each size."""
+        first, last = classes
+        edges = self.class_start[first : last + 1]
+        start, stop = int(edges[0]), int(edges[-1])
+        position = self.columns.position
+        near = slice(*np.searchsorted(position, (start, stop)).tolist())
+        found = accumulate(
+            self.score[start:stop],
+            self.area[start:stop],
+            self.columns.rank[start:stop],
+            edges - start,
+            position[near] - np.int32(start),
+            self.columns.matched[near],
+            self.columns.ignored[near],
+            positives[first:last],
             size_ranges=np.array(list(SIZE_RANGES.values())),
             recall_grid=RECALL_GRID,
             max_detections=self.detection_limits,
             n_thresholds=len(self.protocol.iou),
         )
+        self.forget()
+        return found
 
     def on(self, images: Mask) -> Matches:
         """Only the detections on some images; every object stays, and with it recall's base."""
@@ -431,15 +464,20 @@ class Matches:
         """
         if limit < 1:
             raise UsageError(f"a limit of detections is 1 or more, not {limit}")
-        return self._place < limit
+        return self.place < limit
 
     @cached_property
-    def _place(self) -> NDArray[np.int32]:
+    def place(self) -> NDArray[np.int32]:
         """Place of each detection in its image by falling score, ties in the order of the input."""
         order, start = kernels.class_order(self.image, self.score, self.row, self.n_images)
         place = np.empty(len(self), np.int32)
         place[order] = np.arange(len(self)) - np.repeat(start[:-1], np.diff(start))
         return place
+
+    def forget(self) -> None:
+        """Hand back the memory of columns that are in files, until somebody looks at them."""
+        tables = (vars(self), self.columns._asdict(), vars(self.objects), vars(self.excusing))
+        forget(one for table in tables for one in table.values() if isinstance(one, np.ndarray))
 
     def only(self, keep: Mask) -> Matches:
         """Only some detections; every object stays."""
@@ -501,6 +539,26 @@ class Matches:
         held = vars(self)
         vars(drawn).update({name: held[name] for name in _WEIGHTLESS if name in held})
         return drawn
+
+
+def class_blocks(
+    class_start: NDArray[np.int64], most: int | None = None
+) -> Iterator[tuple[int, int]]:
+    """Classes in a row, from the first to before the last, that have some detections together.
+
+    Args:
+        class_start: Where each class begins, and the end.
+        most: How many detections, unless one class has more; `AT_ONCE` by default.
+
+    >>> list(class_blocks(np.array([0, 2, 3, 9, 9]), 4))
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    first, end, limit = 0, len(class_start) - 1, AT_ONCE if most is None else most
+    while first < end:
+        last = int(np.searchsorted(class_start, class_start[first] + limit, side="right")) - 1
+        last = min(max(last, first + 1), end)
+        yield first, last
+        first = last
 
 
 def _take_columns(columns: MatchColumns, keep: Mask, before: NDArray[np.intp]) -> MatchColumns:

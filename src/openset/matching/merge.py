@@ -1,23 +1,33 @@
 """merge: matches of disjoint shards of images, as if they had been matched together.
 
 Matching is per image, so a shard's matches are final; what is global is the order of detections.
-Shards are concatenated and ordered again. The numbers are identical to those of one pass over the
-concatenated tables, ties included.
+The columns of all shards are gathered, and ordered again column by column and a few classes at a
+time: a class stands together in every shard, so that beside the columns nothing grows with the data
+but their order. Columns go to files once they are many (`openset.matching.spilling`). The numbers
+are identical to those of one pass over the concatenated tables, ties included.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import UsageError
-from openset.kernels import MatchColumns, class_order
+from openset.kernels import MatchColumns, class_order, take
+from openset.matching import spilling
 from openset.matching.matcher import tie_keys
-from openset.matching.matches import Matches, Objects
+from openset.matching.matches import Matches, Objects, class_blocks
+from openset.matching.spilling import Column, forget
+
+_OF_IMAGES = ("image_ids", "wild", "ood", "groups")
+_OF_CANDIDATES = ("matched", "ignored", "object")
+_OF_MATCHES = ("image", "score", "row", "tie", "class_start", "unknownness")
+_NAMING = ("object_same", "object_known", "object_unknown", "object")  # objects, by their index
+Columns = dict[str, NDArray[Any]]
 
 
 def merge(parts: Sequence[Matches], rows: Sequence[tuple[int, int]] | None = None) -> Matches:
@@ -29,66 +39,274 @@ def merge(parts: Sequence[Matches], rows: Sequence[tuple[int, int]] | None = Non
         rows: How many objects and detections the tables of each have, so that rows of the joined
             matches are those of the concatenated tables; by default up to the last that counts.
     """
-    if len(parts) == 1:
-        return parts[0]
-    _check(parts)
-    first = parts[0]
-    ids = _concatenate_ids([part.image_ids for part in parts])
-    if len(np.unique(ids)) < len(ids):
-        raise UsageError("an image is in two shards")
-    images = _offsets([part.n_images for part in parts])
-    object_rows, detection_rows = (
-        _offsets(sizes) for sizes in zip(*(rows or map(_rows, parts)), strict=True)
-    )
-    objects = _objects(parts, [part.objects for part in parts], images, object_rows)
-    starts = _offsets([len(part.objects) for part in parts])
-    klass = np.concatenate([part.klass for part in parts])
-    score = np.concatenate([part.score for part in parts])
-    image = _shifted(parts, "image", images)
-    row = _shifted(parts, "row", detection_rows)
-    wild = np.concatenate([part.wild for part in parts])
-    keys = tie_keys(first.protocol, ids, wild)
-    tie = row if keys is None else keys[image]
-    order, class_start = class_order(klass, score, tie, first.n_known + 1)
-    return replace(
-        first,
-        labels=_labels(parts)[0],
-        image_ids=ids,
-        wild=wild,
-        objects=objects,
-        excusing=_objects(parts, [part.excusing for part in parts], images, object_rows),
-        image=image[order],
-        score=score[order],
-        row=row[order],
-        tie=None if keys is None else tie[order],
-        class_start=class_start,
-        columns=_columns(parts, order, starts),
-        unknownness=_unknownness(parts, order),
-        ood=_joined(parts, "ood"),
-        groups=_joined(parts, "groups"),
-        excused=sum(part.excused for part in parts),
-        _outcomes={},
-        _parts={},
-    )
+    merging = Merging()
+    for part, of in zip(parts, rows or map(_rows, parts), strict=True):
+        merging.add(part, of)
+    return merging.matches()
 
 
-def _check(parts: Sequence[Matches]) -> None:
-    if not parts:
-        raise UsageError("there are no shards to merge")
-    first = parts[0]
-    for part in parts[1:]:
-        if part.protocol != first.protocol:
-            raise UsageError("shards were matched under different protocols")
-        if part.vocabulary.hash != first.vocabulary.hash:
-            raise UsageError("shards were matched with different vocabularies")
-        if (part.groups is None) != (first.groups is None):
-            raise UsageError("some shards have groups and others do not")
-        if (part.ood is None) != (first.ood is None):
-            raise UsageError("some shards are of two sets and others are not")
+class _Sizes(NamedTuple):
+    """How much was taken so far: where the next shard begins."""
+
+    images: int = 0
+    objects: int = 0
+    object_rows: int = 0
+    detections: int = 0
+    detection_rows: int = 0
+    candidates: int = 0
+    excused: int = 0
 
 
-def _offsets(sizes: Sequence[int]) -> list[int]:
-    return [0, *np.cumsum(sizes)[:-1].tolist()]
+class Merging:
+    """Shards that come one after another; of each but the first only the columns are kept."""
+
+    def __init__(self) -> None:
+        self._first: Matches | None = None
+        self._sizes = _Sizes()
+        self._starts: list[NDArray[np.int64]] = []  # of the classes of each shard
+        self._candidates: list[NDArray[np.int64]] = []  # the same among candidates
+        self._images: dict[str, list[NDArray[Any]]] = {}
+        self._labels: dict[str, int] = {}
+        self._columns: dict[str, Column] = {}
+
+    def add(self, part: Matches, rows: tuple[int, int]) -> None:
+        """Take the columns of a shard, whose tables have so many objects and detections."""
+        if self._first is None:
+            self._first = part
+        _refuse_unlike(part, self._first)
+        self._refuse_without_unknownness(part)
+        at, position = self._sizes, part.columns.position
+        self._starts.append(part.class_start + at.detections)
+        self._candidates.append(np.searchsorted(position, part.class_start) + at.candidates)
+        for name in _OF_IMAGES:
+            if getattr(part, name) is not None:
+                self._images.setdefault(name, []).append(getattr(part, name))
+        self._take("objects", _shifted(part.objects, self._label_places(part), at))
+        self._take("excusing", _shifted(part.excusing, self._label_places(part), at))
+        self._take("detections", _of_detections(part, at))
+        self._take("candidates", _of_candidates(part, at))
+        more = (part.n_images, len(part.objects), rows[0], len(part), rows[1], len(position))
+        self._sizes = _Sizes(*np.add(at, (*more, part.excused)).tolist())
+        if self._is_large:
+            for column in self._columns.values():
+                column.spill()
+
+    @property
+    def _is_large(self) -> bool:
+        return self._sizes.detections > spilling.LIMIT
+
+    def _take(self, kind: str, columns: Columns) -> None:
+        for name, values in columns.items():
+            key = f"{kind}.{name}"
+            if key not in self._columns:
+                self._columns[key] = Column(spilled=self._is_large)
+            self._columns[key].add(values)
+
+    def _label_places(self, part: Matches) -> NDArray[np.int32]:
+        """Where the labels of a shard stand in the union of all."""
+        places = [self._labels.setdefault(label, len(self._labels)) for label in part.labels]
+        return np.array(places, np.int32)
+
+    def _refuse_without_unknownness(self, part: Matches) -> None:
+        # A shard without detections has no unknownness to give, and none to miss.
+        had = "detections.unknownness" in self._columns
+        if len(part) and self._sizes.detections and had != (part.unknownness is not None):
+            raise UsageError("some shards have unknownness and others do not")
+
+    def matches(self) -> Matches:
+        """All shards as one; what was taken is used up."""
+        if self._first is None:
+            raise UsageError("there are no shards to merge")
+        if len(self._starts) == 1:
+            return self._first
+        images = {name: _concatenated(columns) for name, columns in self._images.items()}
+        ids = images["image_ids"]
+        if len(np.unique(ids)) < len(ids):
+            raise UsageError("an image is in two shards")
+        keys = tie_keys(self._first.protocol, ids, images["wild"])
+        found = self._ordered(keys)
+        columns = MatchColumns(**{name: found.pop(name, None) for name in MatchColumns._fields})
+        own: dict[str, Any] = {name: found.pop(name, None) for name in _OF_MATCHES}
+        of_images: dict[str, Any] = {name: images.get(name) for name in _OF_IMAGES}
+        merged = replace(
+            self._first,
+            labels=tuple(self._labels),
+            objects=Objects(**self._whole("objects")),
+            excusing=Objects(**self._whole("excusing")),
+            columns=columns,
+            excused=self._sizes.excused,
+            _outcomes={},
+            _parts={},
+            **of_images,
+            **own,
+        )
+        vars(merged).update(found)  # what was computed per image, and would be on first use
+        return merged
+
+    def _ordered(self, keys: NDArray[np.int32] | None) -> dict[str, Any]:
+        """Everything about detections and candidates, in class order; `tie` where there are keys.
+
+        Args:
+            keys: By image, what equal scores go by; None for the order of the input.
+        """
+        shards = _Shards(np.stack(self._starts), self._is_large)
+        held = self._whole("detections")
+        tie, by = (held["row"], None) if keys is None else (held["image"], keys)
+        orders = [shards.order(block, held["score"], tie, by) for block in shards.blocks]
+        near = _Shards(np.stack(self._candidates), self._is_large, shards.blocks)
+        candidates = self._whole("candidates")
+        places = _positions(shards, orders, near, candidates.pop("position"))
+        position, rising = zip(*places, strict=True)
+        found: Columns = {"class_start": shards.class_start, "position": shards.joined(position)}
+        for name in list(held):
+            found[name] = shards.ordered(held.pop(name), orders)
+        for name in list(candidates):
+            found[name] = near.ordered(candidates.pop(name), rising)
+        if keys is not None:
+            image, edges = found["image"], shards.class_start
+            found["tie"] = shards.joined(
+                keys[image[edges[first] : edges[last]]] for first, last in shards.blocks
+            )
+        return found
+
+    def _whole(self, kind: str) -> Columns:
+        """The columns of a kind, shard after shard."""
+        prefix = f"{kind}."
+        names = [name for name in self._columns if name.startswith(prefix)]
+        return {name.removeprefix(prefix): self._columns.pop(name).array() for name in names}
+
+
+class _Shards:
+    """Columns in which shards follow one another, and each shard has its classes in order.
+
+    Attributes:
+        starts: Where each class of each shard begins, and its end.
+        class_start: Where each class begins once all shards are one.
+        blocks: First and last class of what is ordered at a time.
+    """
+
+    def __init__(
+        self,
+        starts: NDArray[np.int64],
+        is_large: bool,
+        blocks: Sequence[tuple[int, int]] | None = None,
+    ) -> None:
+        sizes = np.diff(starts, axis=1).sum(axis=0)
+        self.starts, self._is_large = starts, is_large
+        self.class_start = np.append(0, np.cumsum(sizes))
+        self.blocks = list(class_blocks(self.class_start)) if blocks is None else blocks
+
+    def sizes(self, block: tuple[int, int]) -> NDArray[np.int64]:
+        """How many rows of a block each shard has."""
+        return self.starts[:, block[1]] - self.starts[:, block[0]]
+
+    def of(self, block: tuple[int, int], column: NDArray[Any]) -> NDArray[Any]:
+        """The values of some classes, shard after shard."""
+        edges = self.starts[:, list(block)].tolist()
+        return np.concatenate([column[start:end] for start, end in edges])
+
+    def order(
+        self,
+        block: tuple[int, int],
+        score: NDArray[np.float64],
+        tie: NDArray[np.int32],
+        keys: NDArray[np.int32] | None,
+    ) -> NDArray[np.int32]:
+        """The order of the detections of some classes; keys are what a `tie` stands for, if any."""
+        first, last = block
+        each = np.diff(self.starts[:, first : last + 1], axis=1)
+        classes = np.tile(np.arange(last - first, dtype=np.int32), len(each))
+        ties = self.of(block, tie)
+        ties = ties if keys is None else keys[ties]
+        klass = np.repeat(classes, each.ravel())
+        order, _ = class_order(klass, self.of(block, score), ties, last - first)
+        forget((score, tie))
+        return order
+
+    def ordered(self, column: NDArray[Any], orders: Sequence[NDArray[np.int32]]) -> NDArray[Any]:
+        """A column in class order, by the order of every block."""
+        return self.joined(
+            self._taken(block, column, order)
+            for block, order in zip(self.blocks, orders, strict=True)
+        )
+
+    def _taken(
+        self, block: tuple[int, int], column: NDArray[Any], order: NDArray[np.int32]
+    ) -> NDArray[Any]:
+        taken = take(self.of(block, column), order)
+        forget((column,))
+        return taken
+
+    def joined(self, pieces: Iterable[NDArray[Any]]) -> NDArray[Any]:
+        """Pieces as one column."""
+        column = Column(spilled=self._is_large)
+        for piece in pieces:
+            column.add(piece)
+        return column.array()
+
+
+def _positions(
+    shards: _Shards,
+    orders: Sequence[NDArray[np.int32]],
+    near: _Shards,
+    position: NDArray[np.int32],
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    """By block, where candidates stand in class order, rising; and which candidate it is."""
+    for block, order in zip(shards.blocks, orders, strict=True):
+        sizes, first = shards.sizes(block), block[0]
+        place = np.empty(len(order), np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        before = np.cumsum(sizes) - sizes - shards.starts[:, first]
+        at = place[near.of(block, position) + np.repeat(before, near.sizes(block))]
+        rising = np.argsort(at, kind="stable").astype(np.int32)
+        yield at[rising] + np.int32(shards.class_start[first]), rising
+
+
+def _of_detections(part: Matches, at: _Sizes) -> Columns:
+    """The columns of a shard's detections, counted on from those before."""
+    columns = {"image": part.image + np.int32(at.images), "score": part.score}
+    columns["row"] = part.row + np.int32(at.detection_rows)
+    columns["place"] = part.place
+    if part.unknownness is not None and len(part):
+        columns["unknownness"] = part.unknownness
+    every = part.columns._asdict()
+    own = {
+        k: v for k, v in every.items() if v is not None and k not in (*_OF_CANDIDATES, "position")
+    }
+    return {**columns, **_renamed(own, at.objects)}
+
+
+def _of_candidates(part: Matches, at: _Sizes) -> Columns:
+    columns = {name: getattr(part.columns, name) for name in _OF_CANDIDATES}
+    position = part.columns.position + np.int32(at.detections)
+    return {"position": position, **_renamed(columns, at.objects)}
+
+
+def _renamed(columns: Columns, before: int) -> Columns:
+    """Columns that name objects, counted on from those of the shards before."""
+    shift = np.int32(before)
+    named = {k: columns[k] for k in _NAMING if k in columns}
+    return {**columns, **{k: np.where(v >= 0, v + shift, np.int32(-1)) for k, v in named.items()}}
+
+
+def _shifted(objects: Objects, places: NDArray[np.int32], at: _Sizes) -> Columns:
+    """The columns of a shard's objects, counted on from those before."""
+    columns = {item.name: getattr(objects, item.name) for item in fields(Objects)}
+    columns["image"] = objects.image + np.int32(at.images)
+    columns["row"] = objects.row + np.int32(at.object_rows)
+    columns["label"] = places[objects.label]
+    return columns
+
+
+def _refuse_unlike(part: Matches, first: Matches) -> None:
+    if part.protocol != first.protocol:
+        raise UsageError("shards were matched under different protocols")
+    if part.vocabulary.hash != first.vocabulary.hash:
+        raise UsageError("shards were matched with different vocabularies")
+    if (part.groups is None) != (first.groups is None):
+        raise UsageError("some shards have groups and others do not")
+    if (part.ood is None) != (first.ood is None):
+        raise UsageError("some shards are of two sets and others are not")
 
 
 def _rows(part: Matches) -> tuple[int, int]:
@@ -96,89 +314,7 @@ def _rows(part: Matches) -> tuple[int, int]:
     return int(objects.max(initial=-1)) + 1, int(part.row.max(initial=-1)) + 1
 
 
-def _shifted(parts: Sequence[Matches], name: str, offsets: Sequence[int]) -> NDArray[np.int32]:
-    columns = [getattr(part, name) + at for part, at in zip(parts, offsets, strict=True)]
-    return np.concatenate(columns).astype(np.int32)
-
-
-def _concatenate_ids(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def _concatenated(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     if len({column.dtype.kind for column in columns}) > 1:
         columns = [column.astype(str) for column in columns]
     return np.concatenate(columns)
-
-
-def _labels(parts: Sequence[Matches]) -> tuple[tuple[str, ...], list[NDArray[np.int32]]]:
-    """The union of the shards' labels, and where each shard's labels stand in it."""
-    union = tuple(dict.fromkeys(label for part in parts for label in part.labels))
-    index = {label: at for at, label in enumerate(union)}
-    return union, [np.array([index[x] for x in part.labels], np.int32) for part in parts]
-
-
-def _objects(
-    parts: Sequence[Matches],
-    each: Sequence[Objects],
-    images: Sequence[int],
-    rows: Sequence[int],
-) -> Objects:
-    _, places = _labels(parts)
-    label = [place[one.label] for place, one in zip(places, each, strict=True)]
-    image = [one.image + at for one, at in zip(each, images, strict=True)]
-    row = [one.row + at for one, at in zip(each, rows, strict=True)]
-    return Objects(
-        np.concatenate(image).astype(np.int32),
-        np.concatenate([one.klass for one in each]),
-        np.concatenate(label),
-        np.concatenate([one.ignored for one in each]),
-        np.concatenate([one.area for one in each]),
-        np.concatenate(row).astype(np.int32),
-        np.concatenate([one.box for one in each]),
-        np.concatenate([one.copy for one in each]),
-    )
-
-
-def _columns(
-    parts: Sequence[Matches], order: NDArray[np.int32], offsets: Sequence[int]
-) -> MatchColumns:
-    each = [part.columns for part in parts]
-    place = np.empty(len(order), np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    starts = _offsets([len(part) for part in parts])
-    position = np.concatenate([place[c.position + at] for c, at in zip(each, starts, strict=True)])
-    rising = np.argsort(position, kind="stable")
-
-    def joined(name: str, rows: NDArray[Any]) -> NDArray[Any]:
-        columns = [getattr(one, name) for one in each]
-        if name.startswith("object"):
-            pairs = zip(columns, offsets, strict=True)
-            columns = [np.where(one >= 0, one + at, -1).astype(np.int32) for one, at in pairs]
-        return np.concatenate(columns)[rows]
-
-    similar = None if each[0].iou_similar is None else joined("iou_similar", order)
-    overlaps = [
-        f"{kind}_{who}" for who in ("same", "known", "unknown") for kind in ("iou", "object")
-    ]
-    return MatchColumns(
-        rank=joined("rank", order),
-        area=joined("area", order),
-        **{name: joined(name, order) for name in overlaps},
-        iou_similar=similar,
-        position=position[rising],
-        **{name: joined(name, rising) for name in ("matched", "ignored", "object")},
-    )
-
-
-def _joined(parts: Sequence[Matches], name: str) -> NDArray[Any] | None:
-    """A column of images that all shards have, or none."""
-    columns = [getattr(part, name) for part in parts if getattr(part, name) is not None]
-    return np.concatenate(columns) if columns else None
-
-
-def _unknownness(parts: Sequence[Matches], order: NDArray[np.int32]) -> NDArray[np.float64] | None:
-    # A shard without detections has no unknownness to give, and none to miss.
-    columns = [part.unknownness for part in parts if len(part)]
-    present = [column for column in columns if column is not None]
-    if not present:
-        return None
-    if len(present) < len(columns):
-        raise UsageError("some shards have unknownness and others do not")
-    return np.concatenate(present)[order]

@@ -180,8 +180,10 @@ def pooled_average(matches: Matches, recall: float) -> ByClass:
     number of ratios is below 64, so its bits are six flags and one pass counts them all.
     """
     _, wanted = curve_levels(matches)
-    times = len(wanted) - np.searchsorted(wanted, wild_place(matches), side="right")
-    times = np.where(matches.wild, times, 0)[matches.image] * ~matches.outcome().ignored
+    reached = len(wanted) - np.searchsorted(wanted, wild_place(matches), side="right")
+    # Bytes are enough for what is below 64, and there is one for every detection.
+    times = np.where(matches.wild, reached, 0).astype(np.uint8)[matches.image]
+    times *= ~matches.outcome().ignored
     bits = [(times >> bit & 1).astype(np.bool_) for bit in range(6)]
     total, _hits, *wrong = at_thresholds(matches, recall, *bits)
     above = np.sum([2**bit * counts for bit, counts in enumerate(wrong)], axis=0)

@@ -126,7 +126,7 @@ def _resampled_recall(
 ) -> NDArray[np.float64]:
     columns = matches.columns
     near = columns.rank[columns.position] < limit
-    near &= np.isin(matches.klass[columns.position], classes)
+    near &= np.isin(matches.class_at(columns.position), classes)
     at = columns.position[near]
     mask = np.zeros(len(matches), np.bool_)
     mask[at] = True

@@ -45,9 +45,7 @@ def a_ose(matches: Matches) -> Value:
     number = matches.count(matches.open_set_errors)
     if np.ndim(number):
         return where_unknown(matches, number, n_unknown)
-    sizes = np.add.reduceat(
-        np.append(matches.open_set_errors, False).astype(np.int64), matches.class_start[:-2]
-    ) * (np.diff(matches.class_start[:-1]) > 0)
+    sizes = matches.count_by_class(matches.open_set_errors)[:-1]
     parts = dict(zip(matches.vocabulary.known, sizes.tolist(), strict=True))
     shown = {"iou": matches.protocol.iou[0]} | published_by(matches)
     value = Value(float(number), step=1.0, params=shown, parts=parts)

@@ -126,12 +126,15 @@ def unknown_recall_any_label(
 
 def _covered(matches: Matches, limit: int, iou: float | str | None) -> tuple[Any, Any]:
     """How many unknown objects the best boxes cover, on average over thresholds; and how many."""
-    unknown, columns = matches.labelled_unknown, matches.columns
-    best = np.where(unknown, columns.object_same, columns.object_unknown)
-    overlap = np.where(unknown, columns.iou_same, columns.iou_unknown)
-    some = np.flatnonzero((best >= 0) & matches.top(limit))
+    columns, top = matches.columns, matches.top(limit)
+    known, unknown = slice(matches.known_end), slice(matches.known_end, None)
     reached = np.zeros(len(matches.objects))
-    np.maximum.at(reached, best[some], overlap[some])
+    for best, overlap, own in (
+        (columns.object_unknown[known], columns.iou_unknown[known], top[known]),
+        (columns.object_same[unknown], columns.iou_same[unknown], top[unknown]),
+    ):
+        some = np.flatnonzero((best >= 0) & own)
+        np.maximum.at(reached, best[some], overlap[some])
     countable = _countable_unknown(matches)
     levels = COCO_IOU if iou == "mean" else [matches.protocol.iou[0] if iou is None else float(iou)]
     counts = [matches.count_objects(countable & matches.overlaps(reached, at)) for at in levels]

@@ -389,13 +389,13 @@ def wilderness_profile(matches: Matches, *, threshold: float = 0.5) -> Value:
     published = matches.protocol.wilderness == "ratio-of-sums"
     counts = ~matches.outcome().ignored
     errors = matches.open_set_errors & (counts | published)
-    wrong, counted = (np.concatenate([[0], np.cumsum(mask)]) for mask in (errors, counts))
     rows = []
     for low, high in zip(matches.class_start[:-2], matches.class_start[1:-1], strict=True):
         if low == high:
             continue
-        at = low + _nearest_score(matches.score[low:high], levels) + 1
-        rows.append(divided(wrong[at] - wrong[low], counted[at] - counted[low]))
+        at = _nearest_score(matches.score[low:high], levels)
+        wrong, counted = (np.cumsum(mask[low:high])[at] for mask in (errors, counts))
+        rows.append(divided(wrong, counted))
     if not rows:
         return Value.missing("no known class has detections")
     means = np.mean(rows, axis=0) if published else nanmean(np.array(rows))

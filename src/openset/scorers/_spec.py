@@ -66,6 +66,12 @@ class Scorer:
     options: Mapping[str, Any]
     doc: str
 
+    def __reduce__(self) -> tuple[Callable[[str], Scorer], tuple[str]]:
+        """By its name: another process has the same scorers."""
+        from openset.scorers import find
+
+        return find, (self.name,)
+
     @property
     def summary(self) -> str:
         """The first line of the definition."""

@@ -15,13 +15,13 @@ Standard JSON is written, because machines that only train have no faster librar
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openset.engines import Engine, find
 from openset.files import load, replacing
 from openset.findings import refuse
 from openset.formats.coco import annotations_of, truth_document
@@ -35,30 +35,56 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 Objects = list[tuple[SceneObject, ...]]
-Job = Callable[[range], Objects]
+Chunk = tuple["DigitsWorld", Split, range]
 _CHUNK = 50
 
 
-def write(world: DigitsWorld, folder: Path, workers: int, progress: Progress | None) -> Path:
+def write(
+    world: DigitsWorld, folder: Path, engine: Engine | None, progress: Progress | None
+) -> Path:
     """Write what is not there yet, and return the folder."""
     try:
         _claim(world, folder)
         _write_vocabularies(world, folder / "vocabularies")
         every = _of_tasks(world)
-        with _mapper(workers) as mapped:
-            done, total = 0, len(every) * world.images
-            for ending, one in every.items():
-                for split in SPLITS:
-                    report = partial(_report, progress, done, total)
-                    if not (folder / f"{split}{ending}.json").exists():
-                        objects = _write_images(one, split, folder, mapped, report)
-                        _write_truth(one, split, folder / f"{split}{ending}.json", objects)
-                    done += world.count(split)
-                    report(world.count(split))
+        splits = {
+            folder / f"{split}{ending}.json": (one, split)
+            for ending, one in every.items()
+            for split in SPLITS
+        }
+        report = partial(_report, progress, len(every) * world.images)
+        _write_splits(splits, folder, engine or find("local"), report)
         _write_exemplars([*every.values()], folder)
     except OSError as error:
         raise refuse("OS102", f"cannot write {folder}: {error}") from error
     return folder
+
+
+def _write_splits(
+    splits: Mapping[Path, tuple[DigitsWorld, Split]],
+    folder: Path,
+    engine: Engine,
+    report: Callable[[int], None],
+) -> None:
+    """Images of splits, a few at a time, and the file of a split once all its images are there."""
+    missing = {path: made for path, made in splits.items() if not path.exists()}
+    chunks = [
+        (one, split, range(start, min(start + _CHUNK, one.count(split))))
+        for one, split in missing.values()
+        for start in range(0, one.count(split), _CHUNK)
+    ]
+    for _, split in missing.values():
+        (folder / "images" / split).mkdir(parents=True, exist_ok=True)
+    made, done = engine.each(partial(_write_chunk, folder.resolve()), chunks), 0
+    for path, (one, split) in splits.items():
+        objects: Objects = []
+        while path in missing and len(objects) < one.count(split):
+            objects += next(made)
+            report(done + len(objects))
+        if path in missing:
+            _write_truth(one, split, path, objects)
+        done += one.count(split)
+        report(done)
 
 
 def _of_tasks(world: DigitsWorld) -> dict[str, DigitsWorld]:
@@ -72,29 +98,15 @@ def write_images(world: DigitsWorld, folder: Path, split: Split, count: int) -> 
     """Write the first images of a split, without annotations, and return the folder."""
     try:
         (folder / "images" / split).mkdir(parents=True, exist_ok=True)
-        _write_chunk(world, split, folder, range(min(count, world.count(split))))
+        _write_chunk(folder, (world, split, range(min(count, world.count(split)))))
     except OSError as error:
         raise refuse("OS102", f"cannot write {folder}: {error}") from error
     return folder
 
 
-def _report(progress: Progress | None, before: int, total: int, count: int) -> None:
+def _report(progress: Progress | None, total: int, done: int) -> None:
     if progress is not None:
-        progress(before + count, total)
-
-
-@contextmanager
-def _mapper(workers: int) -> Iterator[Callable[[Job, Iterable[range]], Iterable[Objects]]]:
-    """A `map` in this process, or over several."""
-    if workers <= 1:
-        yield map
-        return
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    # Spawned, not forked: the caller may have threads.
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        yield pool.map
+        progress(done, total)
 
 
 def _claim(world: DigitsWorld, folder: Path) -> None:
@@ -119,24 +131,9 @@ def _difference(mark: Path, state: dict[str, Any]) -> str:
     return next((f"{n} is {old!r} there, {new!r} here" for n, old, new in pairs if old != new), "")
 
 
-def _write_images(
-    world: DigitsWorld,
-    split: Split,
-    folder: Path,
-    mapped: Callable[[Job, Iterable[range]], Iterable[Objects]],
-    report: Callable[[int], None],
-) -> Objects:
-    (folder / "images" / split).mkdir(parents=True, exist_ok=True)
-    count = world.count(split)
-    chunks = [range(start, min(start + _CHUNK, count)) for start in range(0, count, _CHUNK)]
-    objects: Objects = []
-    for part in mapped(partial(_write_chunk, world, split, folder), chunks):
-        objects += part
-        report(len(objects))
-    return objects
-
-
-def _write_chunk(world: DigitsWorld, split: Split, folder: Path, indices: range) -> Objects:
+def _write_chunk(folder: Path, chunk: Chunk) -> Objects:
+    """Write some images of a split, unless they are there, and say what is on them."""
+    world, split, indices = chunk
     found = []
     for index in indices:
         scene = compose(world, split, index)

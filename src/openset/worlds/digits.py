@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from openset.engines import Engine
 from openset.tables import Annotations, Vocabulary
 from openset.worlds import _check, _tables, _write
 from openset.worlds._cast import DIGITS, SPLITS, SUPERCLASS, Split
@@ -193,7 +194,7 @@ class DigitsWorld:
         self,
         folder: str | Path,
         *,
-        workers: int = 1,
+        engine: Engine | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Path:
         """Write images, COCO files and vocabularies; go on where an earlier call was stopped.
@@ -202,14 +203,14 @@ class DigitsWorld:
         ``test-t1.json``, ``train-t2.json`` and so on, and from the second on ``finetune-t2.json``.
 
         Every file appears whole or not at all, an annotation file after all its images. Bytes do
-        not depend on the number of workers.
+        not depend on the engine.
 
         Args:
             folder: Absent, empty, or holding an unfinished copy of this very world.
-            workers: Processes; more than one need a main module that can be imported.
+            engine: Where images are made; by default here, one after another.
             progress: Called with the number of images done and of all images.
         """
-        return _write.write(self, Path(folder), workers, progress)
+        return _write.write(self, Path(folder), engine, progress)
 
     def write_images(self, folder: Path | str, split: Split, count: int) -> Path:
         """Write only the first images of a split, for whom the rest is at hand already."""
