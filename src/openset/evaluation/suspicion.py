@@ -260,7 +260,7 @@ def _under(
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """The object that each detection is on and their overlap; one of its class, if that fits."""
     columns = matches.columns
-    iou, best = columns.iou_same[rows].copy(), columns.object_same[rows].copy()
+    iou, best = columns.iou_same[rows], columns.object_same[rows]
     wrong = iou < FITS
     for other, index in (
         (columns.iou_known, columns.object_known),

@@ -273,7 +273,7 @@ def _sample(rows: NDArray[Any]) -> NDArray[Any]:
 
 def _areas(truth: Annotations, limit: NDArray[np.float64]) -> Iterator[Finding]:
     assert truth.area is not None
-    larger = truth.area > 1.01 * limit.prod(axis=1)[truth.image]
+    larger = truth.area > 1.01 * (limit[:, 0] * limit[:, 1])[truth.image]
     yield from _odd_areas(
         truth, larger, "OS211", Level.WARNING, "have an area larger than their image"
     )

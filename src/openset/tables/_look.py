@@ -218,7 +218,9 @@ class Look:
     def overlap(self, convention: Convention) -> Array:
         """The overlap of each pair, with boxes read in a convention."""
         box = convention.in_pixels(self.sample.box, self.size[self.sample.slot])
-        return iou_of_pairs(box.take(self.by, axis=0), self.box.take(self.at, axis=0))
+        # By column, as overlaps are computed.
+        one, other = np.ascontiguousarray(box.T), np.ascontiguousarray(self.box.T)
+        return iou_of_pairs(one.take(self.by, axis=1).T, other.take(self.at, axis=1).T)
 
 
 def beside(
