@@ -437,8 +437,21 @@ def test_a_bad_image_spoils_its_part_alone(openset, data):
     assert done.code == 2 and "OS603" in done.err
     assert len([*(data / "found.parts").glob("*.parquet")]) == 2
     skipping = (*PARTED[:4], "skipped.parts", *PARTED[5:], "--unreadable", "skip")
-    assert openset(*skipping).code == 0
+    done = openset(*skipping)
+    assert done.code == 0 and "OS603" in done.err and "4.png" in done.err
+    assert "on 8 images, of which 1 cannot be decoded" in done.out
     assert "4.png" in read_detections(data / "skipped.parts").provenance["skipped_images"][0]
+    manifest = json.loads((data / "skipped.parts" / "manifest.json").read_text("utf-8"))
+    assert [len(part["skipped"]) for part in manifest["parts"]] == [0, 1, 0]
+    again = openset(*skipping, "--json")
+    assert again.json["made"] == 0 and "4.png" in again.json["skipped"][0]
+
+
+def test_photos_in_parts_that_are_all_broken(openset, data):
+    for path in (data / "data").glob("*.png"):
+        path.write_bytes(b"no picture")
+    done = openset(*PARTED[:4], "skipped.parts", *PARTED[5:], "--unreadable", "skip")
+    assert done.code == 2 and "no image can be decoded" in done.err
 
 
 def test_regions_become_detections_by_a_rule(openset, data):

@@ -79,12 +79,21 @@ def test_groups_stay_together(scene, openset):
         (["base.json", "--share", "0.5"], "a share is drawn of a ground truth"),
         (["base.json", "--classes", "dog"], "pass --truth to find their names"),
         (["gt.json", "--share", "0.5", "--rest", "x.json"], "--out and --rest are one file"),
+        (["gt.json", "--share", "0.5", "--rest", "x"], "cannot tell a format from 'x'"),
+        (["gt.json", "--to", "yollo"], "unknown format 'yollo'. Did you mean 'yolo'"),
     ],
 )
 def test_refusals(arguments, says, scene, openset):
     done = openset("select", *arguments, "-o", "x.json")
     assert done.code == 2 and says in " ".join(done.err.split())
     assert not (scene / "x.json").exists()
+
+
+def test_a_format_by_name(scene, openset):
+    done = openset("select", "gt.json", "--to", "yolo", "-o", "a", "--rest", "b", "--share", "0.5")
+    assert done.code == 0, done.err
+    assert [len(read_annotations(scene / name).images) for name in "ab"] == [12, 12]
+    assert (scene / "a" / "data.yaml").is_file()
 
 
 def test_one_file_twice_is_said(scene, openset):

@@ -11,7 +11,7 @@ import pytest
 import openset
 from openset.findings import InputError, UsageError
 from openset.formats import read, read_annotations, read_detections, write
-from openset.formats.parts import MANIFEST, Parts, is_parts, planned
+from openset.formats.parts import MANIFEST, Parts, is_parts, merged, planned
 
 
 @pytest.fixture
@@ -207,6 +207,13 @@ def test_lists_of_provenance_are_of_all_parts(tmp_path, truth, found):
         parts.add(number, replace(here, provenance={"images": 9, "skipped_images": lost}))
     said = read_detections(tmp_path / "x").provenance
     assert said == {"images": 9, "skipped_images": ["a.jpg", "b.jpg"]}
+    for there in (
+        Parts.open(tmp_path / "x"),
+        parts.close(),
+        merged([tmp_path / "x"], tmp_path / "y"),
+    ):
+        assert [part.skipped for part in there.manifest.parts] == [["a.jpg"], ["b.jpg", "a.jpg"]]
+        assert there.skipped == ["a.jpg", "b.jpg"]
 
 
 def test_records_of_provenance_are_counted_together(tmp_path, truth, found):

@@ -15,6 +15,7 @@ from openset.tables.sets import Pair
 
 if TYPE_CHECKING:
     from openset.evaluation.result import Evaluation
+    from openset.formats import FileFormat
     from openset.matching import Protocol
 
 _SUFFIXES = {".json", ".jsonl", ".gz", ".csv", ".txt", ".parquet", ".bbox", ".result", ".npz"}
@@ -192,6 +193,21 @@ def files_of(out: Path, names: list[str], suffix: str = ".parquet") -> dict[str,
         raise UsageError(f"{len(names)} results need a folder to write to, not the file {out}")
     out.mkdir(parents=True, exist_ok=True)
     return {name: out / f"{name}{suffix}" for name in names}
+
+
+def format_to_write(path: Path, name: str | None) -> FileFormat:
+    """The format of the name that --to gives, or else the one that an ending chooses."""
+    from openset.formats import formats
+    from openset.plugins import lookup, record_of
+
+    if name is not None:
+        return record_of(lookup(formats(), name, "format"))
+    records: list[FileFormat] = [record_of(cls) for cls in formats().values()]
+    for record in records:
+        if path.name.lower().endswith(record.suffixes or ("\0",)):
+            return record
+    known = ", ".join(suffix for record in records for suffix in record.suffixes)
+    raise UsageError(f"cannot tell a format from {path.name!r} (known: {known}); name it: --to")
 
 
 def protocol_with(name: str, pairs: Sequence[str] | None) -> Protocol | str:

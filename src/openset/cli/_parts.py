@@ -54,7 +54,8 @@ def said(parts: Parts, made: int) -> str:
         return f"{text}\n  {missing} are missing: give the command again, or wait for other shards"
     rows = spaced(sum(part.rows for part in parts.manifest.parts))
     images = spaced(sum(map(len, parts.images)))
-    return f"{text}\n  all are done: {rows} {parts.kind} on {images} images"
+    lost = f", of which {spaced(len(parts.skipped))} cannot be decoded" if parts.skipped else ""
+    return f"{text}\n  all are done: {rows} {parts.kind} on {images} images{lost}"
 
 
 def document(parts: Parts, made: int) -> dict[str, Any]:
@@ -65,5 +66,6 @@ def document(parts: Parts, made: int) -> dict[str, Any]:
         "made": made,
         "missing": parts.missing,
         "rows": sum(part.rows for part in parts.manifest.parts),
+        "skipped": parts.skipped,
         "about": parts.manifest.about,
     }

@@ -12,7 +12,6 @@ from openset.cli._console import Answer, Output, wrapped
 from openset.findings import UsageError
 
 if TYPE_CHECKING:
-    from openset.formats import FileFormat
     from openset.tables import Annotations, Detections
 
 app = verb("convert", panel="Data")
@@ -51,11 +50,12 @@ def convert(
             per detection; --to parquet keeps them.
         output: How to speak.
     """
+    from openset.cli._inputs import format_to_write
     from openset.formats import read, read_annotations, write
     from openset.tables import Annotations, Detections
     from openset.tables.left_open import LeftOpen
 
-    record = _record(out, write_as)
+    record = format_to_write(out, write_as)
     belongs = None if truth is None else read_annotations(truth)
     options = _sizes(source, read_as, sizes, belongs) | ({} if names is None else {"names": names})
     table = read(source, format=read_as, **options)
@@ -98,18 +98,3 @@ def _sizes(
     if "sizes" not in options:
         return {}
     return {"sizes": {} if truth is None or kind == "annotations" else sizes_by_name(truth.images)}
-
-
-def _record(path: Path, name: str | None) -> FileFormat:
-    """The format of a name, or else the one that an ending chooses."""
-    from openset.formats import formats
-    from openset.plugins import lookup, record_of
-
-    if name is not None:
-        return record_of(lookup(formats(), name, "format"))
-    records: list[FileFormat] = [record_of(cls) for cls in formats().values()]
-    for record in records:
-        if path.name.lower().endswith(record.suffixes or ("\0",)):
-            return record
-    known = ", ".join(suffix for record in records for suffix in record.suffixes)
-    raise UsageError(f"cannot tell a format from {path.name!r} (known: {known}); name it: --to")

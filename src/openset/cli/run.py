@@ -18,6 +18,8 @@ from openset.json_text import compact
 from openset.nets.processes import number
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from openset.detectors import Elsewhere, ImageFiles, Model
     from openset.tables import Annotations, Detections
 
@@ -116,6 +118,8 @@ def run(
     loaded = source()
     data = _frames(data, out, every, output)
     files = _files(data, truth, images)
+    if is_first():
+        _report_foreign(data, output)
     how: dict[str, Any] = {
         "keep": _kept(loaded, listed(evidence), regions=regions),
         "batch": batch,
@@ -130,10 +134,10 @@ def run(
         found = run_model(loaded, files, **how, progress=lambda done, of: at(done, "images"))
     if not is_first():
         return Answer("")
-    _report_skipped(found, output)
+    about = found.provenance
+    _report_skipped(about.get("skipped_images", ()), about["images"], output)
     write(found, out, format="parquet")
     _report_resized(found, output)
-    _report_foreign(data, output)
     return Answer(_text(found, out, data if photos else None), lambda: _document(found, out))
 
 
@@ -177,7 +181,11 @@ def _in_parts(
             progress=lambda k, of: at(k, "parts"),
             **how,
         )
-    return _parts.answer(done, before - len(done.missing)) if is_first() else Answer("")
+    if not is_first():
+        return Answer("")
+    images = sum(len(part.images) for part in done.manifest.parts if part.done)
+    _report_skipped(done.skipped, images - len(done.skipped), output)
+    return _parts.answer(done, before - len(done.missing))
 
 
 def _place(out: Path | None, photos: Path | None) -> Path:
@@ -332,11 +340,11 @@ def _split(data: Path) -> str:
     return where.name if where.is_dir() else f"{where.parent.name} {where.stem}"
 
 
-def _report_skipped(found: Detections, output: Output) -> None:
+def _report_skipped(skipped: Sequence[str], decoded: int, output: Output) -> None:
+    """Name the images that were left out; refused where that are all."""
     from openset.nets.pictures import undecoded
 
-    skipped = found.provenance.get("skipped_images", ())
-    if skipped and not found.provenance["images"]:
+    if skipped and not decoded:
         raise refuse("OS603", "no image can be decoded", count=len(skipped), example=skipped[0])
     if skipped:
         output.report(undecoded(skipped))

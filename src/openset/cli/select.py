@@ -37,6 +37,7 @@ def select(
     group_by: str | None = None,
     drop_empty: Flag = False,
     truth: Path | None = None,
+    write_as: Annotated[str | None, Parameter(name="--to")] = None,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Select classes and images of files: filter one, join several, split into two.
@@ -55,15 +56,17 @@ def select(
         group_by: Images that a share never parts, as in `openset evaluate`.
         drop_empty: Leave out images without an object of these labels; for ground truth.
         truth: For detections: the ground truth they belong to, for names of labels and images.
+        write_as: Format to write, of --rest too, if the ending does not tell.
         output: How to speak.
     """
-    from openset.cli._inputs import known_labels, listed
+    from openset.cli._inputs import format_to_write, known_labels, listed
     from openset.formats import read, read_annotations, write
     from openset.tables import Annotations
     from openset.tables.selection import Selection
 
     if out == rest:
         raise UsageError("--out and --rest are one file")
+    formats = {path: format_to_write(path, write_as).name for path in (out, rest) if path}
     belongs = None if truth is None else read_annotations(truth)
     tables = [read(path) for path in files]
     of_truth = [table for table in tables if isinstance(table, Annotations)]
@@ -83,7 +86,7 @@ def select(
         output.report(finding)
     written = {out: made.kept} | ({} if rest is None else {rest: made.rest})
     for path, table in written.items():
-        write(table, path, truth=belongs)
+        write(table, path, format=formats[path], truth=belongs)
     return Answer(
         "\n".join(f"wrote {path}: {_size(table)}" for path, table in written.items()),
         lambda: {"written": {str(path): len(table) for path, table in written.items()}},

@@ -226,7 +226,8 @@ class _Seen:
     def counts(self) -> NDArray[np.int64]:
         """In how many images each label, a row, is on each class."""
         n_images = int(self.image.max(initial=0)) + 1
-        pairs = np.unique((self.said * self.size + self.on) * n_images + self.image)
+        pairs = np.sort((self.said * self.size + self.on) * n_images + self.image)
+        pairs = pairs[np.diff(pairs, prepend=-1) > 0]
         counts = np.bincount(pairs // n_images, minlength=self.size * self.size)
         return counts.reshape(self.size, self.size)
 
@@ -240,8 +241,8 @@ def _together(matches: Matches, names: _Names) -> _Seen:
     said = names.of_detections(rows)
     heard = np.zeros(len(names.all) + 1, np.bool_)  # the last place is that of no name
     heard[said] = True
-    place = names.places(matches.labels)[matches.objects.label]
-    klass = np.where(heard[place], place, -1)
+    place = names.places(matches.labels)
+    klass = np.where(heard[place], place, -1)[matches.objects.label]
     return _Seen.of(matches, rows, said, klass, len(names.all))
 
 
@@ -259,7 +260,7 @@ def _under(
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """The object that each detection is on and their overlap; one of its class, if that fits."""
     columns = matches.columns
-    iou, best = columns.iou_same[rows].copy(), columns.object_same[rows].copy()
+    iou, best = columns.iou_same[rows], columns.object_same[rows]
     wrong = iou < FITS
     for other, index in (
         (columns.iou_known, columns.object_known),

@@ -6,7 +6,7 @@ that others or the size of the file contradict is a `ValueError`. Columns hold p
 of them, as `openset` writes them; others are refused.
 
 Not a reader of Parquet: what the pages hold is not looked at. Damage in there makes the decoder
-panic at worst, which can be caught.
+panic at worst, which can be caught (`_panics`).
 """
 
 from __future__ import annotations

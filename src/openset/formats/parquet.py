@@ -26,6 +26,7 @@ from openset.findings import InputError, UsageError, refuse
 from openset.formats._columns import integers
 from openset.formats._footer import checked, texts_of
 from openset.formats._head_text import head_from, head_values, refuse_head
+from openset.formats._panics import unheard
 from openset.formats._spec import FileFormat, Format, Kind, file_format
 from openset.options import is_of
 from openset.refusals import missing_key, undecodable, wrong_kind, wrong_type
@@ -179,7 +180,9 @@ def _read(path: Path, kind: Kind) -> tuple[dict[str, Any], dict[str, Any]]:
     if meta["kind"] != kind:
         raise wrong_kind(str(path), kind)
     _refuse_claims(path)
-    return meta, _columns(pl.read_parquet(path, glob=False), meta["dtypes"], str(path))
+    with unheard():
+        frame = pl.read_parquet(path, glob=False)
+    return meta, _columns(frame, meta["dtypes"], str(path))
 
 
 def _refuse_claims(path: Path) -> None:

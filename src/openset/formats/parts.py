@@ -36,6 +36,7 @@ from openset.tables.union import concatenated, concatenated_detections
 SCHEMA = "openset.parts/1"
 MANIFEST = "manifest.json"
 PER_PART = 2_000  # images: some ten megabytes of boxes, some hundred with logits
+_SKIPPED = "skipped_images"  # in the provenance of detections, where a detector left some out
 _RECEIPT = ".done.json"
 Table = Annotations | Detections
 _Id = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | str
@@ -50,6 +51,7 @@ class Part(msgspec.Struct, frozen=True):
         rows: How many rows it has, once it is done.
         sha256: Checksum of its file, likewise.
         done: Whether it is.
+        skipped: Which of its images could not be decoded and were left out, and why.
     """
 
     file: str
@@ -57,6 +59,7 @@ class Part(msgspec.Struct, frozen=True):
     rows: int = 0
     sha256: str = ""
     done: bool = False
+    skipped: list[str] = []
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -81,6 +84,7 @@ class _Receipt(msgspec.Struct, frozen=True):
     plan: str
     rows: int
     sha256: str
+    skipped: list[str] = []
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +155,11 @@ class Parts:
         """Numbers of the parts that are not done."""
         return [at for at, part in enumerate(self.manifest.parts) if not part.done]
 
+    @property
+    def skipped(self) -> list[str]:
+        """Images of the parts that are done which could not be decoded, and why."""
+        return [*dict.fromkeys(one for part in self.manifest.parts for one in part.skipped)]
+
     def only(self, *numbers: int) -> Self:
         """Some of the parts: what a worker is told, who may stand in another folder."""
         parts = [self.manifest.parts[number] for number in numbers]
@@ -199,7 +208,7 @@ class Parts:
         part = self.manifest.parts[number]
         path = self.folder / part.file
         write(table, path, format="parquet")
-        receipt = _Receipt(self.identity, len(table), digest(path))
+        receipt = _Receipt(self.identity, len(table), digest(path), _skipped(table))
         _put(self.folder / (part.file + _RECEIPT), receipt)
 
     def taking(self, other: Parts) -> Self:
@@ -214,7 +223,7 @@ class Parts:
             if its.done and not mine.done:
                 with replacing(self.folder / mine.file, folder=False) as target:
                     shutil.copyfile(other.folder / its.file, target)
-                receipt = _Receipt(self.identity, its.rows, its.sha256)
+                receipt = _Receipt(self.identity, its.rows, its.sha256, its.skipped)
                 _put(self.folder / (mine.file + _RECEIPT), receipt)
         return type(self).open(self.folder)
 
@@ -225,6 +234,12 @@ class Parts:
         for part in done.manifest.parts:
             (self.folder / (part.file + _RECEIPT)).unlink(missing_ok=True)
         return done
+
+
+def _skipped(table: Table) -> list[str]:
+    """The images that who made a table could not decode, as its provenance says."""
+    said = table.provenance.get(_SKIPPED, []) if isinstance(table, Detections) else []
+    return [str(one) for one in said]
 
 
 def _make(folder: Path) -> None:
@@ -360,7 +375,8 @@ def _received(folder: Path, part: Part, plan: str) -> Part:
     receipt: _Receipt = _decoded(path, _Receipt)
     if receipt.plan != plan:
         raise refuse("OS361", f"{path} is of another plan than {MANIFEST}", example=part.file)
-    return msgspec.structs.replace(part, rows=receipt.rows, sha256=receipt.sha256, done=True)
+    said = {name: getattr(receipt, name) for name in ("rows", "sha256", "skipped")}
+    return msgspec.structs.replace(part, **said, done=True)
 
 
 def _refuse_other(folder: Path, there: Manifest, plan: Manifest) -> None:

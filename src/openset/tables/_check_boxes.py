@@ -127,11 +127,12 @@ def _range(boxes: _Boxes) -> _Range:
         rows = boxes.box[start : start + _PIECE]
         piece = buffer[:, : len(rows)]
         np.copyto(piece, rows.T)
-        np.minimum(low, piece.min(axis=1), out=low)
+        lowest = piece.min(axis=1)
+        np.minimum(low, lowest, out=low)
         np.maximum(high, piece.max(axis=1), out=high)
         if reach is None:
             continue
-        outside = _outside(piece, boxes.image[start : start + _PIECE], reach)
+        outside = _outside(piece, lowest, boxes.image[start : start + _PIECE], reach)
         count = int(np.count_nonzero(outside))
         if count and far == 0:
             first_far = start + first(outside)
@@ -140,12 +141,16 @@ def _range(boxes: _Boxes) -> _Range:
 
 
 def _outside(
-    piece: NDArray[np.float64], image: NDArray[np.int32], reach: NDArray[np.float64]
+    piece: NDArray[np.float64],
+    lowest: NDArray[np.float64],
+    image: NDArray[np.int32],
+    reach: NDArray[np.float64],
 ) -> NDArray[np.bool_]:
-    width, height = reach[0][image], reach[1][image]
+    at = image.astype(np.intp)  # converted once, not by each look-up
+    width, height = reach[0][at], reach[1][at]
     outside: NDArray[np.bool_] = (piece[0] + piece[2] > width) | (piece[1] + piece[3] > height)
-    if not piece[:2].min() >= 0:
-        margin = (1 - _FAR) / _FAR
+    margin = (1 - _FAR) / _FAR
+    if not (lowest[:2] >= margin * reach.min(axis=1)).all():
         outside |= (piece[0] < margin * width) | (piece[1] < margin * height)
     return outside
 
@@ -231,7 +236,7 @@ def _readings(
     box: NDArray[np.float64], limit: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which boxes leave their image as ``x, y, width, height``, and which fit as corners."""
-    known = np.isfinite(limit).all(axis=1)
+    known = all_of(np.isfinite(limit))
     box, limit = box[known], 1.02 * limit[known] + 1
     at, size = box[:, :2], box[:, 2:]
     return any_of(at + size > limit), all_of((size > at) & (size <= limit))
@@ -268,7 +273,7 @@ def _sample(rows: NDArray[Any]) -> NDArray[Any]:
 
 def _areas(truth: Annotations, limit: NDArray[np.float64]) -> Iterator[Finding]:
     assert truth.area is not None
-    larger = truth.area > 1.01 * limit.prod(axis=1)[truth.image]
+    larger = truth.area > 1.01 * (limit[:, 0] * limit[:, 1])[truth.image]
     yield from _odd_areas(
         truth, larger, "OS211", Level.WARNING, "have an area larger than their image"
     )

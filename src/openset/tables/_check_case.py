@@ -17,11 +17,12 @@ from openset.findings import Finding, Level
 from openset.tables.annotations import Annotations
 from openset.tables.columns import positions
 from openset.tables.detections import Detections
-from openset.tables.join import ABSENT, Joined
+from openset.tables.join import ABSENT, Joined, label_classes, label_places
 from openset.tables.vocabulary import Vocabulary
 from openset.tables.written import Written
 from openset.wording import spaced
 
+Runs = tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]
 _SOME = 4_000
 _MOST = 4 * _SOME  # rows, where single images have very many
 
@@ -39,8 +40,11 @@ class Case:
     @cached_property
     def per_class(self) -> NDArray[np.int64]:
         """Detections by class, shifted so that `ABSENT` is 0 and `IGNORED` is 1."""
-        size = len(self.vocabulary.known) + 1 - ABSENT
-        return np.bincount(self.joined.klass - ABSENT, minlength=size)
+        labels, times = self.per_label
+        classes = label_classes(self.truth, self.detections, self.vocabulary)
+        klass = classes[label_places(self.truth, self.detections, labels)]
+        counts = np.bincount(klass - ABSENT, times, len(self.vocabulary.known) + 1 - ABSENT)
+        return counts.astype(np.int64)
 
     @cached_property
     def per_label(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -48,14 +52,9 @@ class Case:
         return tally(self.detections.label)
 
     @cached_property
-    def runs(self) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]:
-        """Image, start and length of each run of detections of one image.
-
-        Detections nearly always come image by image: runs are far cheaper to look at than rows.
-        """
-        image = self.joined.image
-        start = np.flatnonzero(np.append(True, image[1:] != image[:-1])[: len(image)])
-        return image[start], start, np.diff(start, append=len(image))
+    def runs(self) -> Runs:
+        """The runs of detections of one image."""
+        return runs(self.joined.image)
 
     @cached_property
     def per_image(self) -> NDArray[np.int64]:
@@ -77,9 +76,23 @@ class Case:
         return runs_of_rows(start[kept], length[kept])[:_MOST]
 
     @cached_property
+    def some_objects(self) -> NDArray[np.intp]:
+        """Objects of the images that `some` are of."""
+        there = np.zeros(len(self.truth.images) + 1, np.bool_)
+        there[self.joined.image[self.some]] = True
+        return np.flatnonzero(there[self.truth.image])
+
+    @cached_property
     def named(self) -> NDArray[np.bool_]:
         """Labels of the truth whose class occurs among the detections: what it looks for."""
         return self.per_class[self.vocabulary.classes(self.truth.labels) - ABSENT] > 0
+
+    @cached_property
+    def having(self) -> NDArray[np.bool_]:
+        """Images with objects of classes that the detector names."""
+        having = np.zeros(len(self.truth.images), np.bool_)
+        having[self.truth.image[self.named[self.truth.label]]] = True
+        return having
 
     def label_name(self, label: np.int64) -> str:
         """Name of a detection's label, empty when the ground truth does not have its id."""
@@ -175,6 +188,18 @@ def some_images(per_image: NDArray[np.int64], having: NDArray[np.bool_]) -> NDAr
     return chosen
 
 
+def runs(image: NDArray[np.int32]) -> Runs:
+    """Image, start and length of each run of rows of one image.
+
+    Rows nearly always come image by image: runs are far cheaper to look at.
+
+    >>> [column.tolist() for column in runs(np.array([4, 4, 2]))]
+    [[4, 2], [0, 2], [2, 1]]
+    """
+    start = np.flatnonzero(np.append(True, image[1:] != image[:-1])[: len(image)])
+    return image[start], start, np.diff(start, append=len(image))
+
+
 def runs_of_rows(start: NDArray[np.intp], length: NDArray[np.intp]) -> NDArray[np.intp]:
     """The rows of runs, one run after the other.
 
@@ -193,9 +218,9 @@ def tally(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int6
     """
     if len(values) == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    low, high = int(values.min()), int(values.max())
+    low, high = min(0, int(values.min())), int(values.max())
     if high - low > 1 << 20:
         return np.unique(values, return_counts=True)
-    counts = np.bincount(values - low)
+    counts = np.bincount(values - low if low else values)
     used = np.flatnonzero(counts)
     return used + low, counts[used]

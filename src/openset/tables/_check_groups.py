@@ -22,7 +22,7 @@ from openset.tables.groups import ALONE, group_names, groups_of, names_to_read, 
 from openset.wording import spaced
 
 _DIGITS = 18  # of a number, at most
-_NUMBERS = re.compile(rf"(?:[0-9]{{1,{_DIGITS}}}(?:\.[0-9A-Za-z]+)?\n)*")
+_NUMBERS = re.compile(rf"(?:[0-9]{{1,{_DIGITS}}}+(?:\.[0-9A-Za-z]++)?+\n)*+")
 _FRAME = re.compile(rf"(.*?)(\d{{1,{_DIGITS}}})(?:\.\w+)?$", re.DOTALL)
 _COLUMNS = ("video_id", "video", "sequence_id", "sequence", "seq_id", "clip_id", "scene_token")
 _EXAMINED = 50_000  # images

@@ -16,6 +16,7 @@ from openset.tables._check_case import (
     image_name,
     images_that,
     object_at,
+    runs_of_rows,
     share,
 )
 from openset.tables._check_sets import detected_sets
@@ -135,7 +136,7 @@ def _stopped(case: Case) -> Iterator[Finding]:
     found = case.per_image[:-1] > 0
     if found.all():
         return
-    truth, images, having = case.truth, case.truth.images, _having(case)
+    truth, images, having = case.truth, case.truth.images, case.having
     groups = groups_of(images)
     unit = np.arange(len(found)) if groups is None else units(images.id, groups)
     for order, rows in _orders(truth):
@@ -145,13 +146,6 @@ def _stopped(case: Case) -> Iterator[Finding]:
             if seen and not _whole_films(truth, along, seen):
                 yield _ended(case, f"{which} {{}} in the order {order}", along, seen)
                 return
-
-
-def _having(case: Case) -> NDArray[np.bool_]:
-    """Images with objects of classes that the detector names."""
-    having = np.zeros(len(case.truth.images), np.bool_)
-    having[case.truth.image[case.named[case.truth.label]]] = True
-    return having
 
 
 def _orders(truth: Annotations) -> Iterator[tuple[str, NDArray[np.intp]]]:
@@ -164,7 +158,7 @@ def _orders(truth: Annotations) -> Iterator[tuple[str, NDArray[np.intp]]]:
 
 def _skipped(case: Case) -> Iterator[Finding]:
     """Every so-manieth image without a detection: a part of a run that was spread over machines."""
-    found, having = case.per_image[:-1] > 0, _having(case)
+    found, having = case.per_image[:-1] > 0, case.having
     if found[having].all():
         return
     for order, rows in _orders(case.truth):
@@ -197,7 +191,7 @@ def _lost(having: NDArray[np.bool_], found: NDArray[np.bool_], step: int) -> NDA
 
 def _on_one(case: Case) -> Iterator[Finding]:
     """Nearly all detections on one of many images: a number that a loop never changed."""
-    count, having = int(case.per_image[:-1].max()), int(np.count_nonzero(_having(case)))
+    count, having = int(case.per_image[:-1].max()), int(np.count_nonzero(case.having))
     if count < max(_MANY, _NEARLY_ALL * len(case.detections)) or having < _RAN:
         return
     at = int(case.per_image[:-1].argmax())
@@ -273,14 +267,13 @@ def _crowded(case: Case) -> Iterator[Finding]:
 
 def _over_limit(case: Case, examined: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Which of the examined images have more than 100 detections of one class."""
+    image, start, length = case.runs
     slot = np.full(len(case.per_image), -1, np.int64)
     slot[examined] = np.arange(len(examined))
-    image = case.joined.image
-    # Images are examined in order, so those after the last need not be looked up.
-    near = np.flatnonzero(image <= examined[-1])
-    rows = near[slot[image[near]] >= 0]
+    kept = slot[image] >= 0
+    rows = runs_of_rows(start[kept], length[kept])
     k = len(case.vocabulary.known) + 3
-    key = slot[image[rows]] * k + (case.joined.klass[rows] + 2)
+    key = np.repeat(slot[image[kept]] * k + 2, length[kept]) + case.joined.klass[rows]
     counts = np.bincount(key, minlength=len(examined) * k).reshape(-1, k)
     return any_of(counts[:, 2:] > COCO_LIMIT)
 

@@ -28,13 +28,11 @@ def cut_off(case: Case) -> Iterator[Finding]:
 
     In pixels and in shares of the image, since pictures were cut or numbers wrapped.
     """
-    images, truth, rows = case.joined.image[case.some], case.truth, case.some
-    there = np.zeros(len(truth.images) + 1, np.bool_)
-    there[images] = True
+    images, truth, objects = case.joined.image[case.some], case.truth, case.some_objects
     assert truth.crowd is not None
-    objects = np.flatnonzero(there[truth.image] & case.named[truth.label] & ~truth.crowd)
+    objects = objects[case.named[truth.label[objects]] & ~truth.crowd[objects]]
     count = len(np.unique(images))
-    drawn = case.detections.box[rows]
+    drawn = case.detections.box[case.some]
     if min(len(objects), count) < _IMAGES:
         return
     size = sizes(truth, np.arange(len(truth.images), dtype=np.int32))

@@ -24,6 +24,7 @@ from openset.tables._check_case import (
     images_that,
     object_at,
     of_some_images,
+    runs_of_rows,
     share,
 )
 from openset.tables.annotations import Annotations
@@ -39,7 +40,7 @@ _MANY = 50  # detections, fewer of which prove nothing
 _ON_TOP, _ALIKE, _UNSUPPRESSED = 0.85, 0.6, 0.3  # IoU, ratio of scores, share of detections
 _COPIED = 0.9  # of the detections are objects
 _WHOLE = 1 / 3  # what is doubled as a whole has one half of copies
-_NEIGHBOURS = 3
+_LAGS = (1, 2, 3)  # of neighbours
 _PICTURE = re.compile(r"\.(jpe?g|png|bmp|webp|gif|tiff?)$", re.IGNORECASE)
 
 
@@ -73,8 +74,9 @@ def _objects(truth: Annotations) -> Iterator[Finding]:
 def _named_images(truth: Annotations) -> Iterator[Finding]:
     if truth.images.file_name is None:
         return
-    names = truth.images.file_name.tolist()
-    one_suffix = len({name[-4:] for name in names}) == 1  # then names differ if stems do
+    names, suffix = truth.images.file_name.tolist(), str(truth.images.file_name[0])[-4:]
+    one_suffix = len(suffix) == 4 and np.strings.endswith(truth.images.file_name, suffix).all()
+    # Names of one suffix differ if their stems do.
     stems = names if one_suffix else [_PICTURE.sub("", name) for name in names]
     if len(set(stems)) == len(stems) or not all(stems):
         return
@@ -92,16 +94,14 @@ def _equal_images(truth: Annotations) -> Iterator[Finding]:
     key = _hashes(truth.label.astype(np.uint64), truth.box)
     counts = np.bincount(truth.image, minlength=total)
     # Sums of 24 bits are exact in floats, and do not depend on the order of objects.
-    parts = [key & np.uint64(0xFFFFFF), key >> np.uint64(40)]
-    sums = [np.bincount(truth.image, part.astype(np.float64), total) for part in parts]
+    of_image = counts.astype(np.uint64)
+    for part in (key & np.uint64(0xFFFFFF), key >> np.uint64(40)):
+        sums = np.bincount(truth.image, part.astype(np.float64), total)
+        of_image = _mixed(of_image, sums.astype(np.uint64))
     images = np.flatnonzero(counts >= 2)
-    order = images[np.lexsort([column[images] for column in (counts, *sums)])]
-    same = np.logical_and.reduce(
-        [column[order[1:]] == column[order[:-1]] for column in (counts, *sums)]
-    )
-    again = np.zeros(total, np.bool_)
-    again[np.maximum(order[1:], order[:-1])[same]] = True
-    if np.count_nonzero(again) >= max(_FEWEST, _IMAGES * total):
+    if _repeats(of_image[images]) >= max(_FEWEST, _IMAGES * total):
+        again = counts >= 2
+        again[images[np.unique(of_image[images], return_index=True)[1]]] = False
         yield from _images(truth, again, "have exactly the objects of another")
 
 
@@ -113,7 +113,8 @@ def _images(truth: Annotations, again: NDArray[np.bool_], what: str) -> Iterator
 def detected_twice(case: Case) -> Iterator[Finding]:
     """Findings about detections that occur twice."""
     yield from _exact(case)
-    yield from [*_rounded(case)] or _not_suppressed(case)
+    pairs = _neighbours(case.some, *_keys(case), case.detections.box)
+    yield from [*_rounded(case, *pairs)] or _not_suppressed(case, *pairs)
     yield from _objects_again(case)
 
 
@@ -125,17 +126,16 @@ def _exact(case: Case) -> Iterator[Finding]:
     """
     rows = _first_images(case)
     image, label = (column[rows].astype(np.uint64) for column in _keys(case))
-    key = _hashes(_mixed(image, label), case.detections.box[rows])
-    order = np.sort(key)
-    count = int(np.count_nonzero(order[1:] == order[:-1]))
+    key = _hashes(_mixed(image, label), case.detections.box.take(rows, axis=0))
+    count = _repeats(key)
     if count == 0:
         return
     _, index, times = np.unique(key, return_index=True, return_counts=True)
     again = int(rows[index[times > 1].min()])
-    whole = len(rows) == np.count_nonzero(case.joined.image >= 0)
+    whole = len(rows) == case.per_image[:-1].sum()
     noun = "detections" if whole else "detections examined"
-    scored = np.sort(_mixed(key, case.detections.score[rows].view(np.uint64)))
-    cause, fix = _told_apart(case, again, int(np.count_nonzero(scored[1:] == scored[:-1])), count)
+    scored = _mixed(key, case.detections.score[rows].view(np.uint64))
+    cause, fix = _told_apart(case, again, _repeats(scored), count)
     yield Finding(
         "OS210",
         Level.WARNING,
@@ -159,12 +159,9 @@ def _told_apart(case: Case, row: int, same_score: int, count: int) -> tuple[str,
     )
 
 
-def _rounded(case: Case) -> Iterator[Finding]:
+def _rounded(case: Case, one: Rows, other: Rows) -> Iterator[Finding]:
     """The same detections with other digits: within a pixel, and in the score a hundredth."""
-    image, label = _keys(case)
-    rows = case.some
-    box, score = case.detections.box, case.detections.score
-    one, other = _neighbours(rows, image, label, box)
+    rows, box, score = case.some, case.detections.box, case.detections.score
     apart = np.abs(box[one] - box[other])
     near = all_of(apart <= 1) & any_of(apart > 0) & (np.abs(score[one] - score[other]) <= 0.01)
     # Boxes of a few pixels are within one of each other anyhow.
@@ -182,13 +179,12 @@ def _rounded(case: Case) -> Iterator[Finding]:
     )
 
 
-def _not_suppressed(case: Case) -> Iterator[Finding]:
+def _not_suppressed(case: Case, one: Rows, other: Rows) -> Iterator[Finding]:
     """Boxes nearly on top of each other that score alike, as no suppression leaves them.
 
     A soft one leaves them too, with scores that fall.
     """
     box, score = case.detections.box, case.detections.score
-    one, other = _neighbours(case.some, *_keys(case), box)
     overlap = iou_of_pairs(box[one], box[other])
     low, high = np.minimum(score[one], score[other]), np.maximum(score[one], score[other])
     near = (overlap >= _ON_TOP) & (overlap < 1) & (low >= _ALIKE * high)
@@ -206,10 +202,7 @@ def _not_suppressed(case: Case) -> Iterator[Finding]:
 
 def _objects_again(case: Case) -> Iterator[Finding]:
     """Detections that are objects of the ground truth, digit by digit."""
-    rows, truth = case.some, case.truth
-    there = np.zeros(len(truth.images) + 1, np.bool_)
-    there[case.joined.image[rows]] = True
-    objects = np.flatnonzero(there[truth.image])
+    rows, truth, objects = case.some, case.truth, case.some_objects
     found, given = (
         _hashes(image.astype(np.uint64), box)
         for image, box in (
@@ -236,20 +229,28 @@ def _keys(case: Case) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
 
 def _first_images(case: Case) -> Rows:
     until = int(np.searchsorted(case.per_image[:-1].cumsum(), _EXAMINED, side="right"))
-    image = case.joined.image
-    return np.flatnonzero((image >= 0) & (image < max(until, 1)))[:_EXAMINED]
+    image, start, length = case.runs
+    kept = (image >= 0) & (image < max(until, 1))
+    return runs_of_rows(start[kept], length[kept])[:_EXAMINED]
 
 
 def _neighbours(
     rows: Rows, image: NDArray[np.int32], label: NDArray[Any], box: NDArray[np.float64]
 ) -> tuple[Rows, Rows]:
     """Pairs of rows of one image and label whose boxes begin next to each other."""
-    rows = rows[np.lexsort((box[rows, 0], label[rows], image[rows]))]
-    pairs = [(rows[:-lag], rows[lag:]) for lag in range(1, _NEIGHBOURS + 1)]
-    one, other = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    same = (image[one] == image[other]) & (label[one] == label[other])
-    one, other = one[same], other[same]
+    key = _mixed(image[rows].astype(np.uint64), label[rows].astype(np.uint64))
+    order = np.lexsort((box[rows, 0], key))
+    rows, key = rows[order], key[order]
+    same = [np.flatnonzero(key[:-lag] == key[lag:]) for lag in _LAGS]
+    one = rows[np.concatenate(same)]
+    other = rows[np.concatenate([at + lag for at, lag in zip(same, _LAGS, strict=True)])]
     return np.minimum(one, other), np.maximum(one, other)
+
+
+def _repeats(key: NDArray[np.uint64]) -> int:
+    """How many keys repeat another."""
+    order = np.sort(key)
+    return int(np.count_nonzero(order[1:] == order[:-1]))
 
 
 def _hashes(key: NDArray[np.uint64], box: NDArray[np.float64]) -> NDArray[np.uint64]:
@@ -260,5 +261,7 @@ def _hashes(key: NDArray[np.uint64], box: NDArray[np.float64]) -> NDArray[np.uin
 
 def _mixed(key: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     odd = np.uint64(0x9E3779B97F4A7C15)
-    key = ((key * odd) ^ values) * odd
-    return key ^ (key >> np.uint64(29))
+    mixed = (key * odd) ^ values
+    mixed *= odd  # in place, since columns may be long
+    mixed ^= mixed >> np.uint64(29)
+    return mixed

@@ -142,11 +142,11 @@ def _joined(case: Case, images: int, boxes: int) -> Sample:
 def taken(case: Case, ids: NDArray[Any], rows: Index, slot: Index, boxes: int) -> Sample:
     """The best boxes of each image."""
     box = case.written.detections.box
-    fine = all_of(np.isfinite(box[rows]))
+    fine = all_of(np.isfinite(box.take(rows, axis=0)))
     rows, slot = rows[fine], slot[fine]
     order = _best_first(slot, case.detections.score[rows])
     rows, slot = rows[order], slot[order]
-    kept = np.arange(len(slot)) - np.searchsorted(slot, slot) < boxes
+    kept = _among_its_own(slot) < boxes
     rows, slot = rows[kept], slot[kept]
     image = np.full(len(ids), -1, np.int32)
     image[slot] = case.joined.image[rows]
@@ -159,6 +159,12 @@ def _best_first(slot: Index, score: Array) -> Index:
     if not 0 < high - low < np.inf:
         return np.lexsort((-score, slot))
     return np.argsort(slot - (score - low) / (2 * (high - low)))
+
+
+def _among_its_own(slot: Index) -> Index:
+    """Place of each row among those of its image, image by image."""
+    count = np.bincount(slot)
+    return np.arange(len(slot)) - np.repeat(np.cumsum(count) - count, count)
 
 
 def _evenly(values: NDArray[Any], count: int) -> NDArray[Any]:
@@ -212,7 +218,9 @@ class Look:
     def overlap(self, convention: Convention) -> Array:
         """The overlap of each pair, with boxes read in a convention."""
         box = convention.in_pixels(self.sample.box, self.size[self.sample.slot])
-        return iou_of_pairs(box[self.by], self.box[self.at])
+        # By column, as overlaps are computed.
+        one, other = np.ascontiguousarray(box.T), np.ascontiguousarray(self.box.T)
+        return iou_of_pairs(one.take(self.by, axis=1).T, other.take(self.at, axis=1).T)
 
 
 def beside(
@@ -227,7 +235,7 @@ def beside(
     objects = objects[all_of(np.isfinite(truth.box[objects])) & ~truth.crowd[objects]]
     objects = objects[np.argsort(place[truth.image[objects]], kind="stable")]
     slot = place[truth.image[objects]]
-    kept = np.arange(len(slot)) - np.searchsorted(slot, slot) < _OBJECTS
+    kept = _among_its_own(slot) < _OBJECTS
     objects, slot = objects[kept], slot[kept]
     of = (slot + math.ceil(shift * len(sample.ids))) % max(1, len(sample.ids))
     boxes = np.diff(sample.first)[of]

@@ -44,20 +44,31 @@ class Joined(NamedTuple):
 
 def join(truth: Annotations, detections: Detections, vocabulary: Vocabulary) -> Joined:
     """Find the image and the class of every detection."""
+    classes = label_classes(truth, detections, vocabulary)
     labels = detections.labels or truth.labels
-    classes = np.append(vocabulary.classes(labels), ABSENT).astype(np.int32)
     named = np.array([not is_unknown_spelling(label) for label in labels] + [False])
     leaks = named & (classes == len(vocabulary.known))
-    label = _labels(truth, detections)
+    label = label_places(truth, detections, detections.label)
     leaked = leaks[label] if leaks.any() else np.zeros(len(detections), np.bool_)
     return Joined(join_images(truth, detections.image), classes[label], leaked)
 
 
-def _labels(truth: Annotations, detections: Detections) -> NDArray[np.integer]:
+def label_classes(
+    truth: Annotations, detections: Detections, vocabulary: Vocabulary
+) -> NDArray[np.int32]:
+    """The class of each label that detections may have; a last entry for those of none."""
+    labels = detections.labels or truth.labels
+    return np.append(vocabulary.classes(labels), ABSENT).astype(np.int32)
+
+
+def label_places(
+    truth: Annotations, detections: Detections, label: NDArray[np.int64]
+) -> NDArray[np.integer]:
+    """Where labels of detections are in `label_classes`."""
     if detections.labels:
-        return detections.label
+        return label
     assert truth.category_id is not None
-    return positions(truth.category_id, detections.label)
+    return positions(truth.category_id, label)
 
 
 def join_images(truth: Annotations, ids: NDArray[np.generic]) -> NDArray[np.int32]:
