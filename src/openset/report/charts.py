@@ -27,6 +27,7 @@ from openset.vega import (
 )
 
 CURSOR = "cursor"
+BANDS = "Bands: 95 % of resampled images, at each x for itself."
 Point = tuple[Deployed, float | None, float | None]
 """A detector, and where it stands."""
 
@@ -60,6 +61,7 @@ def curve_figures(models: Sequence[Deployed]) -> list[Figure]:
 
 
 def _known_pr(models: Sequence[Deployed]) -> Figure:
+    rows = curves.known_precision_recall(models)
     at = [(m, m.flow.known_recall, m.flow.known_precision) for m in models]
     return _lines(
         Figure(
@@ -67,8 +69,9 @@ def _known_pr(models: Sequence[Deployed]) -> Figure:
             "Known classes: precision and recall",
             "All known boxes pooled, along the score slider. A duplicate is a wrong box.",
             "pr-known",
+            band=bands.known_precision_recall(models, rows),
         ),
-        curves.known_precision_recall(models),
+        rows,
         Axes("recall of known objects", "precision of known boxes"),
         models,
         at,
@@ -76,6 +79,7 @@ def _known_pr(models: Sequence[Deployed]) -> Figure:
 
 
 def _unknown_pr(models: Sequence[Deployed]) -> Figure:
+    rows = curves.unknown_precision_recall(models)
     at = [(m, m.flow.unknown_recall, m.flow.unknown_precision) for m in models]
     return _lines(
         Figure(
@@ -85,8 +89,9 @@ def _unknown_pr(models: Sequence[Deployed]) -> Figure:
             "point.",
             "pr-unknown",
             missing="no detector calls any unknown object unknown",
+            band=bands.unknown_precision_recall(models, rows),
         ),
-        curves.unknown_precision_recall(models),
+        rows,
         Axes("recall of unknown objects", "precision of unknown boxes"),
         models,
         at,
@@ -157,6 +162,7 @@ def _wi_recall(models: Sequence[Deployed]) -> Figure:
 
 
 def _unknown_ranked(models: Sequence[Deployed]) -> Figure:
+    rows = curves.unknown_ranked(models)
     return _lines(
         Figure(
             "precision-recall-ap-unknown",
@@ -165,8 +171,9 @@ def _unknown_ranked(models: Sequence[Deployed]) -> Figure:
             "is, at one overlap.",
             "",
             missing="no detector labels a box unknown, or no object is",
+            band=bands.unknown_ranked(models, rows),
         ),
-        curves.unknown_ranked(models),
+        rows,
         Axes("recall of unknown objects", "precision of unknown boxes"),
         models,
         [],
@@ -260,6 +267,7 @@ def _roc(models: Sequence[Deployed]) -> Figure:
 
 
 def _oscr(models: Sequence[Deployed]) -> Figure:
+    rows = curves.oscr(models)
     at = [(m, m.flow.unknown_as_known, m.flow.known_recall) for m in models]
     return _lines(
         Figure(
@@ -269,8 +277,9 @@ def _oscr(models: Sequence[Deployed]) -> Figure:
             "left is better. Not a published number of detection: compare within this page only.",
             "oscr",
             missing="there are not both known and unknown objects",
+            band=bands.oscr(models, rows),
         ),
-        curves.oscr(models),
+        rows,
         Axes("unknown objects under a known name", "known objects called right", domain_x=None),
         models,
         at,
@@ -331,15 +340,20 @@ def _lines(
     names = [model.title for model in models]
     curve = lines(rows, axes, names, who="detector")
     cursor = _rule(at) if isinstance(at, float | int) else _marks(at, names)
-    around = [_band(figure.band, names)] if figure.band else []
-    note = f"{figure.note} Bands: 95 % of resampled images." if figure.band else figure.note
-    return replace(figure, note=note, spec=drawn(layers(curve, *around, cursor)))
+    note = f"{figure.note} {BANDS}" if figure.band else figure.note
+    whole = layers(curve, *_bands(figure.band, names), cursor)
+    return replace(figure, note=note, spec=drawn(whole))
 
 
-def _band(rows: Sequence[Row], names: Sequence[str]) -> Spec:
-    look = mark("area", opacity=0.16, clip=True, tooltip=None)
-    ends = {"y": field("low:Q"), "y2": {"field": "high"}}
-    return chart(rows, look, x=field("x:Q"), color=by_model(names)[0], **ends)
+def _bands(rows: Sequence[Row], names: Sequence[str]) -> list[Spec]:
+    """An area per detector, with a colour of its own: the legend then has lines, not areas."""
+    ends = {"x": field("x:Q"), "y": field("low:Q"), "y2": {"field": "high"}}
+    found = []
+    for name, colour in zip(names, by_model(names)[0]["scale"]["range"], strict=True):
+        look = mark("area", color=colour, opacity=0.16, clip=True, tooltip=None, aria=False)
+        mine = [row for row in rows if row["model"] == name]
+        found += [chart(mine, look, **ends)] if mine else []
+    return found
 
 
 def _rule(x: float) -> Spec:
