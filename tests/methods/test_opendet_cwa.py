@@ -12,7 +12,7 @@ from torch.nn.functional import cosine_similarity, cross_entropy  # noqa: E402
 from openset.findings import UsageError  # noqa: E402
 from openset.methods import table  # noqa: E402
 from openset.methods.cosine import CosineLayer  # noqa: E402
-from openset.methods.opendet_cwa import SpectralLayer  # noqa: E402
+from openset.methods.opendet_cwa import SpectralLayer, spectral_norm  # noqa: E402
 from scenes.sampled import sampled  # noqa: E402
 
 WIDTH, CLASSES = 16, 3
@@ -124,6 +124,18 @@ def test_with_a_weight_that_counts_logits_concentrate():
         of_one = logits.detach()[0, label[0] == 1]
         spreads.append(of_one.std(0).mean())
     assert spreads[1] < 0.5 * spreads[0]
+
+
+@pytest.mark.parametrize("twice", [False, True], ids=["one largest value", "two"])
+def test_the_spectral_norm_is_that_of_a_decomposition(twice):
+    left, values, right = torch.linalg.svd(torch.randn(5, 12), full_matrices=False)
+    values[1] = values[0] if twice else values[0] * 0.999
+    weight = (left * values @ right).requires_grad_()
+    found = spectral_norm(weight)
+    torch.testing.assert_close(found, values[0])
+    (slope,) = torch.autograd.grad(found, weight)
+    if not twice:  # of two, any mixture is one
+        torch.testing.assert_close(slope, left[:, :1] @ right[:1], rtol=0, atol=1e-4)
 
 
 def test_the_last_layer_has_a_spectral_norm_of_one_however_it_was_trained():

@@ -27,6 +27,7 @@ from openset.methods.cosine import CosineLayer, unit
 from openset.methods.opendet import OpenDet
 
 _NEAR = 1e-12  # squared distance below which there is no direction to go
+_SQUARINGS = 20  # a million powers: what is smaller by a hundred-thousandth is gone
 
 
 class SpectralLayer(nn.Module):
@@ -43,7 +44,20 @@ class SpectralLayer(nn.Module):
     def normed(self) -> Tensor:
         """The weights by which it multiplies."""
         with torch.autocast(self.weight.device.type, enabled=False):
-            return self.weight / torch.linalg.matrix_norm(self.weight, ord=2)
+            return self.weight / spectral_norm(self.weight)
+
+
+def spectral_norm(weight: Tensor) -> Tensor:
+    """The largest singular value, exact as a decomposition's, which would wait for the device.
+
+    A high power of ``W Wᵀ`` has but one direction left, or as many as share that value.
+    """
+    square = weight @ weight.T
+    power = square.detach()
+    for _ in range(_SQUARINGS):
+        power = power / power.norm()
+        power = power @ power
+    return ((power / power.trace()) * square).sum().sqrt()
 
 
 @method(
