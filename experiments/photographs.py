@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,9 @@ from openset.findings import InputError
 from openset.tables import Annotations, Detections
 from openset.tables.annotations import Images
 from openset.training import Progress, Recipe, TrainingData, train
+
+if TYPE_CHECKING:
+    from openset.evaluation.trainings import Trainings
 
 METHODS = ("base", "cosine", "opendet", "opendet_cwa", "vos", "siren")
 POST_HOC = ("msp", "max_logit", "energy", "entropy", "gen", "gamma_ratio", "react", "dice", "ash")
@@ -54,6 +57,14 @@ OWN = "own"
 RIGHT = 0.5  # overlap of a detection with an object of its class
 METRICS = ("ap_known", "ap_unknown", "unknown_recall", "a_ose", "wilderness_impact")
 METRICS += ("auroc", "fpr_at_95_tpr")
+# Pairs that papers say something about: the reference, and what is compared with it.
+COMPARED = (
+    ("base", "opendet"),
+    ("base + energy", "vos + energy"),
+    ("base + energy", "siren + siren_knn"),
+    ("opendet", "base + gamma_ratio"),
+    ("vos + energy", "base + gamma_ratio"),
+)
 SIDE, HELD_OUT = 320, 0.05
 SPLITS = ("train", "val", "test")
 WEIGHTS = "resnet50.safetensors"
@@ -418,7 +429,27 @@ def judge(given: argparse.Namespace) -> None:
     abouts = [json.loads(path.read_text("utf-8")) for path in sorted(given.found.glob("*.json"))]
     val = read_annotations(given.work / "val.json")
     pictures = {"val": len(val.images), "test": len(truth.images)}
-    write_json(given.results, {"pictures": pictures, "methods": held, "trainings": abouts})
+    facts = {"pictures": pictures, "methods": held, "differences": differences(run.results)}
+    write_json(given.results, facts | {"trainings": abouts})
+
+
+def differences(results: Mapping[str, Trainings]) -> list[dict[str, Any]]:
+    """How methods differ that papers compare, with intervals of pictures and training, both."""
+    from openset.evaluation.comparison import compare
+
+    return [
+        {
+            "first": first,
+            "second": second,
+            "values": {
+                name: {"difference": one.difference, "interval": one.interval, "p": one.p}
+                for name, one in compare(results[first], results[second]).differences.items()
+                if name in METRICS
+            },
+        }
+        for first, second in COMPARED
+        if first in results and second in results
+    ]
 
 
 def found_in(folder: Path) -> dict[str, list[Detections]]:

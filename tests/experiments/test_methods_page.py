@@ -21,10 +21,14 @@ def test_the_page_is_made_from_the_results():
 
 def test_what_is_said_follows_the_numbers():
     held = json.loads((KEPT / "photographs.json").read_text("utf-8"))
-    opendet = held["methods"]["opendet"]["values"]
     assert "holds: it calls" in methods_page.photographs(held, [])
-    opendet["ap_known"]["value"] -= 0.2
+    first, second, *_ = held["differences"]
+    first["values"]["ap_known"]["difference"] = -0.2
     assert "does not hold: it calls" in methods_page.photographs(held, [])
+    for ends, said in (([0.01, 0.03], "holds"), ([-0.01, 0.03], "cannot be told"),
+                       ([-0.03, -0.01], "does not hold")):  # fmt: skip
+        second["values"]["auroc"]["interval"] = ends
+        assert f"ICLR 2022): {said}: AUROC" in methods_page.photographs(held, [])
 
 
 def test_the_tail_of_a_scorer_is_called_unknown():

@@ -45,9 +45,9 @@ def interval(ends: Ends | None, metric: Metric | None, *, decimals: int = 2) -> 
     return f"[{low}, {high}]"
 
 
-def signed(value: float | None, metric: Metric | None) -> str:
+def signed(value: float | None, metric: Metric | None, *, decimals: int = 2) -> str:
     """A difference; of fractions, in points."""
-    text = number(value, metric).replace("-", "−").replace(" %", " pt")
+    text = number(value, metric, decimals=decimals).replace("-", "−").replace(" %", " pt")
     return f"+{text}" if value is not None and value > 0 else text
 
 
