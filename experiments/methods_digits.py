@@ -1,9 +1,9 @@
-"""Train every method for the open set on the digits world, on a CPU, and judge what it finds.
+"""Train every method for the open set on the digits world, and judge what it finds.
 
-One command, from the repository's root, with the extra ``torch``; stopped, it goes on where it was,
-and several may share the work by ``--only``:
+One command, from the repository's root, with the extra ``torch``; minutes of a CPU per training.
+Stopped, it goes on where it was; ``--jobs`` trains several at a time:
 
-    python experiments/methods_digits.py --work runs/methods --results experiments/results
+    python experiments/methods_digits.py --work runs/methods --results experiments/results --jobs 2
 
 `methods_page` puts what it wrote on the page.
 Every method is trained with three seeds by the recipe ``digits-small``. A plain detector is judged
@@ -20,7 +20,10 @@ import argparse
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,18 +73,26 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each method")
     parser.add_argument("--only", choices=METHODS, nargs="*", default=METHODS)
     parser.add_argument("--steps", type=int, help="fewer steps, to try the script out")
+    parser.add_argument("--jobs", type=int, default=1, help="trainings at a time")
     given = parser.parse_args()
     worlds = Worlds.of(given.work, given.images)
     facts = given.results / "methods_digits"
     facts.mkdir(parents=True, exist_ok=True)
-    for seed in range(given.seeds):  # one of each first
-        for method in given.only:
-            recipe = recipe_of(method, seed, given.steps)
-            path, folder = facts / f"{method}-{seed}.json", given.work / f"{method}-{seed}"
-            if not is_done(path, recipe):
-                write_json(path, facts_of(recipe, worlds, folder))
-                print(f"wrote {path}", flush=True)
+    recipes = [  # one of each first
+        recipe_of(method, seed, given.steps) for seed in range(given.seeds) for method in given.only
+    ]
+    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
+        list(pool.map(partial(done, given.work, given.images, facts), recipes))
     write_json(given.results / "methods_digits.json", means(facts, given.work, worlds))
+
+
+def done(work: Path, images: int, facts: Path, recipe: Recipe) -> None:
+    """Write the facts of a training, unless they are there; in any process."""
+    name = f"{recipe.name}-{recipe.seed}"
+    path = facts / f"{name}.json"
+    if not is_done(path, recipe):
+        write_json(path, facts_of(recipe, Worlds.of(work, images), work / name))
+        print(f"wrote {path}", flush=True)
 
 
 def recipe_of(method: str, seed: int, steps: int | None = None) -> Recipe:

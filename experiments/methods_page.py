@@ -110,10 +110,10 @@ DIGITS = """
 
 The small Faster R-CNN of `digits-small` learns six digits from {train} images of [the digits
 world](../worlds.md); four digits, letters and shapes are unknown. Every method has the same recipe
-({steps} steps of {batch} images, on a CPU) and up to {most} trainings; {tested} test images are of
-another seed. *+ scorer* calls unknown what exceeds 95 % of the right detections on {held} val
-images; SIREN alone is its own score under such a threshold, and *30 passes* are the means of passes
-with dropout. The world is easy: what ranks first here may not on photographs.
+({steps} steps of {batch} images, on {devices}) and up to {most} trainings; {tested} test images
+are of another seed. *+ scorer* calls unknown what exceeds 95 % of the right detections on {held}
+val images; SIREN alone is its own score under such a threshold, and *30 passes* are the means of
+passes with dropout. The world is easy: what ranks first here may not on photographs.
 
 {table}
 
@@ -200,6 +200,7 @@ def on_digits(held: dict[str, Any]) -> str:
         held=images["val"],
         steps=f"{first['recipe']['steps']:,}",
         batch=first["recipe"]["batch"],
+        devices=" or ".join(sorted({one["device"] for one in trainings})),
         most=max(counts),
         table=_rows(methods).markdown(),
         note=note,

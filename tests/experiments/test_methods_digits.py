@@ -22,7 +22,7 @@ from openset.formats import read_annotations, read_detections
 def about(method, seed, **more):
     recipe = methods_digits.recipe_of(method, seed)
     plain = {"method": method, "seed": seed, "recipe": asdict(recipe), "seconds": 60.0 + seed}
-    return {**plain, "findings": [], "rows": {method: {}}, **more}
+    return {**plain, "findings": [], "device": "CPU", "rows": {method: {}}, **more}
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_means_hold_both_chances(worked):
 
 def test_the_section_has_a_row_per_method(worked):
     text = methods_page.on_digits(json.loads(json.dumps(methods_digits.means(*worked))))
-    assert "## The digits world" in text and "up to 2 trainings" in text
+    assert "## The digits world" in text and "on CPU) and up to 2 trainings" in text
     (row,) = [line for line in text.splitlines() if line.startswith("| SIREN |") and "[" in line]
     assert row.count("|") == 4
     assert "| SIREN | 60, 61 | OS641: one of six |" in text
