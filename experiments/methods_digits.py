@@ -63,14 +63,7 @@ class Worlds(NamedTuple):
 
 def main() -> None:
     """Train, run and judge what is not there yet, and write the means."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--results", type=Path, required=True)
-    parser.add_argument("--images", type=int, default=4000)
-    parser.add_argument("--seeds", type=int, default=3, help="trainings of each method")
-    parser.add_argument("--only", choices=METHODS, nargs="*", default=METHODS)
-    parser.add_argument("--steps", type=int, help="fewer steps, to try the script out")
-    given = parser.parse_args()
+    given = asked(__doc__, METHODS, images=4000).parse_args()
     worlds = Worlds.of(given.work, given.images)
     facts = given.results / "methods_digits"
     facts.mkdir(parents=True, exist_ok=True)
@@ -82,6 +75,18 @@ def main() -> None:
                 write_json(path, facts_of(recipe, worlds, folder))
                 print(f"wrote {path}", flush=True)
     write_json(given.results / "methods_digits.json", means(facts, given.work, worlds))
+
+
+def asked(doc: str | None, rows: Sequence[str], images: int) -> argparse.ArgumentParser:
+    """What scripts ask for that train the rows of a table on a digits world, with some seeds."""
+    parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--images", type=int, default=images)
+    parser.add_argument("--seeds", type=int, default=3, help="trainings of each row")
+    parser.add_argument("--only", choices=rows, nargs="*", default=rows)
+    parser.add_argument("--steps", type=int, help="fewer steps, to try the script out")
+    return parser
 
 
 def recipe_of(method: str, seed: int, steps: int | None = None) -> Recipe:

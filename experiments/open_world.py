@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from methods_digits import asked
 from photographs import write_json
 
 from openset.evaluation.run import Run
@@ -62,13 +63,7 @@ CHAINS = {
 
 def main() -> None:
     """Learn what is not learned yet, and write the means."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--results", type=Path, required=True)
-    parser.add_argument("--images", type=int, default=1000)
-    parser.add_argument("--seeds", type=int, default=3, help="chains of each method")
-    parser.add_argument("--only", choices=CHAINS, nargs="*", default=list(CHAINS))
-    parser.add_argument("--steps", type=int, help="fewer steps, to try the script out")
+    parser = asked(__doc__, [*CHAINS], images=1000)
     parser.add_argument("--device", default=None)
     given = parser.parse_args()
     made = DigitsWorld(images=given.images, tasks=2, train_unknowns="unlabelled")

@@ -23,20 +23,11 @@ def make_world(folder: Path, **changes) -> Path:
 
 
 def recipe(**changes):
-    from openset.training import Recipe
+    from scenes import training
 
-    held = {
-        "detector": "faster_rcnn",
-        "options": {"backbone": "small", "shortest": 64, "longest": 64},
-        "steps": 6,
-        "batch": 2,
-        "optimizer": "adamw",
-        "lr": 1e-3,
-        "ema": 0.9,
-        "later": {"steps": 4},
-        "finetune": {"steps": 3},
-    }
-    return Recipe.of({**held, **changes})
+    return training.recipe(
+        **{"steps": 6, "later": {"steps": 4}, "finetune": {"steps": 3}, **changes}
+    )
 
 
 def plan(world, **changes):
@@ -100,4 +91,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(SCRIPT.parents[1]))  # where pytest finds scenes
     main()
