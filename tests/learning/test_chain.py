@@ -287,6 +287,17 @@ def test_boxes_that_the_policy_does_not_show_reach_no_training(world, tmp_path):
     assert data.left_out["of other classes"] == len(old)
 
 
+def test_a_stage_without_a_right_detection_expels_nothing_and_says_so(world, tmp_path):
+    went = learned(world, tmp_path / "out", expel=True, phi=0.999)
+    said = [one for one in went.findings if one.code == "OS671"]
+    assert went.done and len(said) == len(STAGES)
+    assert all(one.message.startswith(f"{at}: CEC") for one, at in zip(said, STAGES, strict=True))
+    assert went.learned.about["expel"] == 0.999
+    with pytest.raises(UsageError, match="phi must be"):
+        learned(world, tmp_path / "other", expel=True, phi=1.5)
+    assert not (tmp_path / "other").exists()
+
+
 def test_classes_may_expel_what_is_unknown(world, tmp_path, monkeypatch):
     """A detector that finds every object, and is half as sure of what it does not know."""
     import openset.learning.chain as chain

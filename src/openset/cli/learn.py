@@ -30,6 +30,7 @@ def learn(
     exemplars: str | None = None,
     exemplar_count: int = 50,
     rule: Literal["cec"] | None = None,
+    phi: float = 0.9,
     steps: int | None = None,
     protocol: str = "default",
     force: Flag = False,
@@ -60,6 +61,7 @@ def learn(
         rule: With cec, the expelling classifier of RE-OWOD decides in each stage what is unknown:
             with means of the training images so far, and alpha by its effect on the validation
             split (0.5 where there is none).
+        phi: Of cec: its means are those of training detections that overlap their object by more.
         steps: Another number of batches for the first task; the others in proportion.
         protocol: Of the evaluations, as in `openset evaluate`.
         force: Learn a benchmark that fails its audit.
@@ -84,14 +86,15 @@ def learn(
         images or bundle,
         _exemplars(exemplars, exemplar_count, chosen.seed),
         Settings(protocol=protocol, force=force),
-        rule == "cec",
-        {
+        expel=rule == "cec",
+        phi=phi,
+        options={
             "device": device,
             "workers": workers,
             "hold": hold,
             "checkpoint_every": positive(checkpoint_every),
         },
-        force,
+        force=force,
     )
     opened = bundle_of(bundle)
     with stoppable() as stop, output.track(_steps(plan, len(opened.roles.tasks))) as at:
