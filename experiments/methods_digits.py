@@ -66,15 +66,7 @@ class Worlds(NamedTuple):
 
 def main() -> None:
     """Train, run and judge what is not there yet, and write the means."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--results", type=Path, required=True)
-    parser.add_argument("--images", type=int, default=4000)
-    parser.add_argument("--seeds", type=int, default=3, help="trainings of each method")
-    parser.add_argument("--only", choices=METHODS, nargs="*", default=METHODS)
-    parser.add_argument("--steps", type=int, help="fewer steps, to try the script out")
-    parser.add_argument("--jobs", type=int, default=1, help="trainings at a time")
-    given = parser.parse_args()
+    given = asked(__doc__, METHODS, images=4000).parse_args()
     worlds = Worlds.of(given.work, given.images)
     facts = given.results / "methods_digits"
     facts.mkdir(parents=True, exist_ok=True)
@@ -93,6 +85,19 @@ def done(work: Path, images: int, facts: Path, recipe: Recipe) -> None:
     if not is_done(path, recipe):
         write_json(path, facts_of(recipe, Worlds.of(work, images), work / name))
         print(f"wrote {path}", flush=True)
+
+
+def asked(doc: str | None, rows: Sequence[str], images: int) -> argparse.ArgumentParser:
+    """What scripts ask for that train the rows of a table on a digits world, with some seeds."""
+    parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--images", type=int, default=images)
+    parser.add_argument("--seeds", type=int, default=3, help="trainings of each row")
+    parser.add_argument("--only", choices=rows, nargs="*", default=rows)
+    parser.add_argument("--steps", type=int, help="fewer steps, to try the script out")
+    parser.add_argument("--jobs", type=int, default=1, help="trainings at a time")
+    return parser
 
 
 def recipe_of(method: str, seed: int, steps: int | None = None) -> Recipe:

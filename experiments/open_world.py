@@ -1,9 +1,9 @@
 r"""Learn the digits world in tasks with every method for the open world, and judge each stage.
 
-From the repository's root, with the extra ``torch``; stopped, it goes on where it was, and several
-may share the work by ``--only``:
+From the repository's root, with the extra ``torch``; stopped, it goes on where it was, and
+``--jobs`` learns several chains at a time:
 
-    python experiments/open_world.py --work runs/open --results experiments/results
+    python experiments/open_world.py --work runs/open --results experiments/results --jobs 2
     python experiments/open_world_page.py experiments/results/open_world.json \
         --page docs/results/open-world.md
 
@@ -19,10 +19,14 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from methods_digits import asked
 from photographs import write_json
 
 from openset.evaluation.run import Run
@@ -62,22 +66,19 @@ CHAINS = {
 
 def main() -> None:
     """Learn what is not learned yet, and write the means."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--results", type=Path, required=True)
-    parser.add_argument("--images", type=int, default=1000)
-    parser.add_argument("--seeds", type=int, default=3, help="chains of each method")
-    parser.add_argument("--only", choices=CHAINS, nargs="*", default=list(CHAINS))
-    parser.add_argument("--steps", type=int, help="fewer steps, to try the script out")
+    parser = asked(__doc__, [*CHAINS], images=1000)
     parser.add_argument("--device", default=None)
     given = parser.parse_args()
     made = DigitsWorld(images=given.images, tasks=2, train_unknowns="unlabelled")
     world, truth = made.write(given.work / "world"), given.work / "advice.json"
     parts = [read_annotations(world / f"train-t{task}-complete.json") for task in (1, 2)]
     write(merged(parts, sorted({label for part in parts for label in part.labels})), truth)
-    for seed in range(given.seeds):
-        for name in given.only:
-            learned(name, seed, world, given, truth)
+    each = [(name, seed) for seed in range(given.seeds) for name in given.only]
+    one = partial(learned, world=world, given=given, truth=truth)
+    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
+        for again in (False, True):  # what judges the trainings of another comes after them
+            some = [(name, seed) for name, seed in each if bool(CHAINS[name].of) == again]
+            list(pool.map(one, *zip(*some, strict=True)) if some else ())
     given.results.mkdir(parents=True, exist_ok=True)
     write_json(given.results / "open_world.json", means(given.work, given.images))
 

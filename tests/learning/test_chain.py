@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -79,13 +78,25 @@ def assert_ends_alike(world, out, whole):
     assert (out / "learned.json").read_bytes() == (whole / "learned.json").read_bytes()
 
 
-def test_a_killed_chain_goes_on_to_the_same_weights_and_table(world, whole, tmp_path):
-    out = tmp_path / "out"
-    command = [sys.executable, str(SCRIPT), str(world), str(out), "t2", "3"]
-    killed = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert (out / "t2" / "checkpoint.pt").exists() and not (out / "t2" / "model.pt").exists()
-    assert_ends_alike(world, out, whole)
+KILLS = 10
+
+
+@pytest.fixture(scope="module")
+def killed(world, tmp_path_factory):
+    """Chains that were killed, each at a random moment of a training or an evaluation."""
+    out = tmp_path_factory.mktemp("killed")
+    command = [sys.executable, str(SCRIPT), str(world), str(out), str(KILLS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    files = [*(f"{name}/model.pt" for name in STAGES), *(f"evaluation/{name}" for name in STAGES)]
+    done_by = {sum((out / str(at) / file).exists() for file in files) for at in range(KILLS)}
+    assert len(done_by) >= 4, "the moments are all alike"
+    return out
+
+
+@pytest.mark.parametrize("at", range(KILLS))
+def test_a_killed_chain_goes_on_to_the_same_weights_and_table(world, whole, killed, at):
+    assert_ends_alike(world, killed / str(at), whole)
 
 
 @pytest.mark.parametrize(("lost", "cut"), [(("t1", "t2", "t2-ft"), 0), (("t2", "t2-ft"), 1)])
@@ -115,7 +126,7 @@ def test_two_processes_learn_one_chain(world, tmp_path):
     """One group of processes for all trainings and runs: it cannot be made a second time."""
     out = tmp_path / "out"
     launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2"]
-    command = [*launch, "--standalone", str(SCRIPT), str(world), str(out), "none", "0"]
+    command = [*launch, "--standalone", str(SCRIPT), str(world), str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert [row.name for row in Learned.load(out).rows] == [*STAGES]
@@ -274,6 +285,17 @@ def test_boxes_that_the_policy_does_not_show_reach_no_training(world, tmp_path):
     taught = {data.labels[at] for classes in data.classes for at in classes.tolist()}
     assert taught == {"four", "five"}
     assert data.left_out["of other classes"] == len(old)
+
+
+def test_a_stage_without_a_right_detection_expels_nothing_and_says_so(world, tmp_path):
+    went = learned(world, tmp_path / "out", expel=True, phi=0.999)
+    said = [one for one in went.findings if one.code == "OS671"]
+    assert went.done and len(said) == len(STAGES)
+    assert all(one.message.startswith(f"{at}: CEC") for one, at in zip(said, STAGES, strict=True))
+    assert went.learned.about["expel"] == 0.999
+    with pytest.raises(UsageError, match="phi must be"):
+        learned(world, tmp_path / "other", expel=True, phi=1.5)
+    assert not (tmp_path / "other").exists()
 
 
 def test_classes_may_expel_what_is_unknown(world, tmp_path, monkeypatch):

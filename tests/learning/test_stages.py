@@ -36,6 +36,14 @@ def test_tasks_and_fine_tunings_in_order(bundle):
     assert found[2].shown == found[2].labels
 
 
+def test_every_class_is_new_once_and_no_tested_image_is_trained_on(bundle):
+    found = stages_of(bundle)
+    new = [name for one in found if not one.finetune for name in one.shown]
+    assert sorted(new) == sorted(found[-1].labels) and len({*new}) == len(new)
+    tested = {id_ for part in bundle.of_stage("test") for id_ in part.table.images.id.tolist()}
+    assert tested and all(tested.isdisjoint(one.table.images.id.tolist()) for one in found)
+
+
 def test_one_of_them(bundle):
     assert stage_of(bundle, 2, finetune=True).name == "t2-ft"
     with pytest.raises(UsageError, match="t1, t2, t2-ft, t3, t3-ft"):

@@ -9,7 +9,7 @@ pytest.importorskip("torchvision", reason="the torch extra is not installed")
 
 from torchvision.ops import box_iou  # noqa: E402
 
-from openset.detectors import carry, find  # noqa: E402
+from openset.detectors import METHOD_BOXES, carry, find  # noqa: E402
 from openset.findings import UsageError  # noqa: E402
 from openset.methods import table  # noqa: E402
 from scenes.sampled import sampled  # noqa: E402
@@ -177,7 +177,7 @@ def step(one, advised, side=64, **more):
     images = [torch.rand(3, side, side, generator=chance) for _ in range(2)]
     boxes = torch.tensor([[8.0, 8, 30, 30], [34, 34, 60, 60]]) * side / 64
     targets = [
-        {"boxes": boxes, "labels": torch.tensor([0, 1]), "advised": torch.tensor(advised)}
+        {"boxes": boxes, "labels": torch.tensor([0, 1]), METHOD_BOXES: torch.tensor(advised)}
         for _ in range(2)
     ]
     torch.manual_seed(3)

@@ -46,6 +46,16 @@ def test_a_rare_class_keeps_all_it_has_and_others_their_last():
         assert 0 in rows and len(rows) == 4
 
 
+def test_every_class_has_its_objects_on_the_chosen_images_or_all_it_has():
+    chance = np.random.default_rng(0)
+    for seed in range(50):
+        pairs = zip(chance.integers(0, 12, 30), chance.integers(0, 4, 30) ** 2 // 3, strict=True)
+        pool = table([*pairs], images=12, labels=("a", "b", "c", "d"))
+        chosen = np.isin(pool.image, drawn(pool, 5, seed))
+        there, shown = (np.bincount(pool.label[at], minlength=4) for at in (slice(None), chosen))
+        assert (shown >= np.minimum(there, 5)).all()
+
+
 def test_crowds_are_no_exemplars():
     crowd = table([(0, 0), (1, 0)], crowd=np.array([True, False]))
     assert drawn(crowd, 1, 0).tolist() == [1]

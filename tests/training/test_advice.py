@@ -9,6 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 
+from openset.detectors import METHOD_BOXES  # noqa: E402
 from openset.findings import InputError  # noqa: E402
 from openset.formats import read_annotations, write  # noqa: E402
 from openset.tables import Detections  # noqa: E402
@@ -87,10 +88,10 @@ def test_advice_is_flipped_and_cut_with_its_image(truth, tmp_path):
         views = Views(data, recipe(**changes))
         for epoch in range(3):
             _, seen = views[(epoch, 2)]
-            assert sorted(seen["advised"].tolist()) == sorted(seen["boxes"].tolist())
+            assert sorted(seen[METHOD_BOXES].tolist()) == sorted(seen["boxes"].tolist())
             assert (seen["labels"] >= 0).all() and len(seen["labels"]) == len(seen["boxes"])
     _, plain = Views(data, recipe(flip=0.0))[(0, 2)]
     _, flipped = Views(data, recipe(flip=1.0))[(0, 2)]
-    x1, y1, x2, y2 = plain["advised"].unbind(1)
-    assert torch.equal(flipped["advised"], torch.stack([64 - x2, y1, 64 - x1, y2], 1))
-    assert "advised" not in Views(TrainingData.of(truth), recipe())[(0, 2)][1]
+    x1, y1, x2, y2 = plain[METHOD_BOXES].unbind(1)
+    assert torch.equal(flipped[METHOD_BOXES], torch.stack([64 - x2, y1, 64 - x1, y2], 1))
+    assert METHOD_BOXES not in Views(TrainingData.of(truth), recipe())[(0, 2)][1]

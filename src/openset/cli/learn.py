@@ -9,11 +9,11 @@ from cyclopts import Parameter
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
+from openset.cli._recipes import Changes
 
 if TYPE_CHECKING:
     from openset.learning.chain import Plan, Went
     from openset.learning.exemplars import Exemplars
-    from openset.training import Recipe
 
 app = verb("learn", panel="Models")
 
@@ -25,16 +25,13 @@ def learn(
     *,
     out: Annotated[Path, Parameter(name=("--out", "-o"))],
     recipe: str | None = None,
-    method: str | None = None,
-    method_option: list[str] | None = None,
-    option: list[str] | None = None,
+    changes: Changes = Changes(),  # noqa: B008 - frozen
     images: list[Path] | None = None,
     exemplars: str | None = None,
     exemplar_count: int = 50,
     rule: Literal["cec"] | None = None,
+    phi: float = 0.9,
     steps: int | None = None,
-    batch: int | None = None,
-    seed: int | None = None,
     protocol: str = "default",
     force: Flag = False,
     device: str | None = None,
@@ -54,9 +51,7 @@ def learn(
         out: Folder to keep trainings, lists of exemplars, evaluations, table and figure in.
         recipe: A name that `openset list recipes` shows, or a TOML file, whose tables [later] and
             [finetune] say what the later tasks change; by default that of the world.
-        method: A name that `openset list methods` shows, trained with the detector.
-        method_option: An option of the method, as name=value.
-        option: An option of the detector, as name=value, such as pretrained=resnet50.pth.
+        changes: What else to change of the recipe.
         images: What the names of images are relative to; by default the folder itself. Given
             several times where data sets are mixed.
         exemplars: What to fine-tune on: splits (of the benchmark), published (OWOD's rule), scored
@@ -66,9 +61,8 @@ def learn(
         rule: With cec, the expelling classifier of RE-OWOD decides in each stage what is unknown:
             with means of the training images so far, and alpha by its effect on the validation
             split (0.5 where there is none).
+        phi: Of cec: its means are those of training detections that overlap their object by more.
         steps: Another number of batches for the first task; the others in proportion.
-        batch: Images of a batch, over all processes.
-        seed: Decides trainings and exemplars.
         protocol: Of the evaluations, as in `openset evaluate`.
         force: Learn a benchmark that fails its audit.
         device: Such as cpu or cuda:1; by default a GPU where there is one.
@@ -77,21 +71,11 @@ def learn(
         checkpoint_every: Steps between checkpoints.
         output: How to speak.
     """
-    from openset.cli._inputs import option_pairs
     from openset.cli._stopping import positive, stoppable
-    from openset.detectors import find
     from openset.nets.processes import is_first
-    from openset.plugins import check_installed
 
-    changes = {
-        "options": option_pairs(option),
-        "method": method,
-        "method_options": option_pairs(method_option, "--method-option"),
-        "batch": batch,
-        "seed": seed,
-    }
-    chosen = _recipe(recipe or _usual(bundle), steps, changes)
-    check_installed(f"recipe {chosen.name!r}", find(chosen.detector).requires)
+    chosen = changes.made(recipe or _usual(bundle))
+    chosen = chosen if steps is None else chosen.scaled(steps)
     from openset.evaluation.settings import Settings
     from openset.learning import Plan
     from openset.learning import learn as learn_all
@@ -102,14 +86,15 @@ def learn(
         images or bundle,
         _exemplars(exemplars, exemplar_count, chosen.seed),
         Settings(protocol=protocol, force=force),
-        rule == "cec",
-        {
+        expel=rule == "cec",
+        phi=phi,
+        options={
             "device": device,
             "workers": decoders,
             "hold": hold,
             "checkpoint_every": positive(checkpoint_every),
         },
-        force,
+        force=force,
     )
     opened = bundle_of(bundle)
     with stoppable() as stop, output.track(_steps(plan, len(opened.roles.tasks))) as at:
@@ -138,14 +123,6 @@ def _usual(bundle: Path) -> str:
     if name not in Recipe.presets():
         raise UsageError("--recipe says how to train, such as reowod or a TOML file of your own")
     return name
-
-
-def _recipe(source: str, steps: int | None, changes: dict[str, Any]) -> Recipe:
-    from openset.training import Recipe
-
-    given = {key: value for key, value in changes.items() if value is not None}
-    recipe = Recipe.of(source, **given)
-    return recipe if steps is None else recipe.scaled(steps)
 
 
 def _exemplars(given: str | None, count: int, seed: int) -> Exemplars:

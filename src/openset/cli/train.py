@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ from cyclopts import Parameter
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
 from openset.cli._engine import Where
+from openset.cli._recipes import Changes
 from openset.findings import UsageError, refuse
 from openset.nets.processes import number
 
@@ -32,16 +32,12 @@ def train(
     images: list[Path] | None = None,
     known: list[str] | None = None,
     steps: int | None = None,
-    batch: int | None = None,
-    seed: int | None = None,
+    changes: Changes = Changes(),  # noqa: B008 - frozen
     device: str | None = None,
     weights: Path | None = None,
     start: Annotated[Path | None, Parameter(name="--from")] = None,
     task: int | None = None,
     finetune: Flag = False,
-    option: list[str] | None = None,
-    method: str | None = None,
-    method_option: list[str] | None = None,
     decoders: int = 0,
     hold: Flag = False,
     compile: Flag = False,
@@ -66,8 +62,7 @@ def train(
         known: Labels to teach: voc20 ..., a file, or a,b,c. By default those that the ground truth
             calls known, or all.
         steps: Another number of batches; the schedule is scaled to it.
-        batch: Images of a batch, over all processes.
-        seed: Decides initial weights, order, augmentation and sampling.
+        changes: What else to change of the recipe.
         device: Such as cpu or cuda:1; by default a GPU where there is one.
         weights: A local file of weights to start from.
         start: A trained model, or its folder, whose classes are the first of those to teach: the
@@ -75,9 +70,6 @@ def train(
         task: Train on this task of a benchmark: its new classes alone, and what the recipe changes
             for it.
         finetune: Not on the task's new classes, but on the exemplars of all classes so far.
-        option: An option of the detector, as name=value, such as pretrained=resnet50.pth.
-        method: A name that `openset list methods` shows, trained with the detector.
-        method_option: An option of the method, as name=value.
         decoders: Processes that decode images; 0 is this one.
         hold: Decode every image once and hold it on the device, for data that fits.
         compile: Let torch compile the step: about a minute at the start, then faster on a GPU.
@@ -86,23 +78,14 @@ def train(
         where: Processes to train in: ray starts --workers of them, by default one for every GPU.
         output: How to speak.
     """
-    from openset.cli._inputs import option_pairs, trained_model
+    from openset.cli._inputs import trained_model
     from openset.cli._stopping import STOPPED, positive, stoppable
-    from openset.detectors import find
     from openset.nets.processes import is_first
-    from openset.plugins import check_installed
 
-    changes = {
-        "options": option_pairs(option),
-        "method": method,
-        "method_options": option_pairs(method_option, "--method-option"),
-        "batch": batch,
-        "seed": seed,
-    }
     _refuse_task(task, start, finetune)
     engine = _engine(where)
-    chosen = _recipe(recipe, steps, changes, task or 1, finetune)
-    check_installed(f"recipe {recipe!r}", find(chosen.detector).requires)
+    chosen = changes.made(recipe).at(task or 1, finetune=finetune)
+    chosen = chosen if steps is None else chosen.shortened(steps)
     from openset.training import train as train_detector
 
     _refuse_place(out)
@@ -162,16 +145,6 @@ def _refuse_task(task: int | None, start: Path | None, finetune: bool) -> None:
         raise UsageError(
             f"task {task} starts from a model of the one before: --from t{(task or 2) - 1}/model.pt"
         )
-
-
-def _recipe(
-    source: str, steps: int | None, changes: Mapping[str, Any], task: int, finetune: bool
-) -> Recipe:
-    from openset.training import Recipe
-
-    given = {key: value for key, value in changes.items() if value is not None}
-    recipe = Recipe.of(source, **given).at(task, finetune=finetune)
-    return recipe if steps is None else recipe.shortened(steps)
 
 
 def _data(data: Path, images: list[Path] | None, known: list[str] | None) -> TrainingData:

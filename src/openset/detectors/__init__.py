@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING, Any, cast
 from openset.detectors._attack import attack
 from openset.detectors._carry import carry
 from openset.detectors._found import Found
-from openset.detectors._regions import BACKGROUND, NOTHING, Proposals, Queries, Regions, Shown
+from openset.detectors._regions import (
+    BACKGROUND,
+    METHOD_BOXES,
+    NOTHING,
+    Proposals,
+    Queries,
+    Regions,
+    Shown,
+)
 from openset.detectors._run import KEPT, OF_REGIONS, run
 from openset.detectors._spec import Detector, Model, detector
 from openset.nets.pictures import ImageFiles
@@ -38,6 +46,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 __all__ = [
     "BACKGROUND",
     "KEPT",
+    "METHOD_BOXES",
     "NOTHING",
     "OF_REGIONS",
     "Detector",

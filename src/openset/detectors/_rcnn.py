@@ -23,7 +23,7 @@ from torchvision.models.detection.roi_heads import maskrcnn_loss
 from openset.detectors._boxes import sent
 from openset.detectors._dropout import Sampling, observed
 from openset.detectors._found import Filters, Found
-from openset.detectors._regions import Regions
+from openset.detectors._regions import METHOD_BOXES, Regions
 from openset.detectors._scaling import laid, ratios, scaled
 from openset.detectors._spec import EvidenceName
 from openset.detectors._step import Objects, Pooled, Step, quota_of
@@ -131,7 +131,7 @@ class RegionModel(TorchModel):
         flat = (one.flatten(0, 1) for one in kept)
         columns = (self._classified(seen.embedding), seen.logits, *flat)
         held: list[Any] = [one.unflatten(0, (groups, -1)) for one in columns]
-        advised = [target.get("advised", sampled.box.new_zeros(0, 4)) for target in targets]
+        advised = [target.get(METHOD_BOXES, sampled.box.new_zeros(0, 4)) for target in targets]
         padded = nn.utils.rnn.pad_sequence(advised, batch_first=True)
         held.append(padded.reshape(groups, -1 if padded.numel() else 0, 4))
         heads = self._network.roi_heads

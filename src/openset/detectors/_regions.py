@@ -13,6 +13,8 @@ Shown = Literal["regions", "queries"]
 
 BACKGROUND = -1
 NOTHING = -2
+METHOD_BOXES = "method_boxes"
+"""Boxes among the targets of an image that its method asked for."""
 
 
 class Proposals(NamedTuple):

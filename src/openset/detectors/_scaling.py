@@ -16,6 +16,7 @@ from torch.nn import functional
 from torchvision.models.detection.image_list import ImageList
 
 from openset.detectors._boxes import sent
+from openset.detectors._regions import METHOD_BOXES
 
 Target = dict[str, Tensor]
 Size = tuple[int, int]
@@ -30,15 +31,15 @@ def scaled(
     Args:
         transform: Torchvision's.
         images: Float, 0 to 1, channels first.
-        targets: ``boxes`` and what else is known of each image, such as the boxes that were
-            ``advised``; masks are scaled one by one, and so are images whose size is drawn.
+        targets: ``boxes`` and what else is known of each image, such as boxes that its method asked
+            for; masks are scaled one by one, and so are images whose size is drawn.
     """
     drawn = transform.training and len(transform.min_size) > 1
     if drawn or any("masks" in target for target in targets):
         batch, moved = transform(images, targets)
-        names: tuple[str, ...] = ("advised",)  # which torchvision does not know
+        names: tuple[str, ...] = (METHOD_BOXES,)  # which torchvision does not know
     else:
-        batch, moved, names = laid(transform, images), targets, ("boxes", "advised")
+        batch, moved, names = laid(transform, images), targets, ("boxes", METHOD_BOXES)
     sizes = [(image.shape[-2], image.shape[-1]) for image in images]
     ratio = ratios(sizes, batch.image_sizes, images[0])
     moved = [

@@ -256,8 +256,9 @@ def _taught(name: str, before: Row, stages: Sequence[Row]) -> Taught:
 
 def _in_words(one: Taught) -> str:
     called, count = next(iter(one.called.items()))
+    some = f"{count} objects of {one.label} were" if count > 1 else f"an object of {one.label} was"
     then = f"then taught by {one.objects} objects on {one.images} images"
-    return f"before task {one.task}, {count} objects of {one.label} were called {called}, {then}"
+    return f"before task {one.task}, {some} called {called}, {then}"
 
 
 def _or(value: float | None, other: float) -> float:

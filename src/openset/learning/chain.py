@@ -33,7 +33,7 @@ from openset.evaluation.learned import Learned, Row, forgotten, numbers_of
 from openset.evaluation.result import Evaluation
 from openset.evaluation.run import Run, evaluate_all
 from openset.evaluation.settings import Settings
-from openset.findings import Finding, refuse
+from openset.findings import Finding, InputError, Level, UsageError, refuse
 from openset.learning.exemplars import Exemplars, Lists
 from openset.learning.stages import Stage, of_kind, pooled, stages_of
 from openset.matching import right_detections
@@ -45,6 +45,7 @@ from openset.tables import Annotations, Detections
 from openset.training import Progress, Recipe, Trained, rehearse, train
 
 _LEFT = 0.99  # of AP_known, what CEC must leave
+_NOTHING_RIGHT = ("OS504", "OS671")  # no detection of a known object, or none that overlaps enough
 _MODEL = "model"  # what the detector is called in the run of a stage
 Say = Callable[[Stage, Progress], None]
 
@@ -60,6 +61,8 @@ class Plan:
         settings: How each stage is evaluated; roles are those of its test.
         expel: Whether CEC (`openset.scorers.cec`) decides in each stage what is unknown, with means
             of all training images so far, and alpha by the paper's rule on the validation split.
+            A stage with no right training detection expels nothing, and says so.
+        phi: Of CEC: right are training detections that overlap their object by more.
         options: What `openset.training.train` takes beside: device, workers, checkpoint_every ...
         force: Learn a benchmark that fails its audit.
     """
@@ -69,8 +72,13 @@ class Plan:
     exemplars: Exemplars = field(default_factory=Exemplars)
     settings: Settings = field(default_factory=Settings)
     expel: bool = False
+    phi: float = 0.9
     options: dict[str, Any] = field(default_factory=dict)
     force: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.phi < 1:
+            raise UsageError(f"phi must be in [0, 1), not {self.phi}")
 
     @property
     def about(self) -> dict[str, Any]:
@@ -81,7 +89,7 @@ class Plan:
             "detector": self.recipe.detector,
             "method": self.recipe.method,
             "seed": self.recipe.seed,
-            "expel": self.expel,
+            "expel": self.expel and self.phi,
             "exemplars": {"rule": how.rule, "count": how.count, "seed": how.seed},
         }
 
@@ -158,7 +166,8 @@ class _Chain:
                 return Went(learned, False, tuple(findings))
             findings += trained.findings
             start = trained.model
-            judged = self._judged(stage, start)
+            judged, said = self._judged(stage, start)
+            findings += said
             before = [result for task, result in results.items() if task < stage.task]
             results[stage.task] = judged.evaluations[_MODEL]
             learned = replace(learned, rows=(*learned.rows, _row(stage, judged, before)))
@@ -204,7 +213,7 @@ class _Chain:
         kept = tuple(name for name in KEPT if name in keeps)
         return run(loaded, files, keep=kept, split=f"{self.bundle.name} {split}")
 
-    def _judged(self, stage: Stage, model: Path) -> Run:
+    def _judged(self, stage: Stage, model: Path) -> tuple[Run, tuple[Finding, ...]]:
         """The run of a stage: what it was, if it is of this model, test and these settings."""
         test = of_kind(self.bundle, "test", stage.task)
         assert test is not None
@@ -213,33 +222,51 @@ class _Chain:
         place = self.out / "evaluation" / stage.name
         identity = _identity(model, truth, self.plan)
         if place.is_dir() and (held := Run.load(place)).command == identity:
-            return held
+            return held, ()
         found = self._detected(model, truth, "test")
-        found = self._expelled(stage, model, found) if self.plan.expel else found
+        said: tuple[Finding, ...] = ()
+        if self.plan.expel:
+            found, said = self._expelled(stage, model, found)
         judged = evaluate_all(truth, {_MODEL: found}, command=identity, settings=self.plan.settings)
         if is_first():  # all processes have measured the same
             place.parent.mkdir(parents=True, exist_ok=True)
             judged.save(place)
-        return judged
+        return judged, said
 
-    def _expelled(self, stage: Stage, model: Path, found: Detections) -> Detections:
+    def _expelled(
+        self, stage: Stage, model: Path, found: Detections
+    ) -> tuple[Detections, tuple[Finding, ...]]:
         """Detections that no class keeps are unknown; alpha costs 1 % of AP_known at most."""
         pool = pooled(self.bundle, stage.task)
         right = right_detections(pool, self._detected(model, pool, "train"))
-        fitted = find_scorer("cec").fit(right)
+        try:
+            fitted = find_scorer("cec").fit(right, phi=self.plan.phi)
+        except InputError as error:
+            if error.findings[0].code not in _NOTHING_RIGHT:
+                raise
+            return found, (_nothing_expelled(stage, error.findings[0]),)
         held = of_kind(self.bundle, "val", stage.task)
-        if held is None or held.table is None:
-            return CecRule(fitted=fitted).apply(found)
-        seen = self._detected(model, held.table, "val")
-        rules = [CecRule(fitted=fitted, alpha=alpha) for alpha in ALPHAS]
-        return choose(rules, seen, held.table, share=_LEFT).rule.apply(found, seen)
+        rule, seen = CecRule(fitted=fitted), None
+        if held is not None and held.table is not None:
+            seen = self._detected(model, held.table, "val")
+            rules = [replace(rule, alpha=alpha) for alpha in ALPHAS]
+            rule = choose(rules, seen, held.table, share=_LEFT).rule
+        said = rule.findings(found)
+        named = (replace(one, message=f"{stage.name}: {one.message}") for one in said)
+        return rule.apply(found, seen), tuple(named)
+
+
+def _nothing_expelled(stage: Stage, why: Finding) -> Finding:
+    said = f"{stage.name}: CEC expels nothing: {why.message}"
+    fix = "train for longer, or give a smaller --phi"
+    return Finding("OS671", Level.WARNING, said, why.count, fix=fix)
 
 
 def _identity(model: Path, truth: Annotations, plan: Plan) -> str:
     """The command line of a stage's run: it changes with the model, the test and the settings."""
     digest = hashlib.sha256(truth.box.tobytes() + truth.label.tobytes() + truth.image.tobytes())
     digest.update(json.dumps([truth.labels, truth.role, truth.images.id.tolist()]).encode())
-    digest.update(repr((plan.settings, plan.expel)).encode())
+    digest.update(repr((plan.settings, plan.expel and plan.phi)).encode())
     return f"openset learn: model {fingerprint(model)}, test {digest.hexdigest()[:16]}"
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset import engines
+from openset.detectors import METHOD_BOXES
 from openset.findings import Finding, InputError, UsageError, refuse
 from openset.formats import read_annotations
 from openset.nets.pictures import ImageFiles, decode
@@ -312,7 +313,7 @@ class Views:
         return image, {
             "boxes": seen["boxes"][real],
             "labels": seen["labels"][real],
-            "advised": seen["boxes"][~real],
+            METHOD_BOXES: seen["boxes"][~real],
         }
 
 
