@@ -252,7 +252,7 @@ def test_a_film_is_run_on_frame_by_frame(openset, here, eye, cv2):
     done = openset("run", "model.pt", "street.mp4", "--every", "0.5")
     assert done.code == 0 and "OS391" not in done.err and len(eye.seen) == 5
     names = [f"street-{at:06d}" for at in (0, 5, 10, 15, 20)]
-    assert sorted(path.stem for path in (here / "street-frames").iterdir()) == names
+    assert sorted(path.stem for path in (here / "street-frames").glob("*.jpg")) == names
     assert read_detections(here / "street.parquet").image.tolist() == names
     assert openset("draw", "street.parquet", "--images", "street-frames", "-o", "s.jpg").code == 0
 
@@ -263,6 +263,34 @@ def test_a_film_that_ends(openset, here, eye, cv2):
     done = openset("run", "model.pt", "street.mp4")
     assert done.code == 0 and "OS391" in done.err and "12 of 25 frames" in done.err
     assert len(eye.seen) == 2
+
+
+def test_a_film_that_is_given_again_is_not_read_again(openset, here, eye, cv2):
+    (here / "street.mp4").write_bytes(b"a film")
+    cv2.there = 12
+    command = ("run", "model.pt", "street.mp4", "-o", "street.parts", "--every", "0.3")
+    assert "wrote 4 of 12 frames to street-frames" in openset(*command).err
+    cv2.there = 0
+    again = openset(*command)
+    assert again.code == 0 and "made 0 of 1 parts" in again.out and "OS391" in again.err
+    assert "street-frames has 4 of 12 frames already" in again.err
+    other = openset(*command[:-1], "0.5")
+    assert other.code == 2 and "street-frames holds something else" in other.err
+    (here / "street-frames" / "street-000000.jpg").unlink()
+    assert "street-frames holds something else" in openset(*command).err
+    photo(here / "street-frames" / "street-000000.jpg")
+    assert openset(*command).code == 0
+    (here / "street-frames" / "film.json").write_text("[]")
+    assert "street-frames holds something else" in openset(*command).err
+
+
+def test_another_film_of_the_same_name(openset, here, eye, cv2):
+    (here / "street.mp4").write_bytes(b"a film")
+    command = ("run", "model.pt", "street.mp4", "-o", "found.parquet")
+    assert openset(*command).code == 0
+    (here / "street.mp4").write_bytes(b"another")
+    assert "found-frames holds something else" in openset(*command).err
+    assert openset(*command[:-1], "new.parquet").code == 0
 
 
 def test_a_film_without_frames_and_without_opencv(openset, here, eye, cv2, monkeypatch):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from openset.detectors import Elsewhere, ImageFiles, Model
+    from openset.nets.films import Frames
     from openset.tables import Annotations, Detections
 
 app = verb("run", panel="Models")
@@ -206,21 +207,34 @@ def _place(out: Path | None, photos: Path | None) -> Path:
 
 def _frames(data: Path, out: Path, every: float, output: Output) -> Path:
     """The folder to which the frames of a film were written; what is no film stays."""
-    from openset.files import replacing
-    from openset.nets.films import SUFFIXES, write_frames
+    from openset.nets.films import SUFFIXES, frames_in
 
     if data.is_dir() or data.suffix.lower() not in SUFFIXES:
         return data
     if not data.is_file():
         raise refuse("OS602", f"no such film: {data}")
     folder = out.with_name(f"{out.stem}-frames")
-    with replacing(folder, folder=True) as target:
-        target.mkdir()
-        found = write_frames(data, target, every)
+    before = frames_in(folder, data, every)
+    found = before or _written(data, folder, every)
     for finding in found.findings():
         output.report(finding)
-    output.say(f"wrote {found.written} of {found.there} frames to {folder}")
+    count = f"{found.written} of {found.there} frames"
+    output.say(f"{folder} has {count} already" if before else f"wrote {count} to {folder}")
     return folder
+
+
+def _written(film: Path, folder: Path, every: float) -> Frames:
+    from openset.files import replacing
+    from openset.nets.films import write_frames
+
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UsageError(
+            f"{folder} holds something else than a frame of {film} every {every:g} seconds; move "
+            "it away, or write elsewhere with -o"
+        )
+    with replacing(folder, folder=True) as target:
+        target.mkdir()
+        return write_frames(film, target, every)
 
 
 def _is_images(data: Path) -> bool:

@@ -1,21 +1,28 @@
 """Films: frames of a video as image files, through OpenCV.
 
 A frame every so many seconds is written to a folder, since a detector runs over images, and what it
-was run on can then be drawn. Ids say the film and the number of the frame: ``street-000250``.
+was run on can then be drawn. Ids say the film and the number of the frame: ``street-000250``. A
+record beside the frames says of what they are: a film that is given again is not read again.
 
 Not tracking: every frame is an image of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from openset.findings import Finding, Level, UsageError, refuse
+from openset.json_text import decode, encode
+from openset.nets.pictures import fingerprints
+from openset.options import is_of
 
 SUFFIXES = frozenset({".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".webm"})
 _RATE = 25.0  # frames per second, where a film does not say
+_RECORD = "film.json"
+_COUNTS = ("written", "there", "stated")
 _WHOLE = 0.98  # of the frames it says: containers often state a few too many
 
 
@@ -71,7 +78,26 @@ def write_frames(film: Path, folder: Path, every: float) -> Frames:
         capture.release()
     if not written:
         raise refuse("OS390", f"no frame of {film} can be read", example=str(film))
-    return Frames(film, written, there, max(0, int(stated)))
+    found = Frames(film, written, there, max(0, int(stated)))
+    counts = {name: getattr(found, name) for name in _COUNTS}
+    (folder / _RECORD).write_bytes(encode({**_asked(film, every), **counts}) + b"\n")
+    return found
+
+
+def frames_in(folder: Path, film: Path, every: float) -> Frames | None:
+    """What `write_frames` wrote to a folder before; None where it is of anything else, or less."""
+    path = folder / _RECORD
+    held = decode(path.read_bytes(), str(path)) if path.is_file() else None
+    asked = _asked(film, every)
+    if not isinstance(held, dict) or {name: held.get(name) for name in asked} != asked:
+        return None
+    counts: list[Any] = [held.get(name) for name in _COUNTS]
+    whole = counts[0] == len([*folder.glob("*.jpg")])
+    return Frames(film, *counts) if whole and is_of(counts, Sequence[int]) else None
+
+
+def _asked(film: Path, every: float) -> dict[str, Any]:
+    return {"film": fingerprints([film]), "every": every}
 
 
 def _opencv() -> Any:
