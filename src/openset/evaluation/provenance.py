@@ -7,7 +7,7 @@ pass over the same data agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -161,23 +161,32 @@ def _detections_hash(matches: Matches) -> str:
     )
 
     def order(rows: slice) -> NDArray[np.int32]:
-        keys = [column(rows) for column in columns]
+        place, klass, score, area = (column(rows) for column in columns)
         matches.forget()
-        return _by_class_and_score(*keys)
+        return _order(klass, score, place, area)
+
+    def pieces() -> Iterator[NDArray[Any]]:
+        for column in columns:
+            for rows, at in orders:
+                yield column(rows)[at]
+                matches.forget()
 
     orders = [(rows, order(rows)) for rows in matches.blocks]
-    return digest(column(rows)[order] for column in columns for rows, order in orders)
+    return digest(pieces())
 
 
-def _by_class_and_score(
-    place: NDArray[np.int32],
+def _order(
     klass: NDArray[np.int32],
     score: NDArray[np.float64],
+    place: NDArray[np.int32],
     area: NDArray[np.float64],
 ) -> NDArray[np.int32]:
-    """What ``np.lexsort((area, place, score, klass))`` gives, in a quarter of the time."""
-    rising = 0.0 - score  # falls where scores rise, and has one zero
-    order, _ = class_order(klass, rising, place, int(klass.max(initial=0)) + 1)
+    """What ``np.lexsort((area, place, score, klass))`` gives, in a quarter of the time.
+
+    The kernel sorts by three keys, and the last is only asked where these are equal.
+    """
+    falling = 0.0 - score  # the kernel puts large ones first; and there is one zero
+    order, _ = class_order(klass, falling, place, int(klass.max(initial=0)) + 1)
     equal = np.ones(max(len(order) - 1, 0), np.bool_)
     for key in (klass, score, place):
         ordered = key[order]
