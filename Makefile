@@ -1,6 +1,6 @@
 # make demo: set everything up, evaluate the embedded world and write its report.
 # make tutorial: set torch up too, and go the whole way: a world, a detector, scores, a report.
-# make test: set everything up and run all tests.
+# make test: set everything up and run all tests; make ray: those that need Ray, with it.
 # make lint, make format: what CI checks, and what repairs most of it.
 # make docs: the documentation as a site with search, build/site/index.html.
 # make dist: source archive and wheel, each tried in a bare environment.
@@ -10,8 +10,9 @@ CORE := .venv/.core
 TORCH := .venv/.torch
 DEV := .venv/.dev
 DOCS := .venv/.docs
+RAY := .venv/.ray
 
-.PHONY: demo tutorial test lint format fuzz docs dist clean
+.PHONY: demo tutorial test ray lint format fuzz docs dist clean
 
 demo: $(CORE)
 	.venv/bin/openset demo
@@ -38,9 +39,15 @@ tutorial: $(TORCH)
 # Where boxes are matched, resampled, or read at length: there the NumPy twins are tried, too.
 KERNELS := diagnosis evaluation formats golden integrations kernels matching metrics parity resampling tables
 
+ON_RAY := evaluation/test_in_parts cli/test_parts cli/test_run cli/test_train
+
 test: $(DEV)
 	$(PYTHON) -m pytest -n auto
 	OPENSET_KERNELS=numpy $(PYTHON) -m pytest -n auto $(addprefix tests/,$(KERNELS))
+
+# A real Ray, started and stopped: one process, since each would start its own.
+ray: $(RAY)
+	$(PYTHON) -m pytest -k ray tests/engines $(addprefix tests/,$(addsuffix .py,$(ON_RAY)))
 
 lint: $(DEV)
 	.venv/bin/ruff check .
@@ -83,6 +90,10 @@ $(TORCH): $(CORE)
 
 $(DEV): $(CORE)
 	$(PIP) --editable ".[dev,torch]"
+	touch $@
+
+$(RAY): $(DEV)
+	$(PIP) --editable ".[ray]"
 	touch $@
 
 $(DOCS): $(CORE)

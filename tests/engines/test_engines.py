@@ -131,3 +131,8 @@ def test_a_task_that_ray_lost_is_tried_again(ray_here, tmp_path):
     function = partial(work.lost_at, tmp_path, 2)
     assert engines.find("ray", workers=2).map(function, range(4)) == list(range(4))
     assert len([*tmp_path.iterdir()]) == 2
+
+
+@needs_ray
+def test_work_for_gpus_is_done_where_there_are_none(ray_here):
+    assert engines.find("ray").map(work.late, [work.OnGpu(3)]) == [9]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
@@ -15,6 +16,7 @@ from openset.evaluation.run import Run, evaluate_all
 from openset.findings import InputError, UsageError
 from openset.formats import read_annotations, read_detections, write
 from openset.formats.parts import Parts
+from scenes import work
 from scenes.builders import KNOWN, scene
 
 OPTIONS = {"known": KNOWN, "force": True, "seed": 3}
@@ -78,6 +80,19 @@ def test_every_engine_gives_the_same_bytes(folders, tables, name, workers, reque
     # And with a ground truth that is no folder.
     held = openset.evaluate(tables[0], folders[1], engine=engine, **OPTIONS)
     assert numbers(held) == numbers(other) and held.findings == other.findings
+
+
+def test_three_lost_workers_change_nothing(folders, tmp_path):
+    (tmp_path / "kills").mkdir()
+    there = engines.find("processes", 2)
+
+    def losing(function, items, workers):
+        return there.apply(partial(work.killed, tmp_path / "kills", 3, function), items, workers)
+
+    one = openset.evaluate(*folders, engine=replace(there, apply=losing), **OPTIONS)
+    assert len([*(tmp_path / "kills").iterdir()]) >= 3
+    other = openset.evaluate(*folders, **OPTIONS)
+    assert one.to_json(replicates=True) == other.to_json(replicates=True)
 
 
 def test_a_run_is_the_same_and_can_be_kept(folders, tmp_path):

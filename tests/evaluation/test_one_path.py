@@ -132,7 +132,7 @@ def test_check_takes_the_same_path(files, capsys):
 FLAGS = {"no_intervals": "intervals", "group_by": "groups"}
 # In Python two sets are a Pair, a changed protocol is Protocol.but(), workers are an engine's.
 ONLY_THERE = {"gt", "dt", "out", "output", "paired", "id_set", "change", "by"}
-ONLY_THERE |= {"engine", "workers", "address"}
+ONLY_THERE |= {"where"}
 ONLY_THERE |= {"per_class"}  # what is shown of a result
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,3 +52,17 @@ def lost_at(folder: Path, times: int, item: int) -> int:
         (folder / str(time.monotonic_ns())).touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return item
+
+
+def killed(folder: Path, times: int, function: Callable[[Any], Any], item: Any) -> Any:
+    """What a function gives; whoever is asked is killed, the first so many times."""
+    if len([*folder.iterdir()]) < times:
+        (folder / str(time.monotonic_ns())).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return function(item)
+
+
+class OnGpu(int):
+    """A number that takes a GPU."""
+
+    gpus = 1

@@ -13,8 +13,8 @@ from openset.findings import UsageError
 if TYPE_CHECKING:
     from openset.engines import Engine
 
-_ENGINE = """Where the work is done: local, threads, processes, ray; see `openset list engines`.
-The answer is the same to the byte."""
+_ENGINE = """Where pieces of the work, such as parts, are done: local, threads, processes, ray;
+see `openset list engines`. The answer is the same to the byte."""
 _ADDRESS = """The Ray cluster to join, such as auto or 10.0.0.1:6379; without it, --engine ray
 starts one here."""
 

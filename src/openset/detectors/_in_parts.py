@@ -71,7 +71,8 @@ def run_in_parts(
     with processes() as among, opened(model, how.regions) as filters:
         mine = (shard or Shard(among.rank, among.count)).mine(parts.missing)
         say = None if progress is None else lambda done: progress(done, len(mine))
-        pieces = (_Piece(number, images.select(parts.rows(number)), how) for number in mine)
+        gpus = int(getattr(getattr(model, "device", None), "type", "cpu") == "cuda")
+        pieces = (_Piece(n, images.select(parts.rows(n)), how, gpus) for n in mine)
         make: Callable[[_Piece], None] = partial(_add, model, parts, filters, len(images))
         if elsewhere is not None:
             told = _Told(elsewhere.make, parts.folder.resolve(), _threads())
@@ -83,11 +84,12 @@ def run_in_parts(
 
 
 class _Piece(NamedTuple):
-    """A part to make: its number, its images, and how."""
+    """A part to make: its number, its images, and how; and how many GPUs that takes."""
 
     number: int
     images: ImageFiles
     how: How
+    gpus: int
 
 
 def _add(

@@ -28,7 +28,10 @@ WAIT = 5.0  # seconds
 def on_ray(
     function: Callable[[Any], Any], items: Sequence[Any], workers: int | None
 ) -> Iterator[Any]:
-    """Tasks of Ray, on this machine or on the cluster that RAY_ADDRESS names."""
+    """Tasks of Ray, on this machine or on the cluster that RAY_ADDRESS names.
+
+    Each takes a core, and as many GPUs as its item says (an attribute `gpus`), where there are any.
+    """
     from openset.plugins import check_installed
 
     check_installed("the engine ray", ["ray"])
@@ -37,8 +40,14 @@ def on_ray(
     with cluster(workers):
         task = ray.remote(max_retries=RETRIES, num_cpus=1)(_applied)
         work, here = ray.put(function), Path.cwd()  # once, whatever it holds
-        most = IN_FLIGHT * (workers or int(ray.cluster_resources().get("CPU", 1)))
-        flying = [task.remote(work, item, here) for item in items[:most]]
+        there = ray.cluster_resources()
+        most = IN_FLIGHT * (workers or int(there.get("CPU", 1)))
+
+        def begun(item: Any) -> Any:
+            gpus = min(getattr(item, "gpus", 0), there.get("GPU", 0))
+            return task.options(num_gpus=gpus).remote(work, item, here)
+
+        flying = [begun(item) for item in items[:most]]
         for at in range(len(items)):
             try:
                 yield ray.get(flying[at])
@@ -47,7 +56,7 @@ def on_ray(
                 raise refuse("OS367", said, count=RETRIES + 1, example=f"item {at}") from error
             flying[at] = None  # and is forgotten: results may be large
             if at + most < len(items):
-                flying.append(task.remote(work, items[at + most], here))
+                flying.append(begun(items[at + most]))
 
 
 def _applied(function: Callable[[Any], Any], item: Any, folder: Path) -> Any:

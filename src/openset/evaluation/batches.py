@@ -100,6 +100,7 @@ class Gathering:
         found = [[*a, *b] for a, b in zip(self._of_truth, self._findings, strict=True)]
         of_all = contact(matches) or suspicions(matches)
         of_all += group_sizes(matches.image_ids, matches.groups)
+        matches.forget()
         return Batch(
             matches,
             _together(self._of_truth, found),

@@ -7,8 +7,9 @@ pass over the same data agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -126,17 +127,21 @@ def counts(matches: Matches) -> dict[str, int]:
 
 def _truth_hash(matches: Matches) -> str:
     place, parts = ranks(matches.image_ids), (matches.objects, matches.excusing)
-    image, labels, box, ignored = (
+    image, label, box, ignored = (
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("image", "label", "box", "ignored")
     )
-    used, label = np.unique(labels, return_inverse=True)
+    matches.forget()
+    used = np.flatnonzero(np.bincount(label, minlength=len(matches.labels)))
     names = np.array([matches.labels[at] for at in used.tolist()] or [""])
-    columns = [place[image], ranks(names)[label], *box.T]
+    rank = np.zeros(len(matches.labels), np.int32)
+    rank[used] = ranks(names)[: len(used)]
+    columns = [place[image], rank[label], *box.T]
     if ignored.any():  # a plain truth keeps the hash that it always had
         columns.append(ignored)
     order = np.lexsort(columns[::-1])
-    return digest([np.sort(matches.image_ids), np.sort(names), *(c[order] for c in columns)])
+    heads = (np.sort(matches.image_ids), np.sort(names))
+    return digest(chain(heads, (column[order] for column in columns)))
 
 
 def _groups_hash(matches: Matches) -> str:
@@ -150,30 +155,42 @@ def _detections_hash(matches: Matches) -> str:
     rank = ranks(matches.image_ids)
     columns: tuple[Callable[[slice], NDArray[Any]], ...] = (
         lambda rows: rank[matches.image[rows]],
-        lambda rows: matches.class_at(np.arange(rows.start, rows.stop)).astype(np.int32),
+        matches.classes_in,
         lambda rows: matches.score[rows],
         lambda rows: matches.area[rows],
     )
 
     def order(rows: slice) -> NDArray[np.int32]:
-        keys = [column(rows) for column in columns]
+        place, klass, score, area = (column(rows) for column in columns)
         matches.forget()
-        return _by_class_and_score(*keys)
+        return _order(klass, score, place, area)
+
+    def pieces() -> Iterator[NDArray[Any]]:
+        for column in columns:
+            for rows, at in orders:
+                yield column(rows)[at]
+                matches.forget()
 
     orders = [(rows, order(rows)) for rows in matches.blocks]
-    return digest(column(rows)[order] for column in columns for rows, order in orders)
+    return digest(pieces())
 
 
-def _by_class_and_score(
-    place: NDArray[np.int32],
+def _order(
     klass: NDArray[np.int32],
     score: NDArray[np.float64],
+    place: NDArray[np.int32],
     area: NDArray[np.float64],
 ) -> NDArray[np.int32]:
-    """What ``np.lexsort((area, place, score, klass))`` gives, in a quarter of the time."""
-    rising = 0.0 - score  # falls where scores rise, and has one zero
-    order, _ = class_order(klass, rising, place, int(klass.max(initial=0)) + 1)
-    equal = np.logical_and.reduce([np.diff(key[order]) == 0 for key in (klass, score, place)])
+    """What ``np.lexsort((area, place, score, klass))`` gives, in a quarter of the time.
+
+    The kernel sorts by three keys, and the last is only asked where these are equal.
+    """
+    falling = 0.0 - score  # the kernel puts large ones first; and there is one zero
+    order, _ = class_order(klass, falling, place, int(klass.max(initial=0)) + 1)
+    equal = np.ones(max(len(order) - 1, 0), np.bool_)
+    for key in (klass, score, place):
+        ordered = key[order]
+        equal &= ordered[1:] == ordered[:-1]
     tied = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
     among = order[tied]
     order[tied] = among[np.lexsort((area[among], place[among], score[among], klass[among]))]

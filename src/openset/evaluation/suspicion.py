@@ -266,8 +266,10 @@ def _under(
         (columns.iou_known, columns.object_known),
         (columns.iou_unknown, columns.object_unknown),
     ):
+        matches.forget()  # of a column in a file, rows here and there take much of it along
         wins = wrong & (other[rows] > iou)
         iou[wins], best[wins] = other[rows[wins]], index[rows[wins]]
+    matches.forget()
     return iou, best
 
 

@@ -192,7 +192,11 @@ class Matches:
     @cached_property
     def klass(self) -> NDArray[np.int32]:
         """Class of each detection."""
-        sizes = np.diff(self.class_start)
+        return self.classes_in(slice(0, len(self)))
+
+    def classes_in(self, rows: slice) -> NDArray[np.int32]:
+        """Classes of some detections in a row."""
+        sizes = np.diff(self.class_start.clip(rows.start, rows.stop))
         return np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
 
     def class_at(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -204,6 +208,10 @@ class Matches:
         """All detections, a few whole classes at a time: what a step need hold at once."""
         edges = self.class_start.tolist()
         return [slice(edges[first], edges[last]) for first, last in class_blocks(self.class_start)]
+
+    def candidates(self, rows: slice) -> slice:
+        """Which of the candidates stand among some detections in a row."""
+        return slice(*np.searchsorted(self.columns.position, (rows.start, rows.stop)).tolist())
 
     @cached_property
     def labelled_unknown(self) -> Mask:
@@ -251,12 +259,18 @@ class Matches:
     def _greedy(self, index: int) -> Outcome:
         columns, bit = self.columns, np.uint16(1 << index)
         limit = self.protocol.max_detections
-        ignored = np.zeros(len(self), np.bool_) if limit is None else columns.rank >= limit
+        ignored = np.zeros(len(self), np.bool_)
         correct = np.zeros(len(self), np.bool_)
         claimed = np.full(len(self), -1, np.int32)
-        correct[columns.position] = columns.matched[:, 0] & bit != 0
-        ignored[columns.position] = columns.ignored[:, 0] & bit != 0
-        claimed[columns.position] = columns.object[:, index]
+        for rows in self.blocks:
+            near = self.candidates(rows)
+            at = columns.position[near]
+            if limit is not None:
+                np.greater_equal(columns.rank[rows], limit, out=ignored[rows])
+            correct[at] = columns.matched[near, 0] & bit != 0
+            ignored[at] = columns.ignored[near, 0] & bit != 0
+            claimed[at] = columns.object[near, index]
+            self.forget()
         return Outcome(correct, ignored, claimed)
 
     def _best_or_nothing(self, threshold: float) -> Outcome:
@@ -433,15 +447,14 @@ class Matches:
         """The COCO arrays of some classes, first and last; with their objects of each size."""
         first, last = classes
         edges = self.class_start[first : last + 1]
-        start, stop = int(edges[0]), int(edges[-1])
-        position = self.columns.position
-        near = slice(*np.searchsorted(position, (start, stop)).tolist())
+        rows = slice(int(edges[0]), int(edges[-1]))
+        near = self.candidates(rows)
         found = accumulate(
-            self.score[start:stop],
-            self.area[start:stop],
-            self.columns.rank[start:stop],
-            edges - start,
-            position[near] - np.int32(start),
+            self.score[rows],
+            self.area[rows],
+            self.columns.rank[rows],
+            edges - rows.start,
+            self.columns.position[near] - np.int32(rows.start),
             self.columns.matched[near],
             self.columns.ignored[near],
             positives[first:last],
@@ -457,14 +470,18 @@ class Matches:
         """Only the detections on some images; every object stays, and with it recall's base."""
         return self.only(images[self.image])
 
-    def top(self, limit: int) -> Mask:
+    def top(self, limit: int, rows: slice = slice(None)) -> Mask:
         """The `limit` detections of the highest scores in every image, whatever their label.
 
         What they match does not depend on the others, which come after them.
+
+        Args:
+            limit: How many.
+            rows: The detections to ask about, all by default.
         """
         if limit < 1:
             raise UsageError(f"a limit of detections is 1 or more, not {limit}")
-        return self.place < limit
+        return self.place[rows] < limit
 
     @cached_property
     def place(self) -> NDArray[np.int32]:

@@ -126,15 +126,21 @@ def unknown_recall_any_label(
 
 def _covered(matches: Matches, limit: int, iou: float | str | None) -> tuple[Any, Any]:
     """How many unknown objects the best boxes cover, on average over thresholds; and how many."""
-    columns, top = matches.columns, matches.top(limit)
-    known, unknown = slice(matches.known_end), slice(matches.known_end, None)
+    columns, end = matches.columns, matches.known_end
     reached = np.zeros(len(matches.objects))
-    for best, overlap, own in (
-        (columns.object_unknown[known], columns.iou_unknown[known], top[known]),
-        (columns.object_same[unknown], columns.iou_same[unknown], top[unknown]),
-    ):
-        some = np.flatnonzero((best >= 0) & own)
-        np.maximum.at(reached, best[some], overlap[some])
+    for rows in matches.blocks:
+        # An unknown object is one of its own class to what is labelled unknown.
+        known, unknown = (
+            slice(rows.start, min(rows.stop, end)),
+            slice(max(rows.start, end), rows.stop),
+        )
+        for best, overlap, own in (
+            (columns.object_unknown, columns.iou_unknown, known),
+            (columns.object_same, columns.iou_same, unknown),
+        ):
+            some = np.flatnonzero((best[own] >= 0) & matches.top(limit, own)) + own.start
+            np.maximum.at(reached, best[some], overlap[some])
+        matches.forget()
     countable = _countable_unknown(matches)
     levels = COCO_IOU if iou == "mean" else [matches.protocol.iou[0] if iou is None else float(iou)]
     counts = [matches.count_objects(countable & matches.overlaps(reached, at)) for at in levels]
