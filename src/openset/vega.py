@@ -192,10 +192,15 @@ def _axis(name: str, axes: Axes) -> Spec:
     return field(f"{name}:Q", title=said, scale=scale, axis=axis)
 
 
+def rendered(spec: Mapping[str, Any], kind: str) -> bytes:
+    """A chart as the bytes of a file: pdf, svg or png."""
+    convert = lookup(FORMATS, kind, "format of figures")
+    return convert(json.dumps({**spec, "config": _PAPER}))
+
+
 def write_chart(spec: Mapping[str, Any], path: Path) -> Path:
     """Write a chart to a file whose ending names the format: .pdf, .svg or .png."""
-    convert = lookup(FORMATS, path.suffix.removeprefix("."), "format of figures")
-    picture = convert(json.dumps({**spec, "config": _PAPER}))
+    picture = rendered(spec, path.suffix.removeprefix("."))
     with replacing(path, folder=False) as target:
         target.write_bytes(picture)
     return path

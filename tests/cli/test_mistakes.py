@@ -196,7 +196,7 @@ def test_every_snapshot_has_its_test():
     names |= {f"trainings/{name}" for name in verbs.METHODS}
     names |= {"check/warnings", "check/errors", "convert/csv", "draw/three"}
     names |= {"describe/plain", "describe/roles", "diagnose/some", "mistakes/labels-exchanged"}
-    names |= {"help/evaluate", "help/compare", "demo/demo", "report/page"}
+    names |= {"help/evaluate", "help/compare", "demo/demo", "demo/photo", "report/page"}
     names |= {"explain/code", "list/vocabularies", "list/formats", "worlds/digits"}
     names |= {f"train/{name}" for name in (*train, "done", "stopped", "gone-on")}
     names |= {f"run/{name}" for name in (*run, "done", "skipped")}

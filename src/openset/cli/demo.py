@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Output
+from openset.cli._console import Answer, Flag, Output
 from openset.findings import UsageError
 
 if TYPE_CHECKING:
     from openset.evaluation.run import Run
 
 app = verb("demo", panel="Measure")
+PHOTO = 10  # the first of its images that shows all three kinds of boxes, and few of them
+_PICTURE = "photo.png"
 
 
 @app.default
 def demo(
     *,
+    photo: Flag = False,
     out: Annotated[Path, Parameter(name=("--out", "-o"))] = Path("openset-demo"),
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
@@ -29,6 +32,8 @@ def demo(
     Four small detectors that were taught the digits 0 to 5 meet 6 to 9, letters and shapes.
 
     Args:
+        photo: Only draw what one of them says of one image: known, unknown and background boxes,
+            each with its evidence, as `openset draw` does for photos.
         out: Folder to write; must be absent, empty, or an earlier demo.
         output: How to speak.
     """
@@ -37,6 +42,8 @@ def demo(
     from openset.evaluation.run import evaluate_all
 
     truth, detections = _example(out)
+    if photo:
+        return _photo(out, detections, output)
     with output.progress(3 + 2 * len(detections)) as step:
         command = shlex.join(["openset", "demo", "-o", str(out)])
         run = evaluate_all(truth, detections, command=command, step=step)
@@ -59,13 +66,31 @@ def demo(
     return Answer("\n".join(lines), lambda: {**found, **document(run, kept)})
 
 
+def _photo(folder: Path, detections: dict[str, Path], output: Output) -> Answer:
+    """What the first detector says of one image."""
+    from openset.cli.draw import draw
+
+    images = _images(folder, PHOTO) / "images" / "test"
+    shown, found = sorted(images.iterdir())[PHOTO - 1], next(iter(detections.values()))
+    drawn = draw(found, images=shown, out=folder / _PICTURE, output=output)
+    lines = [
+        f"what {found.stem} says, which was taught the digits 0 to 5:",
+        drawn.text,
+        f"next: openset demo -o {shlex.quote(str(folder))}",
+        "a photo of yours:",
+        "  openset run MODEL photo.jpg -o found.parquet",
+        "  openset draw found.parquet --images photo.jpg --unknownness energy --unknown-from 10%",
+    ]
+    return Answer("\n".join(lines), drawn.document)
+
+
 def _example(folder: Path) -> tuple[Path, dict[str, Path]]:
     """The ground truth, and the detections of each detector, in the folder."""
     from openset.examples import DIGITS, DIGITS_TRUTH
     from openset.files import replacing
 
     sources = [DIGITS_TRUTH, *sorted(DIGITS.glob("*.parquet"))]
-    ours = {"images", "run", *(path.name for path in sources)}
+    ours = {"images", "run", _PICTURE, *(path.name for path in sources)}
     if folder.exists() and (not folder.is_dir() or {p.name for p in folder.iterdir()} - ours):
         raise UsageError(f"{folder} holds other things; name a folder that does not exist")
     folder.mkdir(parents=True, exist_ok=True)

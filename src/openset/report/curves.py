@@ -5,7 +5,7 @@ Every row names its detector. Fractions are rounded to five decimals: a picture 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,9 +13,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.diagnosis import rates
 from openset.diagnosis.calibration import OPEN, calibration
 from openset.diagnosis.deployed import Deployed
 from openset.diagnosis.flow import Flow
+from openset.diagnosis.sliders import Sliders
 from openset.findings import InputError
 from openset.metrics import Value
 from openset.vega import Row
@@ -34,12 +36,7 @@ class Roc:
 
 def known_precision_recall(models: Sequence[Deployed]) -> list[Row]:
     """Precision and recall of known classes, all boxes pooled, along the score slider."""
-    rows = []
-    for model in models:
-        table = model.sliders
-        for level, flow in zip(table.score.tolist(), table.along_score, strict=True):
-            rows += _point(model, flow.known_recall, flow.known_precision, level)
-    return rows
+    return _line(models, rates.known_precision_recall)
 
 
 def unknown_precision_recall(models: Sequence[Deployed]) -> list[Row]:
@@ -55,17 +52,12 @@ def unknown_precision_recall(models: Sequence[Deployed]) -> list[Row]:
 
 
 def oscr(models: Sequence[Deployed]) -> list[Row]:
-    """Known objects called right against unknown objects called known, along the score slider.
+    """Known objects called right against unknown objects called known, along the score slider."""
+    return _line(models, rates.oscr)
 
-    The curve of open-set recognition (Dhamija et al., Reducing Network Agnostophobia, NeurIPS 2018)
-    on matched objects. Boxes labelled unknown accept nothing; the second slider is at rest.
-    """
-    rows = []
-    for model in models:
-        table = model.sliders
-        for level, flow in zip(table.score.tolist(), table.along_score, strict=True):
-            rows += _point(model, flow.unknown_as_known, flow.known_recall, level)
-    return rows
+
+def _line(models: Sequence[Deployed], of: Callable[[Sliders], list[rates.Point]]) -> list[Row]:
+    return [row for one in models for at in of(one.sliders) for row in _point(one, *at)]
 
 
 def _point(model: Deployed, x: float | None, y: float | None, level: float) -> list[Row]:
