@@ -115,11 +115,13 @@ class Number:
         """The mean over trainings."""
         return float(self.runs.mean())
 
-    def estimate(self) -> Estimate | float | None:
-        """The number with its interval."""
-        training = spread(self.runs.tolist())
-        of = self.metric
-        return rounded(self.value, interval(self.drawn, self.value, of.scale, of.range, training))
+
+def estimate(of: Number | None) -> Estimate | float | None:
+    """A number with its interval."""
+    if of is None:
+        return None
+    training, metric = spread(of.runs.tolist()), of.metric
+    return rounded(of.value, interval(of.drawn, of.value, metric.scale, metric.range, training))
 
 
 def mean(several: Sequence[Number | None]) -> Number | None:
@@ -187,7 +189,7 @@ class Detector:
             scorer: Its name; without one, boxes are labelled as the detector says.
             known: The ID set.
         """
-        least = self.alone.runs("best_threshold")
+        least = [t for t in self.alone.runs("best_threshold") if t is not None]
         kept = [some(one, one.boxes.score >= t) for one, t in zip(self.found, least, strict=True)]
         return [_by_tail(one, scorer, known) if scorer else one.boxes for one in kept]
 
@@ -313,7 +315,8 @@ class Measured:
     def methods(self) -> dict[tuple[Method, str], Numbers]:
         """Every number of every method on every tier."""
         wanted = dict.fromkeys([*SCORERS, *TABLE_4.values()])
-        called, found = self.photos.called(wanted), {}
+        called = self.photos.called(wanted)
+        found: dict[tuple[Method, str], Numbers] = {}
         for tier, ood in self.photos.tiers.items():
             results = self.photos.judged(ood, called, list(self.shown))
             for one in wanted:
@@ -446,10 +449,9 @@ class Measured:
             held = {tier: results[str(one)] for tier, results in found.items()}
             known = Number.of(held["all"], f"{SILENT}@id")
             ood = {tier: Number.of(each, f"{SILENT}@ood") for tier, each in held.items()}
-            least = np.mean(self.photos.detectors[one.detector].alone.runs("best_threshold"))
+            least = self.photos.detectors[one.detector].alone.values["best_threshold"].value
             nearest, *_, last = self.tiers
-            row: Row = [DETECTORS[one.detector], float(least)]
-            row += [each and each.estimate() for each in (known, *ood.values())]
+            row: Row = [DETECTORS[one.detector], least, *map(estimate, (known, *ood.values()))]
             row.append(difference(minus(ood["all"], known, same_images=True)))
             row.append(difference(minus(ood[last], ood[nearest], same_images=False)))
             rows.append(row)
@@ -463,7 +465,7 @@ class Measured:
         rows: list[Row] = []
         for name, title in DETECTORS.items():
             held = Number.of(self.photos.detectors[name].alone, "ap_known")
-            rows.append([title, held and held.estimate()])
+            rows.append([title, estimate(held)])
         self.save("precision", [Column("detector"), Column("mAP", "%")], rows, ONE)
 
 
@@ -474,7 +476,7 @@ def number_of(held: Number | None) -> float:
 
 def estimates(held: Numbers, metrics: Iterable[str]) -> Row:
     """Some numbers with their intervals."""
-    return [None if (one := held[name]) is None else one.estimate() for name in metrics]
+    return [estimate(held[name]) for name in metrics]
 
 
 def photographs(to: Recorder, shown: Mapping[str, Column]) -> None:
