@@ -24,7 +24,7 @@ import argparse
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -415,16 +415,16 @@ def judge(given: argparse.Namespace) -> None:
 
     truth, rows = read_annotations(given.work / "test.json"), found_in(given.found)
     run = evaluate_all(truth, rows, known="voc20")
-    of_voc = np.array([str(name).endswith(".webp") for name in names_of(truth)])
-    photos = {name: [on(one, truth, of_voc) for one in several] for name, several in rows.items()}
-    alone = evaluate_all(part(truth, of_voc), photos, known="voc20", intervals=False)
+    voc = of_voc(truth)
+    photos = {name: [on(one, truth, voc) for one in several] for name, several in rows.items()}
+    alone = evaluate_all(part(truth, voc), photos, known="voc20", intervals=False)
     held = {
         name: {
             "runs": len(method),
             "values": {k: v for k, v in method.document()["values"].items() if k in METRICS},
-            "ap50_voc": [float(one.value("ap_known", iou=0.5)) for one in voc.results],
+            "ap50_voc": [float(one.value("ap_known", iou=0.5)) for one in apart.results],
         }
-        for (name, method), voc in zip(run.results.items(), alone.results.values(), strict=True)
+        for (name, method), apart in zip(run.results.items(), alone.results.values(), strict=True)
     }
     abouts = [json.loads(path.read_text("utf-8")) for path in sorted(given.found.glob("*.json"))]
     val = read_annotations(given.work / "val.json")
@@ -456,34 +456,65 @@ def found_in(folder: Path) -> dict[str, list[Detections]]:
     """Every method with what calls its boxes unknown, and what each training found."""
     rows: dict[str, list[Detections]] = {}
     for path in sorted(folder.glob("*.npz")):
-        about = json.loads(path.with_suffix(".json").read_text("utf-8"))
-        with np.load(path) as held:
-            columns = dict(held)
-        found = Detections(
-            columns["image"],
-            columns["label"].astype(np.int64),
-            columns["box"] / 4,
-            columns["score"],
-            labels=tuple(about["labels"]),
-            unknownness=columns.get("unknownness"),
-        )
-        method = about["method"]
+        held = read_found(path)
+        found, about, method = held.boxes, held.about, held.about["method"]
         if found.unknownness is None or method in NAMES_UNKNOWN:
             rows.setdefault(method, []).append(found)
         else:
             called = tail_unknown(found, found.unknownness, about["tails"][OWN])
             rows.setdefault(method, []).append(called)
         for name in SCORERS.get(method, ()):
-            if f"scorer.{name}" in columns:
-                called = tail_unknown(found, columns[f"scorer.{name}"], about["tails"][name])
+            if name in held.scores:
+                called = tail_unknown(found, held.scores[name], about["tails"][name])
                 rows.setdefault(f"{method} + {name}", []).append(called)
     return rows
 
 
+@dataclass(frozen=True)
+class Found:
+    """What one training found.
+
+    Attributes:
+        boxes: As the detector labels them.
+        scores: How unknown scorers say that they are, by the scorer's name.
+        about: How it was trained, and the tails of the scorers.
+    """
+
+    boxes: Detections
+    scores: Mapping[str, NDArray[np.floating[Any]]]
+    about: Mapping[str, Any]
+
+
+def read_found(path: Path) -> Found:
+    """What `find` kept of one training."""
+    about = json.loads(path.with_suffix(".json").read_text("utf-8"))
+    with np.load(path) as archive:
+        columns = dict(archive)
+    boxes = Detections(
+        columns["image"],
+        columns["label"].astype(np.int64),
+        columns["box"] / 4,
+        columns["score"],
+        labels=tuple(about["labels"]),
+        unknownness=columns.get("unknownness"),
+    )
+    told = {
+        name.removeprefix("scorer."): column
+        for name, column in columns.items()
+        if name.startswith("scorer.")
+    }
+    return Found(boxes, told, about)
+
+
 def tail_unknown(found: Detections, score: NDArray[np.floating[Any]], tail: float) -> Detections:
-    """What is more unknown than 95 % of right detections on val is called so."""
+    """What is more unknown than a tail, such as that of right detections on val, is called so."""
     label = np.where(score > tail, len(found.labels), found.label)
     return replace(found, label=label, labels=(*found.labels, "unknown"), unknownness=score)
+
+
+def of_voc(truth: Annotations) -> NDArray[np.bool_]:
+    """Which pictures of test are VOC's; the others are COCO's."""
+    return np.array([str(name).endswith(".webp") for name in names_of(truth)])
 
 
 def on(found: Detections, truth: Annotations, chosen: NDArray[np.bool_]) -> Detections:

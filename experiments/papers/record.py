@@ -101,21 +101,22 @@ def number(value: float | None, ends: Sequence[float] | None) -> Estimate | floa
     return Estimate(float(value), float(ends[0]), float(ends[1]))
 
 
-def started(paper: str, *options: str, data: bool = True) -> Recorder:
+def started(paper: str, *options: str, data: bool = True, optional: Sequence[str] = ()) -> Recorder:
     """A recorder for a paper, from the command line.
 
     Args:
         paper: Its folder.
         options: More that the command line must give.
         data: Whether it needs the folder of data sets.
+        optional: More that it may give; those left out are not among the recorder's options.
     """
     parser = argparse.ArgumentParser(description=f"Measure what the page {paper} shows.")
     parser.add_argument("--data", type=Path, required=data, help="the folder of data sets")
     parser.add_argument("--work", type=Path, help="a folder for what is made on the way")
-    for name in options:
-        parser.add_argument(f"--{name}", required=True)
+    for name in (*options, *optional):
+        parser.add_argument(f"--{name}", required=name in options)
     given = vars(parser.parse_args())
     work = given["work"] or Path(tempfile.mkdtemp())
     work.mkdir(parents=True, exist_ok=True)
-    chosen = {name: given[name] for name in options}
+    chosen = {name: given[name] for name in (*options, *optional) if given[name] is not None}
     return Recorder(given["data"] or work, work, Path(__file__).parent / paper, options=chosen)

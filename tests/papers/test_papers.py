@@ -154,6 +154,24 @@ def test_a_verdict_follows_from_the_interval(source, gain, verdict):
     assert page.verdict(page.definition.claim[0]) == verdict
 
 
+@pytest.mark.parametrize(
+    ("gain", "verdict"),
+    [
+        (Estimate(0.02, 0.01, 0.03), "does not hold"),
+        (Estimate(-0.02, -0.03, -0.01), "does not hold"),
+        (Estimate(0.02, -0.01, 0.05), "cannot tell"),
+        (0.0, "cannot tell"),
+    ],
+)
+def test_that_nothing_differs_can_only_be_contradicted(source, gain, verdict):
+    (source / "page.toml").write_text(
+        PAGE.replace('where = "Section 2"', 'where = "Section 2"\nexpected = "= 0"')
+    )
+    run(gain).save(source / "wild.json")
+    page = read_page(source)
+    assert page.verdict(page.definition.claim[0]) == verdict
+
+
 def test_one_cell_that_contradicts_decides(source):
     both = PAGE.replace(
         'cells = [["wild", "ours / 0.5", "gain"]]',

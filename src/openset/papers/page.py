@@ -20,7 +20,7 @@ from openset.papers.run_file import Cell, Estimate, Run, read_run
 
 DEFINITION = "page.toml"
 POINTER = re.compile(r"\[\[([^\[\]|]+)\|([^\[\]|]+)\|([^\[\]|]+)\]\]")
-_EXPECTED = re.compile(r"([<>]) (-?\d+(?:\.\d+)?)")
+_EXPECTED = re.compile(r"([<>=]) (-?\d+(?:\.\d+)?)")
 
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,7 +74,8 @@ class Claim(_Strict, frozen=True):
         says: The claim, in one sentence.
         where: Its place in the paper.
         cells: Run, row and column of the numbers that decide.
-        expected: ``> 0``, ``< 0.5``: what the claim says of each of them.
+        expected: ``> 0``, ``< 0.5``: what the claim says of each of them; ``= 0`` an interval can
+            contradict, and never confirm.
         why: Why it cannot be told, where there is nothing to look at.
     """
 
@@ -158,6 +159,8 @@ class Page:
         sign, bound = (1 if found[1] == ">" else -1), float(found[2])
         ends = (cell.low, cell.high) if isinstance(cell, Estimate) else (cell, cell)
         above, below = (all(way * sign * (end - bound) > 0 for end in ends) for way in (1, -1))
+        if found[1] == "=":
+            return "does not hold" if above or below else "cannot tell"
         return "holds" if above else "does not hold" if below else "cannot tell"
 
     def _points_nowhere(self, what: str, why: str) -> InputError:
