@@ -6,9 +6,9 @@ Public names are imported on first use, so that `import openset` stays cheap.
 from __future__ import annotations
 
 import os
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from openset.late import late
 from openset.version import __version__
 
 if TYPE_CHECKING:
@@ -25,32 +25,27 @@ if TYPE_CHECKING:
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
 
 _WHERE = {
-    "evaluate": "openset.evaluation",
-    "compare": "openset.evaluation",
-    "Evaluator": "openset.evaluation",
-    "Evaluation": "openset.evaluation",
-    "read": "openset.formats",
-    "write": "openset.formats",
-    "check": "openset.tables.check",
-    "match": "openset.matching",
-    "Matches": "openset.matching",
-    "Protocol": "openset.matching",
-    "Annotations": "openset.tables",
-    "Detections": "openset.tables",
-    "Role": "openset.tables",
-    "Vocabulary": "openset.tables",
-    "Finding": "openset.findings",
-    "InputError": "openset.findings",
-    "OpenSetError": "openset.findings",
-    "UsageError": "openset.findings",
+    "evaluate": "evaluation",
+    "compare": "evaluation",
+    "Evaluator": "evaluation",
+    "Evaluation": "evaluation",
+    "read": "formats",
+    "write": "formats",
+    "check": "tables.check",
+    "match": "matching",
+    "Matches": "matching",
+    "Protocol": "matching",
+    "Annotations": "tables",
+    "Detections": "tables",
+    "Role": "tables",
+    "Vocabulary": "tables",
+    "Finding": "findings",
+    "InputError": "findings",
+    "OpenSetError": "findings",
+    "UsageError": "findings",
 }
 __all__ = [*_WHERE, "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'openset' has no attribute {name!r}")
-    return getattr(import_module(_WHERE[name]), name)
+__getattr__ = late(__name__, _WHERE)
 
 
 def __dir__() -> list[str]:

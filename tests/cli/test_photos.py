@@ -47,7 +47,7 @@ def eye(monkeypatch):
     import openset.cli.run as verb
 
     one = Eye()
-    monkeypatch.setattr(verb, "_model", lambda *_: one)
+    monkeypatch.setattr(verb._Source, "__call__", lambda _: one)
     return one
 
 

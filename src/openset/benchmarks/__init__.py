@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from openset.late import late
 
 if TYPE_CHECKING:
     from openset.benchmarks.auditing import audit
@@ -20,7 +22,10 @@ if TYPE_CHECKING:
     from openset.benchmarks.definition import Benchmark, load
 
 __all__ = ["Benchmark", "CatalogueEntry", "audit", "build", "files", "load", "table"]
-_HOMES = {"Benchmark": "definition", "load": "definition", "build": "building", "audit": "auditing"}
+__getattr__ = late(
+    __name__,
+    {"Benchmark": "definition", "load": "definition", "build": "building", "audit": "auditing"},
+)
 
 
 @cache
@@ -75,11 +80,3 @@ def table() -> Mapping[str, CatalogueEntry]:
     from openset.benchmarks.definition import load
 
     return {name: CatalogueEntry(load(name)) for name in files()}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        from importlib import import_module
-
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

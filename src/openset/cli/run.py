@@ -14,7 +14,6 @@ from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
 from openset.cli._engine import Where
 from openset.findings import Finding, Level, UsageError, refuse
-from openset.json_text import compact
 from openset.nets.processes import number
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ def run(
     truth = None if photos else _truth(data)
     named = {"score": minimum_score, "passes": passes, "observations": observations or None}
     options = _options(option, named)
-    source = _Source(model, weights, _labels(model, known, truth), device, compact(options))
+    source = _Source(model, weights, _labels(model, known, truth), device, json.dumps(options))
     elsewhere = _elsewhere(where, source)
     if out.suffix != _parts.SUFFIX:
         where.refuse(f"parts are made there: -o {out.stem}{_parts.SUFFIX}")

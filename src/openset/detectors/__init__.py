@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from openset.detectors._attack import attack
@@ -31,6 +30,7 @@ from openset.detectors._regions import (
 )
 from openset.detectors._run import KEPT, OF_REGIONS, run
 from openset.detectors._spec import Detector, Model, detector
+from openset.late import late
 from openset.nets.pictures import ImageFiles
 from openset.plugins import check_installed, lookup, records
 
@@ -115,12 +115,6 @@ def load(path: str, *, device: str | None = None, **options: Any) -> Model:
     return model
 
 
-_LATER = dict.fromkeys(("Elsewhere", "part_plan", "run_in_parts"), "_in_parts")
-_LATER |= {"TorchModel": "_torch", "grow": "_grow"}
-
-
-def __getattr__(name: str) -> Any:
-    """What needs torch, or the packages of files, imported on first use."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+# What needs torch, or the packages of files.
+_IN_PARTS = dict.fromkeys(("Elsewhere", "part_plan", "run_in_parts"), "_in_parts")
+__getattr__ = late(__name__, {**_IN_PARTS, "TorchModel": "_torch", "grow": "_grow"})

@@ -7,10 +7,10 @@ imports what it needs while it reads.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from openset.evaluation.one_shot import evaluate
+from openset.late import late
 
 if TYPE_CHECKING:
     from openset.evaluation.across_tasks import forgetting
@@ -28,17 +28,14 @@ __all__ = [
     "evaluate",
     "forgetting",
 ]
-_LATER = {
-    "Comparison": "comparison",
-    "Evaluation": "result",
-    "Evaluator": "streaming",
-    "Provenance": "provenance",
-    "compare": "comparison",
-    "forgetting": "across_tasks",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+__getattr__ = late(
+    __name__,
+    {
+        "Comparison": "comparison",
+        "Evaluation": "result",
+        "Evaluator": "streaming",
+        "Provenance": "provenance",
+        "compare": "comparison",
+        "forgetting": "across_tasks",
+    },
+)

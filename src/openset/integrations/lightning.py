@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from openset.integrations._spec import integration
+from openset.late import late
 
 if TYPE_CHECKING:
     from openset.integrations._lightning_callback import OpenSetCallback
 
 __all__ = ["OpenSetCallback", "callback"]
+__getattr__ = late("openset.integrations", {"OpenSetCallback": "_lightning_callback"})
 
 
 @integration(
@@ -27,12 +29,3 @@ def callback(prefix: str = "val/", **options: Any) -> OpenSetCallback:
     from openset.integrations._lightning_callback import OpenSetCallback
 
     return OpenSetCallback(prefix, **options)
-
-
-def __getattr__(name: str) -> Any:
-    """The class itself, which takes the import of Lightning."""
-    if name != "OpenSetCallback":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from openset.integrations._lightning_callback import OpenSetCallback
-
-    return OpenSetCallback

@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from openset.integrations._spec import integration
+from openset.late import late
 
 if TYPE_CHECKING:
     from openset.integrations._open_set_metric import OpenSetMetric
 
 __all__ = ["OpenSetMetric", "metric"]
+__getattr__ = late("openset.integrations", {"OpenSetMetric": "_open_set_metric"})
 
 
 @integration(
@@ -25,12 +27,3 @@ def metric(**options: Any) -> OpenSetMetric:
     from openset.integrations._open_set_metric import OpenSetMetric
 
     return OpenSetMetric(**options)
-
-
-def __getattr__(name: str) -> Any:
-    """The class itself, which takes the import of torchmetrics."""
-    if name != "OpenSetMetric":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from openset.integrations._open_set_metric import OpenSetMetric
-
-    return OpenSetMetric

@@ -10,7 +10,9 @@ about the unknown is the method's (`openset.methods`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from openset.late import late
 
 if TYPE_CHECKING:
     from openset.learning.chain import Plan, learn
@@ -18,20 +20,14 @@ if TYPE_CHECKING:
     from openset.learning.stages import Stage, bundle_of, stages_of
 
 __all__ = ["Plan", "Stage", "bundle_of", "learn", "stages_of", "through_time"]
-_WHERE = {
-    "Plan": "chain",
-    "Stage": "stages",
-    "bundle_of": "stages",
-    "learn": "chain",
-    "stages_of": "stages",
-    "through_time": "figure",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Names whose modules take long to import, imported on first use."""
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+__getattr__ = late(
+    __name__,
+    {
+        "Plan": "chain",
+        "Stage": "stages",
+        "bundle_of": "stages",
+        "learn": "chain",
+        "stages_of": "stages",
+        "through_time": "figure",
+    },
+)

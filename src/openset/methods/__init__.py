@@ -12,25 +12,19 @@ Not scorers, which look at a detector that is trained; and not the methods of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from openset.late import late
 from openset.plugins import records
 
 if TYPE_CHECKING:
     from openset.methods._spec import DetectorMethod, Method, group_mean, method
 
 __all__ = ["DetectorMethod", "Method", "group_mean", "method", "table"]
+_TORCH = ("DetectorMethod", "Method", "group_mean", "method")
+__getattr__ = late(__name__, dict.fromkeys(_TORCH, "_spec"))
 
 
 def table() -> Mapping[str, DetectorMethod]:
     """Every method, by name."""
     return records(__name__, "method")
-
-
-def __getattr__(name: str) -> Any:
-    """Names that need torch, imported on first use."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from openset.methods import _spec
-
-    return getattr(_spec, name)

@@ -7,8 +7,9 @@ each; detectors, with boxes, have `openset.evaluate`.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from openset.late import late
 
 if TYPE_CHECKING:
     from openset.recognition.evaluation import Recognition, evaluate_recognition
@@ -17,14 +18,6 @@ if TYPE_CHECKING:
     from openset.recognition.reading import read_scores
     from openset.recognition.scores import Scores
 
-_WHERE = {
-    "Recognition": "evaluation",
-    "Scores": "scores",
-    "evaluate_recognition": "evaluation",
-    "oscr_curve": "metrics.oscr",
-    "read_scores": "reading",
-    "table": "metrics",
-}
 __all__ = [
     "Recognition",
     "Scores",
@@ -33,9 +26,14 @@ __all__ = [
     "read_scores",
     "table",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+__getattr__ = late(
+    __name__,
+    {
+        "Recognition": "evaluation",
+        "Scores": "scores",
+        "evaluate_recognition": "evaluation",
+        "oscr_curve": "metrics.oscr",
+        "read_scores": "reading",
+        "table": "metrics",
+    },
+)

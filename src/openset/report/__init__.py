@@ -7,18 +7,13 @@ It opens from disk, loads nothing from the network, and is the same bytes for th
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from openset.late import late
 
 if TYPE_CHECKING:
     from openset.report.page import write
     from openset.report.paper import figures
 
 __all__ = ["figures", "write"]
-_WHERE = {"write": "page", "figures": "paper"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+__getattr__ = late(__name__, {"write": "page", "figures": "paper"})

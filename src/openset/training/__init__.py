@@ -9,9 +9,10 @@ Not a framework: no callbacks that change the training, no distributed strategie
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import openset.detectors  # noqa: F401 - settles how torch's threads wait, before torch is loaded
+from openset.late import late
 from openset.training.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -19,15 +20,5 @@ if TYPE_CHECKING:
     from openset.training.loop import Progress, Trained, rehearse, train
 
 __all__ = ["Progress", "Recipe", "Trained", "TrainingData", "rehearse", "train"]
-_WHERE = {"TrainingData": "data"} | dict.fromkeys(
-    ("Progress", "Trained", "rehearse", "train"), "loop"
-)
-
-
-def __getattr__(name: str) -> Any:
-    """Names that need torch, imported on first use."""
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+_LOOP = dict.fromkeys(("Progress", "Trained", "rehearse", "train"), "loop")
+__getattr__ = late(__name__, {"TrainingData": "data", **_LOOP})  # they need torch
