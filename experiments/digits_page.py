@@ -1,7 +1,8 @@
 """Write the results page of the digits world: every scorer on every detector of the example.
 
 One command, from the repository's root, with the extras ``torch`` and ``transformers``; it trains
-what `make_digits` has not trained yet, every detector with three seeds:
+what `make_digits` has not trained yet, every detector with three seeds (``--seeds 3 1 1 1``: the
+first alone):
 
     python experiments/digits_page.py --work runs/digits --page docs/results/digits.md
 
@@ -110,22 +111,24 @@ def main() -> None:
     parser.add_argument("--page", type=Path, required=True)
     parser.add_argument("--images", type=int, default=4000)
     parser.add_argument("--steps", type=int, help="fewer steps, to try the script out")
-    parser.add_argument("--seeds", type=int, default=3, help="trainings of each detector")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[3], help="of each, or for each")
     parser.add_argument("--jobs", type=int, default=1, help="trainings or detectors at a time")
     given = parser.parse_args()
     made = DigitsWorld(images=given.images)
     tested = DigitsWorld(images=TEST_TIMES * given.images, seed=TEST_SEED)
     world, fresh = made.write(given.work / "world"), tested.write(given.work / "fresh")
-    job = Job(given.work, {"train": world, "val": world, "test": fresh}, given.steps, given.seeds)
+    many = given.seeds * len(RECIPES) if len(given.seeds) == 1 else given.seeds
+    seeds = dict(zip(RECIPES, many, strict=True))
+    job = Job(given.work, {"train": world, "val": world, "test": fresh}, given.steps, seeds)
     with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
-        each = [(name, seed) for seed in range(given.seeds) for name in RECIPES]
+        each = [(name, seed) for name in RECIPES for seed in range(seeds[name])]
         list(pool.map(job.found, *zip(*each, strict=True)))
         held = dict(zip(RECIPES, pool.map(job.judged, RECIPES), strict=True))
     tables = {find(job.recipe(name).detector).title: held[name][0] for name in RECIPES}
-    parts = [section(title, job.recipe(name), *held[name])
+    parts = [section(title, job.recipe(name), seeds[name], *held[name])
              for title, name in zip(tables, RECIPES, strict=True)]  # fmt: skip
     with replacing(given.page, folder=False) as part:
-        text = "\n\n".join([opening(made, tested, given.seeds), overview(tables), *parts])
+        text = "\n\n".join([opening(made, tested, many), overview(tables), *parts])
         part.write_text(text + "\n", "utf-8")
 
 
@@ -137,13 +140,13 @@ class Job:
         work: Where trainings and detections are.
         worlds: The folder of each split.
         steps: Fewer steps than the recipes have, or None.
-        seeds: Trainings of each detector.
+        seeds: Trainings of each recipe.
     """
 
     work: Path
     worlds: Mapping[str, Path]
     steps: int | None
-    seeds: int
+    seeds: Mapping[str, int]
 
     def recipe(self, name: str) -> Recipe:
         """As it is trained."""
@@ -161,7 +164,7 @@ class Job:
         truths = {split: read_annotations(self.worlds[split] / f"{split}.json") for split in SPLITS}
         found = [
             {split: read_detections(path) for split, path in self.found(name, seed).items()}
-            for seed in range(self.seeds)
+            for seed in range(self.seeds[name])
         ]
         rows = rows_of(truths, found)
         print(f"{name}: done", flush=True)
@@ -311,9 +314,12 @@ def overview(tables: Mapping[str, list[Row]]) -> str:
     return "## All detectors: AUROC\n\n" + Table(header, cells).markdown()
 
 
-def section(title: str, recipe: Recipe, rows: list[Row], closed: Mapping[str, str]) -> str:
+def section(
+    title: str, recipe: Recipe, seeds: int, rows: list[Row], closed: Mapping[str, str]
+) -> str:
     """A detector: its table, and what the table says."""
-    steps = f"`{recipe.name}`, {recipe.steps} steps of {recipe.batch} images"
+    times = "one training" if seeds == 1 else f"{seeds} trainings"
+    steps = f"`{recipe.name}`, {times} of {recipe.steps} steps of {recipe.batch} images"
     ap = f"AP known before any threshold: {closed['val']} on val, {closed['test']} on test."
     parts = (f"## {title}", f"{steps}. {ap}", table_of(rows))
     return "\n\n".join([*parts, sentences(rows), ledger_lines(rows)])
@@ -385,17 +391,20 @@ def sentences(rows: list[Row]) -> str:
     )
 
 
-def what_intervals_hold(trainings: int) -> str:
-    """What the intervals of a page hold, by the number of trainings."""
-    if trainings == 1:
+def what_intervals_hold(trainings: Sequence[int]) -> str:
+    """What the intervals of a page hold, by the number of trainings of each detector."""
+    if set(trainings) == {1}:
         return (
             "There is one training per detector: intervals hold the choice of test images, not "
             "what\nanother seed of the training would change."
         )
+    both = "numbers are means over them, and intervals hold\nboth the choice of test images and "
+    both += "[training](../evaluation.md#several-trainings)."
+    if 1 not in trainings:
+        return f"Every detector was trained with {trainings[0]} seeds: {both}"
     return (
-        f"Every detector was trained with {trainings} seeds. Numbers are means over them, and "
-        "intervals hold\nboth the choice of test images and "
-        "[training](../evaluation.md#several-trainings)."
+        f"Of a detector that was trained with several seeds {both}\nOf one that was trained once "
+        "they hold the choice of images alone: what another seed would change\nis not known."
     )
 
 
@@ -404,7 +413,7 @@ def listed(names: list[str]) -> str:
     return ", ".join(names) or "none"
 
 
-def opening(world: DigitsWorld, tested: DigitsWorld, seeds: int) -> str:
+def opening(world: DigitsWorld, tested: DigitsWorld, seeds: Sequence[int]) -> str:
     """What was done, and how to read it."""
     counts = " and ".join(f"{world.count(split):,} {split}" for split in ("train", "val"))
     return f"""# Results: the digits world

@@ -72,8 +72,10 @@ def test_trainings_widen_intervals_and_are_paired():
     assert erratic.gain(baseline).value == pytest.approx(0.05)
     assert erratic.gain(baseline).ends[0] < 0
     assert "better than MSP: none" in page.sentences([erratic, baseline])
-    assert "with 3 seeds" in page.what_intervals_hold(3)
-    assert "one training" in page.what_intervals_hold(1)
+    assert "with 3 seeds" in page.what_intervals_hold([3, 3])
+    assert "one training" in page.what_intervals_hold([1, 1])
+    mixed = page.what_intervals_hold([3, 1])
+    assert "several seeds" in mixed and "trained once" in mixed
 
 
 def test_stars_are_corrected_for_the_table():
