@@ -13,7 +13,9 @@ from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from openset.engines import Engine, find
 from openset.evaluation.adjusting import adjusted
+from openset.evaluation.later import Later
 from openset.evaluation.provenance import Provenance, describe, ledger_line
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings
@@ -232,29 +234,37 @@ def _forced(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(replace(f, level=warned.get(f.level, f.level)) for f in findings)
 
 
-def evaluation_of(matched: Matched, settings: Settings, draw: Draw = draw) -> Evaluation:
-    """Measure what was matched, with intervals if they are wanted."""
-    matches = matched.matches
+def evaluation_of(
+    matched: Matched, settings: Settings, draw: Draw = draw, engine: Engine | None = None
+) -> Evaluation:
+    """Measure what was matched, with intervals if they are wanted.
+
+    Args:
+        matched: What was matched.
+        settings: What is asked.
+        draw: Draws the resamples.
+        engine: Where metrics are computed, which threads must share; by default here.
+    """
+    matches, place = matched.matches, engine or find("local")
     metrics = settings.measured if matches.ood is None else of_pair(settings.measured)
     # A single image or group leaves nothing to draw: no interval is better than one of no width.
     seed, resamples = settings.seed, settings.resamples if matches.n_units > 1 else 0
+    origin: Callable[[], Provenance] = partial(
+        describe, matches, matched.inputs, seed=seed, resamples=resamples, ledger=matched.ledger
+    )
+    if engine is not None and engine.workers:
+        origin = Later(origin).result
+    values = place.map(partial(_measured, matches), metrics)
     return measure(
-        {metric: _measured(metric, matches) for metric in metrics},
-        partial(replicates, matches, metrics, seed, resamples, draw) if resamples else dict,
-        partial(
-            describe,
-            matches,
-            matched.inputs,
-            seed=seed,
-            resamples=resamples,
-            ledger=matched.ledger,
-        ),
+        dict(zip(metrics, values, strict=True)),
+        partial(replicates, matches, metrics, seed, resamples, draw, place) if resamples else dict,
+        origin,
         matched.findings,
         partial(Evaluation, matches=matches),
     )
 
 
-def _measured(metric: Metric, matches: Matches) -> Value:
+def _measured(matches: Matches, metric: Metric) -> Value:
     """A metric of the data itself, and no memory for what no other may read."""
     value = _of_units(metric.compute(matches), matches)
     matches.forget()
