@@ -39,6 +39,7 @@ E = TypeVar("E", bound=Evaluation)
 TOUCHES = 0.1  # an overlap below this is background in every published error diagnosis
 _TOLD = 8  # detections, and objects, from which no overlap at all is no chance
 _TINY = 16.0**2  # an area below which a near miss does not overlap either
+_BESIDE = 1 << 24  # detections up to which two metrics are computed at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,16 +244,18 @@ def evaluation_of(
         matched: What was matched.
         settings: What is asked.
         draw: Draws the resamples.
-        engine: Where metrics are computed, which threads must share; by default here.
+        engine: Where metrics are computed, which threads must share; by default here, and always
+            where detections are so many that two metrics at a time would hold too much.
     """
-    matches, place = matched.matches, engine or find("local")
+    matches = matched.matches
+    place = find("local") if engine is None or len(matches) > _BESIDE else engine
     metrics = settings.measured if matches.ood is None else of_pair(settings.measured)
     # A single image or group leaves nothing to draw: no interval is better than one of no width.
     seed, resamples = settings.seed, settings.resamples if matches.n_units > 1 else 0
     origin: Callable[[], Provenance] = partial(
         describe, matches, matched.inputs, seed=seed, resamples=resamples, ledger=matched.ledger
     )
-    if engine is not None and engine.workers:
+    if place.workers:
         origin = Later(origin).result
     values = place.map(partial(_measured, matches), metrics)
     return measure(

@@ -82,7 +82,8 @@ class Merging:
         self._candidates.append(np.searchsorted(position, part.class_start) + at.candidates)
         for name in _OF_IMAGES:
             if getattr(part, name) is not None:
-                self._images.setdefault(name, []).append(getattr(part, name))
+                # A copy: a view would keep all that came with it, where that is a mapped file.
+                self._images.setdefault(name, []).append(getattr(part, name).copy())
         self._take("objects", _shifted(part.objects, self._label_places(part), at))
         self._take("excusing", _shifted(part.excusing, self._label_places(part), at))
         self._take("detections", _of_detections(part, at))
