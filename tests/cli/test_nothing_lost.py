@@ -241,6 +241,7 @@ WRITING = {
     "report": ("report", "run", "-o", "new.html"),
     "csv": ("convert", "base.json", "-o", "new.csv"),
     "parquet": ("convert", "base.json", "-o", "new.parquet"),
+    "parts": ("convert", "base.json", "--truth", "gt.json", "-o", "new.parts"),
     "yolo": ("convert", "gt.json", "-o", "new", "--to", "yolo"),
     "score": ("score", "energy.parquet", "--scorers", "energy", "-o", "new.parquet"),
     "draw": ("draw", "run", "--images", "pictures", "-o", "new"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -162,6 +164,37 @@ def test_shards_make_all_parts_and_a_restart_makes_what_is_missing(evidence, ope
     assert other.code == 2 and "OS361" in other.err
     assert openset("score", "told.parquet", "--scorers", "energy", "-o", "x.parquet",
                    "--shard", "1/2").code == 2  # fmt: skip
+
+
+def test_no_room_keeps_what_is_done(evidence, openset):
+    """Of a disk with room for all parts but the second one."""
+    truth, told = read_annotations("gt.json"), read_detections("told.parts")
+    many = np.flatnonzero(np.isin(told.image, truth.images.id[7:14])).repeat(400)
+    rest = np.flatnonzero(~np.isin(told.image, truth.images.id[7:14]))
+    large = told.select(np.concatenate([rest, many]))
+    logits = np.random.default_rng(2).normal(size=(len(large), 4)).astype(np.float32)
+    write(replace(large, logits=logits), "large.parts", truth=truth, per_part=7)
+    command = ("score", "large.parts", "--scorers", "energy", "--engine", "processes")
+
+    def full():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+
+    line = [sys.executable, "-m", "openset", *command, "--workers", "2", "-o", "e.parts"]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, preexec_fn=full)
+    assert done.returncode == 2 and "cannot write" in done.stderr, done.stderr
+    assert "part-00001.parquet" in done.stderr and "Traceback" not in done.stderr
+    assert Parts.open(evidence / "e.parts").missing == [1]
+    assert openset(*command, "-o", "e.parts", "--json").json["scorers"]["energy"]["made"] == 1
+    assert openset(*command, "-o", "whole.parts").code == 0
+    assert contents(evidence / "e.parts") == contents(evidence / "whole.parts")
+
+
+def test_progress_is_of_parts(evidence, openset, monkeypatch):
+    """A line for every part: how many, how fast, how long still."""
+    monkeypatch.setattr("openset.cli._console.PAUSE", 0.0)
+    for line in (("evaluate", "gt.parts", "base.parts", *K), (*SCORE, "-o", "e.parts")):
+        said = openset(*line).err
+        assert re.search(r"4 of \d+: .*part 4, [\d.e+]+ parts/(s|min), \d+:\d\d left", said), said
 
 
 def test_merge_joins_folders_of_shards(evidence, openset):

@@ -387,6 +387,31 @@ def test_a_bad_image_in_another_process_is_said_here(openset, data):
     assert len([*(data / "found.parts").glob("*.parquet")]) == 2
 
 
+WITHOUT_TORCH = """import sys
+from importlib.machinery import PathFinder
+
+class Without(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name == "torch" else PathFinder.find_spec(name, path, target)
+
+sys.meta_path[:] = [Without if one is PathFinder else one for one in sys.meta_path]
+"""
+
+
+def test_a_worker_without_torch_is_said_so(openset, data, monkeypatch, tmp_path_factory):
+    """What is installed here need not be where a worker runs."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "sitecustomize.py").write_text(WITHOUT_TORCH)
+    assert openset(*PARTED, "--shard", "1/3").code == 0
+    with monkeypatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(elsewhere), *sys.path]))
+        done = openset(*PARTED, "--engine", "processes", "--workers", "1")
+    assert done.code == 2 and "OS601" in done.err and "torch" in done.err, done.err
+    assert "Traceback" not in done.err
+    assert "made 2 of 3 parts" in openset(*PARTED).out
+
+
 def test_a_model_that_changed_meanwhile_is_refused(data, monkeypatch):
     from openset.detectors import Elsewhere, ImageFiles, load, part_plan, run_in_parts
     from openset.engines import find as engine

@@ -39,6 +39,17 @@ def test_without_a_terminal_a_line_now_and_then(clock, capsys):
     assert lines[-1] == "4 of 4: loss 0.5, 0:00 left"
 
 
+def test_the_rate_of_what_is_counted(clock, capsys):
+    with Output().track(4, "parts") as at:
+        at(1, "matched part 1")
+        at(2, "matched part 2")
+    assert capsys.readouterr().err.splitlines()[1].startswith("2 of 4: matched part 2, 3 parts/min")
+    with Output().progress(3, "parts") as step:
+        step("reading")
+        step("matched part 1")
+    assert capsys.readouterr().err.splitlines()[1].startswith("1 of 3: matched part 1, 3 parts/min")
+
+
 def test_short_work_says_nothing(capsys):
     with Output().track(4) as at:
         at(4, "loss 0.5")

@@ -88,6 +88,24 @@ def test_processes_take_functions_of_modules():
         engines.find("processes").map(lambda item: item, [1])
 
 
+def test_arrays_come_back_as_they_were(tmp_path, monkeypatch):
+    """Large ones in files, which are gone with them; what comes back can be written to."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (one, other), small = engines.find("processes", workers=1).map(work.arrays, [100_000, 3])
+    wanted, _ = work.arrays(100_000)
+    assert one.tobytes() == wanted.tobytes() and one.dtype == wanted.dtype
+    assert other.tolist() == [1, 2, 3] and small[0].tolist() == work.arrays(3)[0].tolist()
+    one[0] = 7.0
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_no_room_for_a_result_is_said_so(tmp_path, monkeypatch):
+    from openset.engines.processes import _sent
+
+    with pytest.raises(InputError, match=r"cannot write .*nowhere"):
+        _sent(work.arrays, tmp_path / "nowhere", 100_000)
+
+
 def test_a_lost_process_is_replaced_and_its_item_tried_again(tmp_path):
     function = partial(work.lost_at, tmp_path, 3)
     assert engines.find("processes", workers=2).map(function, range(5)) == list(range(5))

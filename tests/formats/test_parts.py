@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 
 import numpy as np
@@ -73,6 +74,20 @@ def test_a_restart_skips_what_is_done(tmp_path, truth, found):
     assert not [*(tmp_path / "dt.parts").glob("*.done.json")]
     assert Parts.open(tmp_path / "dt.parts").missing == []
     assert len(read(tmp_path / "dt.parts")) == len(found)
+
+
+def test_clocks_do_not_count(tmp_path, truth, found):
+    """Machines of a cluster disagree on the time: what is done is what has a receipt."""
+    plan = planned("detections", truth.images.id, {"model": "a"}, 3)
+    parts = Parts.plan(tmp_path / "dt.parts", plan)
+    for number, when in ((0, 0), (2, 4_000_000_000)):  # 1970, and 2096
+        parts.add(number, found.select(np.isin(found.image, parts.images[number])))
+        for path in (tmp_path / "dt.parts").iterdir():
+            os.utime(path, (when, when))
+    assert Parts.plan(tmp_path / "dt.parts", plan).missing == [1]
+    parts.add(1, found.select(np.isin(found.image, parts.images[1])))
+    assert len(read(tmp_path / "dt.parts")) == len(found)
+    assert Parts.plan(tmp_path / "dt.parts", plan).close().missing == []
 
 
 def test_parts_of_something_else_are_not_gone_on_with(tmp_path, truth):

@@ -27,6 +27,11 @@ def sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray((values @ values.T).sum(axis=0))
 
 
+def arrays(count: int) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+    """Two columns, of which one may be large."""
+    return np.sqrt(np.arange(count)), np.array([1, 2, 3], np.int8)
+
+
 def odd_is_bad(folder: Path, item: int) -> int:
     """The item, noted in a folder, or a finding about it."""
     (folder / f"{item}-{os.getpid()}-{threading.get_ident()}").touch()

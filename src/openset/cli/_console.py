@@ -7,6 +7,7 @@ shown, never sent: a hostile name cannot move the cursor.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -78,8 +79,18 @@ class Output:
         self.say(finding_text(finding, about, short=finding.level is Level.NOTE))
 
     @contextmanager
-    def progress(self, steps: int) -> Iterator[Callable[[str], None]]:
-        """A function to call with a few words before each of `steps` steps."""
+    def progress(self, steps: int, of: str = "") -> Iterator[Callable[[str], None]]:
+        """A function to call with a few words before each of `steps` steps.
+
+        Args:
+            steps: How many there will be.
+            of: What most of them are of, if that is long work (`track`).
+        """
+        if of:
+            with self.track(steps, of) as at:
+                done = itertools.count()
+                yield lambda words: at(next(done), words)
+            return
         if self.quiet or self.no_progress or not sys.stderr.isatty():
             yield lambda words: None
             return
@@ -95,15 +106,19 @@ class Output:
             yield step
 
     @contextmanager
-    def track(self, total: int) -> Iterator[Callable[[int, str], None]]:
+    def track(self, total: int, of: str = "") -> Iterator[Callable[[int, str], None]]:
         """A function to call with how many of `total` are done, and a few words, for long work.
 
         Where there is no terminal, a line now and then shows that there is life.
+
+        Args:
+            total: How many there are.
+            of: What they are, to say how many are done in a second or a minute.
         """
         if self.quiet or self.no_progress:
             yield lambda done, words: None
             return
-        left = _Remaining(total)
+        left = _Remaining(total, of)
         if not sys.stderr.isatty():
             yield partial(self._say_at_times, left, [left.start])
             return
@@ -124,10 +139,10 @@ class Output:
 
 
 class _Remaining:
-    """How long work will still take, from its pace since the first report."""
+    """How fast work goes and how long it will still take, from its pace since the first report."""
 
-    def __init__(self, total: int) -> None:
-        self.total = total
+    def __init__(self, total: int, of: str = "") -> None:
+        self.total, self.of = total, of
         self.start = time.monotonic()
         self.first: tuple[int, float] | None = None
 
@@ -138,8 +153,15 @@ class _Remaining:
         before, since = self.first
         if done == before:
             return "time left unknown"
-        seconds = round((now - since) / (done - before) * (self.total - done))
-        return f"{seconds // 60}:{seconds % 60:02d} left"
+        each = (now - since) / (done - before)
+        seconds = round(each * (self.total - done))
+        return f"{self._rate(each)}{seconds // 60}:{seconds % 60:02d} left"
+
+    def _rate(self, each: float) -> str:
+        if not self.of or not each:
+            return ""
+        per, unit = (1, "s") if each < 1 else (60, "min")
+        return f"{per / each:.3g} {self.of}/{unit}, "
 
 
 @contextmanager

@@ -156,7 +156,7 @@ def evaluate(
         groups=group_by,
     )
     place = where.chosen()
-    with output.progress(_steps(files)) as step:
+    with output.progress(*_steps(files)) as step:
         truth = gt if id_set is None else Pair(id_set, gt)
         run = evaluate_all(
             truth, files, settings=settings, command=command_line(), step=step, engine=place
@@ -187,16 +187,16 @@ def _models(dt: list[Path], out: Path | None) -> dict[str, list[Path | Pair[Path
     return {name: list(map(halves, paths)) for name, paths in methods(dt).items()}
 
 
-def _steps(files: dict[str, list[Path | Pair[Path]]]) -> int:
-    """How many steps there will be: for files one, and two per model; of parts, one for each."""
+def _steps(files: dict[str, list[Path | Pair[Path]]]) -> tuple[int, str]:
+    """How many steps there will be, and of what: for files one, and two per model; or parts."""
     from openset.evaluation.reading import are_parts
 
     given = [one for several in files.values() for one in several]
     if not are_parts(given):
-        return 1 + 2 * len(given)
+        return 1 + 2 * len(given), ""
     from openset.formats.parts import Parts
 
-    return 1 + len(given) + len(Parts.open(Path(str(given[0]))))
+    return 1 + len(given) + len(Parts.open(Path(str(given[0])))), "parts"
 
 
 def _tell(run: Run, gt: Path, output: Output, seconds: float) -> None:

@@ -130,7 +130,7 @@ def run(
     if out.suffix == _parts.SUFFIX:
         into = _parts.Into(out, per_part, shard)
         return _in_parts(loaded, files, how, into, output, elsewhere)
-    with output.track(len(files)) as at:
+    with output.track(len(files), "images") as at:
         found = run_model(loaded, files, **how, progress=lambda done, of: at(done, "images"))
     if not is_first():
         return Answer("")
@@ -164,6 +164,7 @@ def _in_parts(
     elsewhere: Elsewhere | None,
 ) -> Answer:
     from openset.detectors import part_plan, run_in_parts
+    from openset.engines import Shard
     from openset.formats.parts import Parts
     from openset.nets.processes import is_first
 
@@ -171,7 +172,7 @@ def _in_parts(
     size = {} if into.per_part is None else {"per_part": into.per_part}
     parts = Parts.plan(into.folder, part_plan(model, files, **size, **how))
     before = len(parts.missing)
-    with output.track(before) as at:
+    with output.track(len((share or Shard()).mine(parts.missing)), "parts") as at:
         done = run_in_parts(
             model,
             files,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -134,7 +134,8 @@ def score(
     keep = KEPT if known_share is None else known_share
     calibrated = partial(calibrate_, keep=keep, flavour=threshold, force=force)
     lines, document, left_out = [], {}, {}
-    with output.progress(len(chosen)) as step:
+    each = _shared(dt, shard) if parted else 0
+    with output.progress(len(chosen) * (1 + each), "parts" if parted else "") as step:
         for name, options in chosen.items():
             step(name)
             try:
@@ -143,7 +144,7 @@ def score(
                 limit = None if held_out is None else calibrated(fitted.scored(held_out))
                 how = _Scoring(fitted, limit, files)
                 into = _parts.Into(places[name], shard=shard, engine=where.chosen())
-                made = _made(dt if parted else detections, into, how)
+                made = _made(dt if parted else detections, into, how, step)
             except (InputError, UsageError) as error:
                 left_out[name] = error
                 if listed(scorers) != [ALL] or len(left_out) == len(chosen):
@@ -305,10 +306,20 @@ def _is_parted(dt: Path, rule: str | None, shard: str | None, where: Where) -> b
     return parted
 
 
-def _made(source: Path | Detections, into: _parts.Into, how: _Scoring) -> Answer:
+def _shared(folder: Path, shard: str | None) -> int:
+    """How many parts a folder has for one who does a share of them."""
+    from openset.formats.parts import Parts
+
+    parts, share = Parts.open(folder), _parts.Into(folder, shard=shard).share
+    return len(parts) if share is None else len(share.mine(range(len(parts))))
+
+
+def _made(
+    source: Path | Detections, into: _parts.Into, how: _Scoring, step: Callable[[str], None]
+) -> Answer:
     """Score a folder of parts, or a table."""
     if isinstance(source, Path):
-        return _score_parts(source, into, how)
+        return _score_parts(source, into, how, step)
     return _score_file(source, into.folder, how)
 
 
@@ -337,7 +348,9 @@ def _first_part(folder: Path, files: _Files) -> Detections:
     return files.whole(table)
 
 
-def _score_parts(folder: Path, into: _parts.Into, how: _Scoring) -> Answer:
+def _score_parts(
+    folder: Path, into: _parts.Into, how: _Scoring, step: Callable[[str], None]
+) -> Answer:
     """Score a folder of parts, part by part; those that are done are skipped."""
     from openset.engines import Shard, find
     from openset.formats.parts import Parts, derived
@@ -352,10 +365,11 @@ def _score_parts(folder: Path, into: _parts.Into, how: _Scoring) -> Answer:
     parts = Parts.plan(into.folder, derived(source, about))
     mine = (into.share or Shard()).mine(parts.missing)
     places = folder.resolve(), into.folder.resolve()
-    (into.engine or find("local")).map(partial(_score_part, *places, how), mine)
+    name, engine = how.fitted.scorer.name, into.engine or find("local")
+    engine.map(partial(_score_part, *places, how), mine, lambda done: step(f"{name}, part {done}"))
     left = Parts.open(into.folder)
     done = left if left.missing else left.close()
-    text = f"{how.fitted.scorer.name}: {_parts.said(done, len(mine))}"
+    text = f"{name}: {_parts.said(done, len(mine))}"
     return Answer(text, lambda: _parts.document(done, len(mine)))
 
 

@@ -22,7 +22,10 @@ from openset.engines._spec import Done, Engine, engine
 from openset.engines.shards import Shard
 from openset.plugins import lookup, records
 
-__all__ = ["Done", "Engine", "Shard", "engine", "find", "table"]
+__all__ = ["Done", "Engine", "Shard", "beside", "engine", "find", "table"]
+
+LOCAL = "local"
+BESIDE = 2  # one computes while the other reads or writes; more would hold as much again
 
 
 def table() -> Mapping[str, Engine]:
@@ -33,3 +36,16 @@ def table() -> Mapping[str, Engine]:
 def find(name: str, workers: int | None = None) -> Engine:
     """The engine of a name, or an error that suggests one; with so many workers."""
     return replace(lookup(table(), name, "engine"), workers=workers)
+
+
+def beside(engine: Engine | None) -> Engine:
+    """Where what comes back from an engine is put together: in this process.
+
+    Two pieces at a time, if the engine does several at a time; one if it does not.
+
+    >>> beside(find("processes", 4)).name, beside(find("local")).name, beside(None).name
+    ('threads', 'local', 'local')
+    """
+    if engine is None or engine.name == LOCAL or engine.workers == 1:
+        return find(LOCAL)
+    return find("threads", BESIDE)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from openset.engines import Engine
 from openset.evaluation import leaks
 from openset.evaluation.settings import Settings
 from openset.evaluation.steps import Ground, contact, errors, examine
@@ -94,9 +95,13 @@ class Gathering:
         self._ledgers.append(batch.ledger)
         self._rows = (self._rows[0] + batch.rows[0], self._rows[1] + batch.rows[1])
 
-    def together(self) -> Batch:
-        """All batches as one: matches as of one pass, and the findings that hold of all images."""
-        matches = self._merging.matches()
+    def together(self, engine: Engine | None = None) -> Batch:
+        """All batches as one: matches as of one pass, and the findings that hold of all images.
+
+        Args:
+            engine: Where that is done, in this process (`openset.engines.beside`).
+        """
+        matches = self._merging.matches(engine)
         found = [[*a, *b] for a, b in zip(self._of_truth, self._findings, strict=True)]
         of_all = contact(matches) or suspicions(matches)
         of_all += group_sizes(matches.image_ids, matches.groups)

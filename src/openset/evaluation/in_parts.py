@@ -70,7 +70,8 @@ def batches_of(
         for name, batch in batches.items():
             gathered[name].add(batch)
     tables = Tables(truth, detections, asked)
-    return tables, {name: one.together() for name, one in gathered.items()}
+    here = engines.beside(engine)
+    return tables, {name: one.together(here) for name, one in gathered.items()}
 
 
 def _refuse_counting(settings: Settings) -> None:

@@ -56,8 +56,9 @@ def evaluate(
 
 
 def _in_parts(gt: Input, dt: Input, settings: Settings, engine: Engine | None) -> Evaluation:
+    from openset.engines import beside
     from openset.evaluation.run import examined
     from openset.evaluation.steps import evaluation_of
 
     (matched,) = examined(gt, {"": dt}, settings, engine)[1].values()
-    return evaluation_of(matched, settings)
+    return evaluation_of(matched, settings, engine=beside(engine))

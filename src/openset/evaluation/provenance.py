@@ -139,9 +139,32 @@ def _truth_hash(matches: Matches) -> str:
     columns = [place[image], rank[label], *box.T]
     if ignored.any():  # a plain truth keeps the hash that it always had
         columns.append(ignored)
-    order = np.lexsort(columns[::-1])
+    order = _object_order(columns)
     heads = (np.sort(matches.image_ids), np.sort(names))
     return digest(chain(heads, (column[order] for column in columns)))
+
+
+def _object_order(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+    """What ``np.lexsort(columns[::-1])`` gives; a column is asked only where those before tie.
+
+    Files list objects image by image, more or less, and few of a label begin at the same place.
+    """
+    image, label, *others = columns
+    key = image.astype(np.int64) * (int(label.max(initial=0)) + 1) + label
+    order = np.argsort(key, kind="stable")
+    equal = _equal(key[order])
+    for column in others:
+        tied = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
+        among, run = order[tied], np.cumsum(np.append(True, ~equal))[tied]
+        order[tied] = among[np.lexsort((column[among], run))]
+        equal &= _equal(column[order])
+    return order
+
+
+def _equal(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether neighbours are equal; what is no number is equal to its like, as sorting has it."""
+    none = values != values
+    return np.asarray((values[1:] == values[:-1]) | (none[1:] & none[:-1]))
 
 
 def _groups_hash(matches: Matches) -> str:

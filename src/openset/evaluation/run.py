@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from openset.engines import Engine, find
+from openset.engines import Engine, beside, find
 from openset.evaluation.grouping import as_grouped
 from openset.evaluation.listing import as_listed
 from openset.evaluation.pairs import one_set
@@ -230,7 +230,7 @@ def evaluate_all(
     evaluations, drawn = {}, lru_cache(maxsize=1)(draw)  # all see the same resamples
     for name, one in matched.items():
         step(f"measuring {name}")
-        evaluations[name] = evaluation_of(one, asked, drawn)
+        evaluations[name] = evaluation_of(one, asked, drawn, beside(engine))
     made = replace(run, evaluations=evaluations, command=command, trainings=trainings)
     return settle_trainings(made, force=asked.force)
 

@@ -13,7 +13,9 @@ from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from openset.engines import Engine, find
 from openset.evaluation.adjusting import adjusted
+from openset.evaluation.later import Later
 from openset.evaluation.provenance import Provenance, describe, ledger_line
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings
@@ -37,6 +39,7 @@ E = TypeVar("E", bound=Evaluation)
 TOUCHES = 0.1  # an overlap below this is background in every published error diagnosis
 _TOLD = 8  # detections, and objects, from which no overlap at all is no chance
 _TINY = 16.0**2  # an area below which a near miss does not overlap either
+_BESIDE = 1 << 24  # detections up to which two metrics are computed at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,29 +235,39 @@ def _forced(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return tuple(replace(f, level=warned.get(f.level, f.level)) for f in findings)
 
 
-def evaluation_of(matched: Matched, settings: Settings, draw: Draw = draw) -> Evaluation:
-    """Measure what was matched, with intervals if they are wanted."""
+def evaluation_of(
+    matched: Matched, settings: Settings, draw: Draw = draw, engine: Engine | None = None
+) -> Evaluation:
+    """Measure what was matched, with intervals if they are wanted.
+
+    Args:
+        matched: What was matched.
+        settings: What is asked.
+        draw: Draws the resamples.
+        engine: Where metrics are computed, which threads must share; by default here, and always
+            where detections are so many that two metrics at a time would hold too much.
+    """
     matches = matched.matches
+    place = find("local") if engine is None or len(matches) > _BESIDE else engine
     metrics = settings.measured if matches.ood is None else of_pair(settings.measured)
     # A single image or group leaves nothing to draw: no interval is better than one of no width.
     seed, resamples = settings.seed, settings.resamples if matches.n_units > 1 else 0
+    origin: Callable[[], Provenance] = partial(
+        describe, matches, matched.inputs, seed=seed, resamples=resamples, ledger=matched.ledger
+    )
+    if place.workers:
+        origin = Later(origin).result
+    values = place.map(partial(_measured, matches), metrics)
     return measure(
-        {metric: _measured(metric, matches) for metric in metrics},
-        partial(replicates, matches, metrics, seed, resamples, draw) if resamples else dict,
-        partial(
-            describe,
-            matches,
-            matched.inputs,
-            seed=seed,
-            resamples=resamples,
-            ledger=matched.ledger,
-        ),
+        dict(zip(metrics, values, strict=True)),
+        partial(replicates, matches, metrics, seed, resamples, draw, place) if resamples else dict,
+        origin,
         matched.findings,
         partial(Evaluation, matches=matches),
     )
 
 
-def _measured(metric: Metric, matches: Matches) -> Value:
+def _measured(matches: Matches, metric: Metric) -> Value:
     """A metric of the data itself, and no memory for what no other may read."""
     value = _of_units(metric.compute(matches), matches)
     matches.forget()

@@ -142,8 +142,9 @@ class Parts:
     def images(self) -> list[NDArray[Any]]:
         """Ids of the images of every part."""
         listed = [part.images for part in self.manifest.parts]
-        text = any(isinstance(one, str) for images in listed for one in images)
-        return [np.array(images, np.str_ if text else np.int64) for images in listed]
+        arrays = [np.array(images) if images else np.empty(0, np.int64) for images in listed]
+        text = any(array.dtype.kind == "U" for array in arrays)
+        return [array.astype(np.str_ if text else np.int64, copy=False) for array in arrays]
 
     def rows(self, number: int) -> slice:
         """Which of all images a part has."""

@@ -1,7 +1,8 @@
 """Counting with image weights: one number for the data itself, or one per resample.
 
 A detection or object counts as often as its image was drawn. Counts per image, times weights, are
-a matrix product, in float32 where that is exact.
+a matrix product, in float32 where that is exact, of some images at a time: weights are bytes, and
+nobody holds all of them as anything wider, unless they are few.
 """
 
 from __future__ import annotations
@@ -13,16 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 Counts = NDArray[np.int64]
-Weights = NDArray[np.float32]
+Weights = NDArray[np.uint8] | NDArray[np.float32]
 _FEW = 16  # columns of weights that are counted one by one
 _CELLS = 1 << 24  # of a table of classes and images
 _EXACT = 1 << 22  # up to here, times a weight of a few, float32 holds every integer
+_WEIGHTS = 1 << 22  # that are widened at a time
+_KEPT = 1 << 25  # up to which widening them every time would cost more than the memory
+
+
+def widened(weights: NDArray[np.uint8]) -> Weights:
+    """Weights as products take them, if they are not too many to be kept so."""
+    return weights.astype(np.float32) if weights.size <= _KEPT else weights
 
 
 def weighted_count(image: NDArray[Any], weights: Weights) -> Counts:
     """How many items, given the image of each, in every resample."""
     per_image = np.bincount(image, minlength=len(weights))
-    return _rounded(_exact(per_image, len(image)) @ weights)
+    return _product(per_image[None], weights)[0]
 
 
 def count_classes(
@@ -51,7 +59,8 @@ def count_classes(
     if weights is None:
         return np.bincount(klass, times, minlength=n_classes).astype(np.int64)
     if weights.shape[1] <= _FEW:  # the table below would cost more to fill than it saves
-        often = weights[image] if times is None else weights[image] * times[:, None]
+        often = weights[image].astype(np.float32, copy=False)
+        often = often if times is None else often * times[:, None]
         columns = [np.bincount(klass, column, minlength=n_classes) for column in often.T]
         return np.stack(columns, axis=1).astype(np.int64)
     counts = np.zeros((n_classes, weights.shape[1]), np.int64)
@@ -76,16 +85,19 @@ def _count_some(
     klass, image, times = klass[own], image[own], None if times is None else times[own]
     cell = np.searchsorted(classes, klass) * len(weights) + image
     table = np.bincount(cell, times, minlength=len(classes) * len(weights))
-    total = len(klass) if times is None else int(times.sum(dtype=np.int64))
-    return _rounded(_exact(table, total).reshape(len(classes), len(weights)) @ weights)
+    return _product(table.reshape(len(classes), len(weights)), weights)
 
 
-def _exact(counts: NDArray[Any], total: int) -> NDArray[Any]:
-    return counts.astype(np.float32 if total <= _EXACT else np.float64)
-
-
-def _rounded(counts: NDArray[Any]) -> Counts:
-    return np.rint(counts).astype(np.int64)
+def _product(counts: NDArray[Any], weights: Weights) -> Counts:
+    """Counts by class and image, times weights by image and resample."""
+    total = np.zeros((len(counts), weights.shape[1]), np.int64)
+    step = max(_WEIGHTS // max(weights.shape[1], 1), 1)
+    for start in range(0, len(weights), step):
+        some = counts[:, start : start + step]
+        kind = np.dtype(np.float32 if some.sum() <= _EXACT else np.float64)
+        wide: NDArray[Any] = weights[start : start + step].astype(kind, copy=False)
+        total += np.rint(some.astype(kind) @ wide).astype(np.int64)
+    return total
 
 
 def wild_wanted(ratio: float, closed: int) -> int:

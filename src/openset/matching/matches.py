@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from openset import kernels
 from openset.findings import UsageError
 from openset.kernels import MatchColumns, PrecisionRecall, accumulate
-from openset.matching.counting import count_classes, weighted_count
+from openset.matching.counting import Weights, count_classes, weighted_count, widened
 from openset.matching.populations import TPR, Drawn, Populations
 from openset.matching.protocol import Protocol
 from openset.matching.spilling import forget
@@ -344,17 +344,17 @@ class Matches:
 
     def count(self, mask: Mask) -> Count:
         """Number of detections in a mask, per resample if there are weights."""
-        return self._count(self.image, mask, self._weights32)
+        return self._count(self.image, mask, self._wide_weights)
 
     def count_objects(self, mask: Mask) -> Count:
         """Number of objects in a mask, per resample if there are weights."""
-        return self._count(self.objects.image, mask, self._object_weights32)
+        return self._count(self.objects.image, mask, self._wide_object_weights)
 
     def count_images(self, mask: Mask) -> Count:
         """Number of images in a mask, per resample if there are weights."""
-        return self._count(np.arange(self.n_images), mask, self._weights32)
+        return self._count(np.arange(self.n_images), mask, self._wide_weights)
 
-    def _count(self, image: NDArray[Any], mask: Mask, weights: NDArray[np.float32] | None) -> Count:
+    def _count(self, image: NDArray[Any], mask: Mask, weights: Weights | None) -> Count:
         if weights is None:
             return int(np.count_nonzero(mask))
         return weighted_count(image[mask], weights)
@@ -390,7 +390,7 @@ class Matches:
 
     def count_objects_by_class(self, mask: Mask) -> NDArray[np.int64]:
         """Objects in a mask, per class [K + 1], and per resample if there are weights."""
-        klass, image, weights = self.objects.klass, self.objects.image, self._object_weights32
+        klass, image, weights = self.objects.klass, self.objects.image, self._wide_object_weights
         return count_classes(klass[mask], image[mask], self.n_known + 1, weights=weights)
 
     def count_by_class(
@@ -402,7 +402,7 @@ class Matches:
             mask: Which detections.
             times: How often each of those in the mask counts.
         """
-        weights = self._weights32
+        weights = self._wide_weights
         if weights is None and times is None:  # each class is a slice
             edges = itertools.pairwise(self.class_start.tolist())
             counts = [np.count_nonzero(mask[start:end]) for start, end in edges]
@@ -411,14 +411,12 @@ class Matches:
         return count_classes(klass, image, self.n_known + 1, times=times, weights=weights)
 
     @cached_property
-    def _weights32(self) -> NDArray[np.float32] | None:
-        return None if self.weights is None else self.weights.astype(np.float32)
+    def _wide_weights(self) -> Weights | None:
+        return None if self.weights is None else widened(self.weights)
 
     @cached_property
-    def _object_weights32(self) -> NDArray[np.float32] | None:
-        if self.object_weights is None:
-            return self._weights32
-        return self.object_weights.astype(np.float32)
+    def _wide_object_weights(self) -> Weights | None:
+        return self._wide_weights if self.object_weights is None else widened(self.object_weights)
 
     @cached_property
     def detection_limits(self) -> tuple[int, ...]:

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.engines import Engine, find
 from openset.findings import UsageError
 from openset.kernels import MatchColumns, class_order, take
 from openset.matching import spilling
@@ -80,7 +82,8 @@ class Merging:
         self._candidates.append(np.searchsorted(position, part.class_start) + at.candidates)
         for name in _OF_IMAGES:
             if getattr(part, name) is not None:
-                self._images.setdefault(name, []).append(getattr(part, name))
+                # A copy: a view would keep all that came with it, where that is a mapped file.
+                self._images.setdefault(name, []).append(getattr(part, name).copy())
         self._take("objects", _shifted(part.objects, self._label_places(part), at))
         self._take("excusing", _shifted(part.excusing, self._label_places(part), at))
         self._take("detections", _of_detections(part, at))
@@ -113,8 +116,12 @@ class Merging:
         if len(part) and self._sizes.detections and had != (part.unknownness is not None):
             raise UsageError("some shards have unknownness and others do not")
 
-    def matches(self) -> Matches:
-        """All shards as one; what was taken is used up."""
+    def matches(self, engine: Engine | None = None) -> Matches:
+        """All shards as one; what was taken is used up.
+
+        Args:
+            engine: Where columns are ordered, which threads must share; by default here.
+        """
         if self._first is None:
             raise UsageError("there are no shards to merge")
         if len(self._starts) == 1:
@@ -124,7 +131,7 @@ class Merging:
         if len(np.unique(ids)) < len(ids):
             raise UsageError("an image is in two shards")
         keys = tie_keys(self._first.protocol, ids, images["wild"])
-        found = self._ordered(keys)
+        found = self._ordered(keys, engine or find("local"))
         columns = MatchColumns(**{name: found.pop(name, None) for name in MatchColumns._fields})
         own: dict[str, Any] = {name: found.pop(name, None) for name in _OF_MATCHES}
         of_images: dict[str, Any] = {name: images.get(name) for name in _OF_IMAGES}
@@ -143,11 +150,12 @@ class Merging:
         vars(merged).update(found)  # what was computed per image, and would be on first use
         return merged
 
-    def _ordered(self, keys: NDArray[np.int32] | None) -> dict[str, Any]:
+    def _ordered(self, keys: NDArray[np.int32] | None, engine: Engine) -> dict[str, Any]:
         """Everything about detections and candidates, in class order; `tie` where there are keys.
 
         Args:
             keys: By image, what equal scores go by; None for the order of the input.
+            engine: Where columns are ordered.
         """
         shards = _Shards(np.stack(self._starts), self._is_large)
         held = self._whole("detections")
@@ -158,10 +166,9 @@ class Merging:
         places = _positions(shards, orders, near, candidates.pop("position"))
         position, rising = zip(*places, strict=True)
         found: Columns = {"class_start": shards.class_start, "position": shards.joined(position)}
-        for name in list(held):
-            found[name] = shards.ordered(held.pop(name), orders)
-        for name in list(candidates):
-            found[name] = near.ordered(candidates.pop(name), rising)
+        for table, rows, by_block in ((held, shards, orders), (candidates, near, rising)):
+            order = partial(_popped, table, rows, by_block)
+            found.update(zip(list(table), engine.map(order, list(table)), strict=True))
         if keys is not None:
             image, edges = found["image"], shards.class_start
             found["tie"] = shards.joined(
@@ -243,6 +250,13 @@ class _Shards:
         for piece in pieces:
             column.add(piece)
         return column.array()
+
+
+def _popped(
+    table: Columns, shards: _Shards, orders: Sequence[NDArray[np.int32]], name: str
+) -> NDArray[Any]:
+    """A column of a table in class order; what it was made from is gone."""
+    return shards.ordered(table.pop(name), orders)
 
 
 def _positions(

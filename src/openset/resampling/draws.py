@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESAMPLES = 1000
+_AT_ONCE = 64  # resamples: columns one by one would touch all of the memory every time
 
 
 def draw(n: int, seed: int, resamples: int = RESAMPLES) -> NDArray[np.uint8]:
@@ -27,10 +28,10 @@ def draw(n: int, seed: int, resamples: int = RESAMPLES) -> NDArray[np.uint8]:
     """
     generator = np.random.default_rng(seed)
     half = np.repeat(np.array([2, 1, 0], np.uint8), [n // 2, n % 2, n // 2])
-    first = np.empty((-(-resamples // 2), n), np.uint8)
-    for row in first:  # and not column by column, which would touch all of the memory every time
-        row[:] = generator.permutation(half)
     weights = np.empty((n, resamples), np.uint8)
-    weights[:, ::2] = first.T
-    weights[:, 1::2] = 2 - first[: resamples // 2].T
+    for start in range(0, resamples, _AT_ONCE):
+        some = weights[:, start : start + _AT_ONCE]
+        first = np.array([generator.permutation(half) for _ in range(0, some.shape[1], 2)])
+        some[:, ::2] = first.T
+        some[:, 1::2] = 2 - first[: some.shape[1] // 2].T
     return weights
