@@ -14,7 +14,6 @@ from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
 from openset.cli._engine import Where
 from openset.findings import Finding, Level, UsageError, refuse
-from openset.json_text import compact
 from openset.nets.processes import number
 
 if TYPE_CHECKING:
@@ -103,6 +102,7 @@ def run(
     from openset.cli._inputs import listed
     from openset.detectors import run as run_model
     from openset.formats import write
+    from openset.json_text import compact
     from openset.nets.processes import is_first
 
     photos = _is_images(data)
