@@ -391,7 +391,9 @@ def _put(draft: Path, target: Path) -> None:
                 old.rename(target)
                 raise
     else:
-        os.replace(draft, target)  # noqa: PTH105 - replaces an empty folder too
+        if target.is_dir():
+            target.rmdir()  # Windows replaces no folder, not even an empty one
+        os.replace(draft, target)  # noqa: PTH105 - a file may be there
 
 
 def _exchanged(one: Path, other: Path) -> bool:

@@ -136,6 +136,8 @@ def test_three_kinds_at_an_operating_point(openset, here):
     ).json  # fmt: skip
     assert [box["kind"] for box in lower["boxes"]["b.png"]] == ["unknown"]
     assert lower["images"] == ["sheet.png"] and lower["unknown_from"] == 0.9
+    few = openset("draw", "found.parquet", "--images", "photos", "--unknown-from", "10%")
+    assert "too few boxes for a share of them to be unknown" in few.out
 
 
 def test_a_contact_sheet_holds_all_photos(openset, here):

@@ -169,6 +169,26 @@ def test_a_folder_of_transformers(openset, data):
     found = read_detections(data / "found.parquet")
     assert found.labels == LABELS and len(found) > 0
     assert found.provenance["model"]["options"]["folder"] == "stored"
+    told = json.loads((data / "stored" / "config.json").read_text())
+    told |= {"id2label": {"0": "N/A", "1": "N/A"}, "label2id": {"N/A": 0}}
+    (data / "stored" / "config.json").write_text(json.dumps(told))
+    photo = ("rt_detr", "data/1.png", *by_name[2:], "--minimum-score", "0", "--device", "cpu")
+    done = openset("run", *photo)  # nobody says what its classes are but the folder
+    assert done.code == 0, done.err
+    assert read_detections(data / "1.parquet").labels == ("N/A 0", "N/A 1")
+
+
+def test_a_data_yaml_says_where_its_images_are(openset, data):
+    from openset.formats import read_annotations, write
+
+    write(read_annotations(data / "data" / "train.json"), data / "set", format="yolo")
+    (data / "set" / "images").mkdir()
+    for picture in (data / "data").glob("*.png"):
+        picture.rename(data / "set" / "images" / picture.name)
+    (data / "elsewhere.yaml").write_text(f"path: set\nval: images\nnames: {list(LABELS)}\n")
+    done = openset("run", "model", "elsewhere.yaml", "-o", "found.parquet", "--device", "cpu")
+    assert done.code == 0, done.err
+    assert set(read_detections(data / "found.parquet").image.tolist()) <= set("01234567")
 
 
 def spoiled(*names, content=b"no image"):

@@ -43,6 +43,26 @@ def test_numbers_are_those_of_coco_files(origin, of, tmp_path):
     assert result.provenance.counts["images"] == 12
 
 
+@pytest.mark.parametrize("origin", ["ultralytics", "mmdet", "detectron2"])
+def test_boxes_on_pictures_of_another_size_are_scaled(origin, of, tmp_path):
+    """Where the objects say how large their picture was, and the ground truth says otherwise."""
+    half = Of(scene(3, images=12, flags=False, unknownness=False))
+    half.scene.found[:] = [
+        {**one, "bbox": [side / 2 for side in one["bbox"]]} for one in of.scene.found
+    ]
+    half.images = [
+        {**one, "width": one["width"] // 2, "height": one["height"] // 2} for one in of.images
+    ]
+    _, found, options = ORIGINS[origin](half, tmp_path)
+    if origin == "detectron2":
+        ids = [image["id"] for image in of.images]
+        found = dict(zip(ids, found, strict=True))
+    result = openset.evaluate(of.scene.truth, found, **OPTIONS, **options)
+    same(result, openset.evaluate(of.scene.truth, of.scene.found, **OPTIONS))
+    (said,) = [one for one in result.findings if one.code == "OS342"]
+    assert "2 of" not in said.message and "0.5 times as wide and 0.5 times as high" in said.example
+
+
 def test_several_detectors_may_be_lists_of_objects(of, tmp_path):
     truth, found, options = ultralytics(of, tmp_path)
     both = {"yolo": found, "again": found}

@@ -16,14 +16,11 @@ pytest.importorskip("torch")
 import torch
 
 import openset
-import openset.diagnosis.deployed
-from openset.evaluation.run import evaluate_all
-from openset.integrations.fiftyone import to_fiftyone
 from openset.integrations.transformers import compute_metrics
 from openset.integrations.ultralytics import on_val_end
 from scenes import frameworks
 from scenes.builders import scene
-from scenes.origins import ORIGINS, Of, fiftyone, torchmetrics, torchvision, ultralytics
+from scenes.origins import ORIGINS, Of, torchmetrics, torchvision, ultralytics
 
 KNOWN = ["dog", "cat", "cow"]
 OPTIONS = {"known": KNOWN, "metrics": ["ap_known", "a_ose", "unknown_recall", "udr"]}
@@ -277,41 +274,3 @@ def test_sizes_that_a_loader_dropped_are_those_of_the_files(of, whole, tmp_path)
         Image.new("RGB", (width, height)).save(one["im_file"])
     on_val_end(intervals=False, **OPTIONS)(done)
     assert done.openset.flat() == pytest.approx(whole)
-
-
-def test_outcomes_go_back_into_fiftyone(of, tmp_path):
-    dataset, _, _ = fiftyone(of, tmp_path)
-    run = evaluate_all(dataset, {"yolo": dataset}, known=KNOWN, intervals=False)
-    to_fiftyone(run, dataset)
-    flow = openset.diagnosis.deployed.deployed(run)[0].flow
-    held = [one for sample in dataset.samples for one in boxes(sample, "ground_truth")]
-    fates = [one.openset for one in held]
-    assert fates.count("missed") == flow.known_missed + flow.unknown_missed
-    assert fates.count("right") == flow.known_right
-    assert fates.count("called unknown") == flow.known_unknown + flow.unknown_unknown
-    found = [one.openset for s in dataset.samples for one in boxes(s, "predictions")]
-    assert found.count("on nothing") == flow.background_wrong + flow.background_unknown
-    assert {"known, right", "unknown, found"} <= set(found)
-    for sample in dataset.samples:
-        for one in boxes(sample, "predictions"):
-            if one.openset == "known, right":
-                assert any(overlaps(one, other) for other in boxes(sample, "ground_truth"))
-            assert one.openset != "unknown, found" or one.label == "unknown"
-    assert all(sample["saved"] and sample["openset_mistakes"] >= 0 for sample in dataset.samples)
-    with pytest.raises(openset.UsageError, match="no detector 'detr', but yolo"):
-        to_fiftyone(run, dataset, model="detr")
-    other = evaluate_all(of.scene.truth, {"yolo": of.scene.found}, known=KNOWN, intervals=False)
-    with pytest.raises(openset.UsageError, match="not made from a FiftyOne"):
-        to_fiftyone(other, dataset)
-
-
-def boxes(sample, field):
-    return [] if sample[field] is None else sample[field].detections
-
-
-def overlaps(one, other):
-    """Whether two boxes of one label overlap by half."""
-    (ax, ay, aw, ah), (bx, by, bw, bh) = one.bounding_box, other.bounding_box
-    wide, high = min(ax + aw, bx + bw) - max(ax, bx), min(ay + ah, by + bh) - max(ay, by)
-    shared = max(wide, 0) * max(high, 0)
-    return one.label == other.label and shared >= 0.499 * (aw * ah + bw * bh - shared)

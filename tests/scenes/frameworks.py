@@ -7,6 +7,7 @@ over ``others`` (what other processes hold) before it computes, as torchmetrics 
 from __future__ import annotations
 
 from types import ModuleType
+from types import SimpleNamespace as Namespace
 from typing import Any
 
 
@@ -57,6 +58,39 @@ class Metric:
 
 class Callback:
     """``lightning.pytorch.Callback``."""
+
+
+class Sample(dict):  # type: ignore[type-arg]
+    """``fiftyone.Sample``: fields by key."""
+
+    def has_field(self, name: str) -> bool:
+        return name in self
+
+
+class Labels(Namespace):
+    """``fiftyone.Detection`` and ``Detections``: attributes, which may be set by key."""
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self, name, value)
+
+
+class Dataset(list):  # type: ignore[type-arg]
+    """``fiftyone.Dataset``: samples in their order."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__()
+        self.name = name
+
+    add_samples = list.extend
+
+
+def fiftyone() -> ModuleType:
+    """The module of FiftyOne, as much as `as_fiftyone` calls."""
+    made = ModuleType("fiftyone")
+    kinds = {"Sample": Sample, "Detection": Labels, "Detections": Labels, "Dataset": Dataset}
+    for name, kind in kinds.items():
+        setattr(made, name, kind)
+    return made
 
 
 def modules() -> dict[str, ModuleType]:

@@ -16,8 +16,6 @@ import numpy as np
 
 from scenes.builders import Scene
 
-WIDTH, HEIGHT = 200, 100
-
 
 class Tensor:
     """What a torch tensor on another device is to us."""
@@ -139,7 +137,8 @@ def mmdet(of: Of, folder: Path) -> Any:
         corners, label, score = of.found(image)
         found = Namespace(bboxes=Tensor(corners), labels=Tensor(label), scores=Tensor(score))
         path = f"/data/{image['file_name']}"
-        about = {"img_id": image["id"], "img_path": path, "ori_shape": (HEIGHT, WIDTH)}
+        size = image["height"], image["width"]
+        about = {"img_id": image["id"], "img_path": path, "ori_shape": size}
         samples.append(Namespace(gt_instances=truth, pred_instances=found, metainfo=about))
     return samples, samples, {"names": of.names}
 

@@ -118,6 +118,8 @@ class Seen:
         if self.found.unknownness is None:
             return said
         from_ = self.place.unknown_from
+        if from_ == math.inf:
+            return f"{said}; u: unknownness; too few boxes for a share of them to be unknown"
         return f"{said}; u: unknownness" + ("" if from_ is None else f", unknown from {from_:.3g}")
 
     def findings(self) -> list[Finding]:

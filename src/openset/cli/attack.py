@@ -50,11 +50,12 @@ def attack(
     from openset.detectors import ImageFiles, TorchModel, load
     from openset.detectors import attack as attack_model
     from openset.formats import read_annotations, write
+    from openset.formats.yolo import image_folder
 
     if out.suffix != ".parquet":
         raise UsageError(f"features are written as Parquet: {out.name} should end in .parquet")
     truth = read_annotations(data)
-    files = ImageFiles.of_annotations(truth, images or data.parent)
+    files = ImageFiles.of_annotations(truth, images or image_folder(data))
     options = {} if minimum_score is None else {"score": minimum_score}
     loaded = load(str(trained_model(Path(model))), device=device, **options)
     assert isinstance(loaded, TorchModel)  # nothing else is saved

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 app = verb("run", panel="Models")
 ALL = "all"
-SHAPE = 0.02  # of its shape, what rounding may change when a picture is resized
 SAMPLED = ("logit_samples", "box_samples")  # what passes with dropout are for
 
 
@@ -72,7 +71,8 @@ def run(
             written to a folder; or a ground truth, whose image ids are then used.
         out: File to write, Parquet; or a folder of parts, *.parts. For photos by default a new
             file, named after them.
-        images: What the names of images in the ground truth are relative to; by default its folder.
+        images: What the names of images in the ground truth are relative to; by default its folder,
+            or the one that a data.yaml names.
             Given several times where data sets are mixed.
         weights: A local file of weights, or a folder of transformers, for a detector by name.
         known: Labels of the detector, in its order, if it does not say so itself (as exports of
@@ -102,6 +102,7 @@ def run(
     from openset.cli._inputs import listed
     from openset.detectors import run as run_model
     from openset.formats import write
+    from openset.json_text import compact
     from openset.nets.processes import is_first
 
     photos = _is_images(data)
@@ -109,7 +110,8 @@ def run(
     truth = None if photos else _truth(data)
     named = {"score": minimum_score, "passes": passes, "observations": observations or None}
     options = _options(option, named)
-    source = _Source(model, weights, _labels(model, known, truth), device, json.dumps(options))
+    labels = _labels(model, weights, known, truth)
+    source = _Source(model, weights, labels, device, json.dumps(options))
     elsewhere = _elsewhere(where, source)
     if out.suffix != _parts.SUFFIX:
         where.refuse(f"parts are made there: -o {out.stem}{_parts.SUFFIX}")
@@ -253,7 +255,9 @@ def _files(data: Path, truth: Annotations | None, images: list[Path] | None) -> 
     from openset.detectors import ImageFiles
 
     if truth is not None:
-        return ImageFiles.of_annotations(truth, images or data.parent)
+        from openset.formats.yolo import image_folder
+
+        return ImageFiles.of_annotations(truth, images or image_folder(data))
     if images is not None:
         raise UsageError("--images belongs to a ground truth; the images were given themselves")
     return ImageFiles.of(data)
@@ -266,17 +270,19 @@ def _options(pairs: list[str] | None, named: dict[str, Any]) -> dict[str, Any]:
 
 
 def _labels(
-    model: str, known: list[str] | None, truth: Annotations | None
+    model: str, weights: Path | None, known: list[str] | None, truth: Annotations | None
 ) -> tuple[str, ...] | None:
-    """Labels for a detector: as given, as an exported file names them, or as the truth has them."""
+    """Labels for a detector: as given, as its own file names them, or as the truth has them."""
     from openset.cli._inputs import known_labels
-    from openset.detectors.onnx import names_in
+    from openset.detectors import onnx, transformers
     from openset.tables import Vocabulary
     from openset.training.data import taught
 
     if known is not None:
         return Vocabulary.of(known_labels(known)).known
-    named = names_in(Path(model)) if model.endswith(".onnx") else None
+    named = onnx.names_in(Path(model)) if model.endswith(".onnx") else None
+    if weights is not None and weights.is_dir():
+        named = transformers.names_in(weights)
     return named if named or truth is None else taught(truth)
 
 
@@ -319,7 +325,10 @@ class _Source:
                 return record.build(labels or (model,), device=place, **options)
             options = _weighted(model, "folder" in record.options, weights, options)
         if labels is None:
-            raise UsageError(f"--known says what {model} calls its classes, in its order")
+            raise UsageError(
+                f"--known says what {model} calls its classes, in its order: coco80 for most "
+                "models of COCO, a file, or a,b,c"
+            )
         file = str(weights) if weights is not None and "folder" not in options else None
         return record.build(labels, weights=file, device=place, **options)
 
@@ -375,19 +384,13 @@ def _report_foreign(data: Path, output: Output) -> None:
 
 
 def _report_resized(found: Detections, output: Output) -> None:
-    """Say that boxes were scaled; a warning where that cannot have been enough."""
+    """Say that boxes were scaled, if so."""
     resized = found.provenance.get("resized_images", ())
     if not resized:
         return
-    # A turned or cropped picture has another shape, and its boxes lie elsewhere.
-    bent = [one for one in resized if abs(one[1] / one[2] - 1) > SHAPE]
-    file, wide, high = (bent or resized)[0]
-    said = f"{len(resized)} of {found.provenance['images']} pictures are of another size than the "
-    said += "ground truth says, and their boxes were scaled to it"
-    said += f"; {len(bent)} also have another shape" if bent else ""
-    example = f"{file} is {wide:.3g} times as wide and {high:.3g} times as high"
-    level = Level.WARNING if bent else Level.NOTE
-    output.report(Finding("OS342", level, said, len(resized), example))
+    from openset.tables.picture_sizes import resized_finding
+
+    output.report(resized_finding(resized, found.provenance["images"]))
 
 
 def _text(found: Detections, out: Path, photos: Path | None) -> str:

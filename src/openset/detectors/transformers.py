@@ -8,7 +8,9 @@ an evaluation calls unknown is not unknown to them.
 
 from __future__ import annotations
 
+import json
 import math
+from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -282,6 +284,22 @@ _SMALL_OWL: tuple[dict[str, Any], dict[str, Any]] = (
     {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "vocab_size": 256}
     | {"num_attention_heads": 2, "bos_token_id": 1, "eos_token_id": 2},
 )
+
+
+def names_in(folder: Path) -> tuple[str, ...] | None:
+    """The classes that a stored model names in its configuration, None if it only numbers them.
+
+    Where several have one name (DETR's COCO has eleven ``N/A``), it is followed by their number.
+    """
+    try:
+        said = json.loads((folder / "config.json").read_text("utf-8"))["id2label"]
+        names = [str(said[str(at)]) for at in range(len(said))]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if not names or all(name == f"LABEL_{at}" for at, name in enumerate(names)):
+        return None
+    times = Counter(names)
+    return tuple(name if times[name] == 1 else f"{name} {at}" for at, name in enumerate(names))
 
 
 def _stored(kind: Any, folder: str, classes: int | None) -> Any:

@@ -149,6 +149,11 @@ def error_types(one: Deployed) -> Diagnosis:
     return panels(one.view, lambda r, w: errors(matches, recall=r, ratio=w, touch=touch))
 
 
+def types_of_boxes(matches: Matches, touch: float = TOUCH) -> NDArray[np.str_]:
+    """The error type of every detection in class order, in a word."""
+    return np.array(ERROR_TYPES)[_kinds(matches, touch)]
+
+
 def _kinds(matches: Matches, touch: float) -> NDArray[np.int8]:
     """The type of every detection: the first in the order of precedence that holds."""
     columns = matches.columns

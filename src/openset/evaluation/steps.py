@@ -32,6 +32,7 @@ from openset.tables.check import check_detections, check_truth, in_order, no_mat
 from openset.tables.dropping import valid_detections, valid_objects
 from openset.tables.join import Joined
 from openset.tables.left_open import LeftOpen
+from openset.tables.picture_sizes import at_stated_size
 from openset.tables.written import Written
 from openset.wording import grouped
 
@@ -151,6 +152,9 @@ def as_judged(ground: Ground, detections: Detections, settings: Settings) -> Jud
     truth, vocabulary = ground.truth, ground.vocabulary
     detections, findings = adjusted(detections, truth, vocabulary, settings)
     boxes = settings.boxes if settings.boxes != "xywh" else LeftOpen.of(detections).boxes or "xywh"
+    if boxes == "xywh":
+        detections, scaled = at_stated_size(detections, truth, settings.image_ids)
+        findings += scaled
     written = Written(LeftOpen().marked(detections), boxes, settings.image_ids)
     read = written.read(truth, vocabulary)
     if settings.drop_invalid:

@@ -32,6 +32,7 @@ from openset.plugins import lookup
 from openset.refusals import dangling, missing_key, repeated, wrong_kind, wrong_type
 from openset.tables import Annotations, Detections, Images, LogitLayout
 from openset.tables.columns import ids, positions
+from openset.tables.picture_sizes import COLUMNS
 
 BoxFormat = Literal["xyxy", "xywh", "cxcywh"]
 Names = Sequence[str] | Mapping[int, str] | None
@@ -113,7 +114,7 @@ def to_detections(
     if isinstance(source, Mapping) and "annotations" in source:
         raise wrong_kind(WHERE, "detections")
     columns = _columns(source, box_format, "detections")
-    columns.pop("images", None)
+    columns |= _picture_sizes(columns["image"], columns.pop("images", None))
     stated = columns.pop("layout", None) if layout is None else layout
     core = {
         name: columns.pop(name)
@@ -196,6 +197,17 @@ def _images(source: Sequence[Mapping[str, Any]]) -> Images:
 
 def _sides(source: Sequence[Mapping[str, Any]], side: str) -> NDArray[np.float64]:
     return np.array([float(scalar(item.get(side, np.nan))) for item in source], np.float64)
+
+
+def _picture_sizes(image: NDArray[Any], images: Any) -> dict[str, NDArray[np.float64]]:
+    """How large the pictures were that a detector saw, by detection, where that is said."""
+    if not isinstance(images, Images):
+        return {}
+    assert images.width is not None and images.height is not None
+    if np.isnan(images.width).all():
+        return {}
+    row = positions(images.id, ids(image))
+    return dict(zip(COLUMNS, (images.width[row], images.height[row]), strict=True))
 
 
 def _joined(parts: list[NDArray[Any]], counts: list[int], key: str) -> NDArray[Any]:

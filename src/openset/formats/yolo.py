@@ -198,6 +198,11 @@ class _Folder:
         return [(file.stem, "") for file in self.label_files()]
 
 
+def image_folder(file: Path) -> Path:
+    """Where the images of a ground truth lie: where its ``data.yaml`` says, or beside it."""
+    return _Folder.of(file).images if file.suffix in (".yaml", ".yml") else file.parent
+
+
 def _is_folder(path: Path) -> bool:
     """Whether there is a folder; a name that no file system takes is none."""
     return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir fails for a name that is too long

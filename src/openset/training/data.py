@@ -19,6 +19,7 @@ from openset import engines
 from openset.detectors import METHOD_BOXES
 from openset.findings import Finding, InputError, UsageError, refuse
 from openset.formats import read_annotations
+from openset.formats.yolo import image_folder
 from openset.nets.pictures import ImageFiles, decode
 from openset.plugins import lookup
 from openset.tables import Annotations
@@ -94,7 +95,7 @@ class TrainingData:
         if folder is None and isinstance(truth, Annotations):
             raise UsageError("folder= says where the images of the annotations are")
         table = truth if isinstance(truth, Annotations) else _read(Path(truth))
-        root = Path(str(truth)).parent if folder is None else folder
+        root = image_folder(Path(str(truth))) if folder is None else folder
         seen = taught(table, labels if shown is None else shown)
         names = seen if labels is None else tuple(labels)
         rows, left_out = _rows(table, seen)

@@ -1,20 +1,22 @@
 """FiftyOne: a label field of a data set, or of a view, as ground truth or as detections.
 
 The fields are ``ground_truth`` and ``predictions`` unless ``field=`` names another. Boxes are
-shares of their image, whose size is in the ``metadata`` of a sample. Images are called by file
-name, or by path where two have one name. The way back is `openset.integrations.fiftyone`.
+shares of their image, whose size is in the ``metadata`` of a sample, or else in its file. Images
+are called by file name, or by path where two have one name. The way back is
+`openset.integrations.fiftyone`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 
 from openset.findings import UsageError
 from openset.formats._spec import Kind
+from openset.formats.imagesize import image_size
 from openset.formats.objects._spec import maybe, object_kind, part
 from openset.refusals import missing_key, needs_sizes, wrong_kind
 
@@ -63,7 +65,9 @@ def _boxes(value: Any, field: str) -> list[Any]:
 def _size(sample: Any) -> tuple[float, float] | None:
     about = maybe(sample, "metadata")
     width, height = maybe(about, "width"), maybe(about, "height")
-    return None if not width or not height else (float(width), float(height))
+    if not width or not height:
+        return image_size(Path(str(sample.filepath)))
+    return float(width), float(height)
 
 
 def _record(sample: Any, boxes: list[Any], wanted: Kind) -> dict[str, Any]:
