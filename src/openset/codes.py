@@ -137,7 +137,7 @@ _ENTRIES = (
          "ranges are wrong.", "the size of the image or the area was taken before resizing",
          "correct area, width or height in the ground truth"),
     Code("OS212", "area is no area", "A negative area, or one that is not a number, is in no range "
-         "of sizes, so AP leaves the object out.",
+         "of sizes, so AP leaves the object out; of area 0, an object counts as small.",
          "corners in another order, a mask that was lost, or -1 written for unknown",
          "correct the area, or leave it out: width x height takes its place; force=True evaluates "
          "as it is"),
@@ -244,6 +244,13 @@ _ENTRIES = (
          "objects of one other class, and in the others labels are right: no detector fails so.",
          "files of two detectors, or of two lists of classes, were put together",
          "number the classes of both parts alike; force=True evaluates as it is"),
+    Code("OS331", "one label for every box", "All boxes have one label, and the surest of them lie "
+         "on objects of other classes: AP by class means nothing.",
+         "proposals, or detections that were exported without their classes",
+         "write the class of each detection; label boxes of no class \"unknown\""),
+    Code("OS332", "scores tell nothing", "Right boxes score no higher than boxes on background.",
+         "scores were sorted by themselves, or written apart from their boxes",
+         "write each score beside its box; ignore this if the detector is that bad"),
     Code("OS340", "classes are numbered, not named", "Numbers of classes were taken for places in "
          "the list of the ground truth.",
          "text files of YOLO have no names, and nothing beside them says which class is which",
@@ -262,6 +269,10 @@ _ENTRIES = (
          "a known class has none.",
          "the detector calls its classes differently, or nothing lists them",
          "list the classes of the detector in the order of its columns: classes in the .npz"),
+    Code("OS345", "logits of other boxes", "The largest logit of a box has nothing to do with its "
+         "label, or means another class throughout.",
+         "rows in another order than the boxes, or columns in another order than the classes",
+         "keep boxes and logits in one order; list the classes in the order of the columns"),
     Code("OS360", "several manifests", "Which of them the parts belong to cannot be told.",
          "two folders of parts were copied into one, or a manifest was kept under another name",
          "leave the manifest that the parts were written with, as manifest.json"),
@@ -437,6 +448,9 @@ _ENTRIES = (
          "or a detector that saw a part of each picture",
          "add the place of the tile to its boxes, or write wider numbers; force=True evaluates as "
          "it is"),
+    Code("OS439", "confidence before the box", "Lines are class, confidence and box, where class, "
+         "box and confidence are expected.", "another tool than ultralytics wrote the text files",
+         "write class cx cy width height confidence"),
     Code("OS440", "image ids of two sets collide", "One file of detections speaks of the images of "
          "two sets, and some ids are of an image in each.",
          "both data sets number their images from 1, or nearly so",
@@ -464,6 +478,10 @@ _ENTRIES = (
          "Wilderness Impact may even be negative.",
          "a benchmark of mixed images, and a protocol for closed-set images beside wild ones",
          "protocol='default' or 'paper' (wild is what has no known object), or wild images apart"),
+    Code("OS447", "same detections under two names", "Two models have exactly the same boxes, "
+         "labels and scores: comparing them says nothing.",
+         "one file was given twice, or copied in place of the other's",
+         "give the file of each model; nothing, if they are to be equal"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),
@@ -491,6 +509,10 @@ _ENTRIES = (
          "negative; below zero its numbers mean little.", "the detector's last hidden layer ends "
          "with a normalisation, not with a ReLU (DETR and its kin)",
          "another scorer: knn, relative_mahalanobis, or one of the logits"),
+    Code("OS510", "logits look like probabilities", "All values lie between 0 and 1: scorers would "
+         "take the sigmoid or softmax of what is one already.",
+         "scores of classes were kept after the last layer, not before",
+         "keep the logits: log(p / (1 - p)) of sigmoids, log(p) of a softmax"),
     Code("OS601", "package missing", "The detector is a model of a library that is not installed.",
          "the core install has no torch", "pip install 'openset[torch]', or the package named"),
     Code("OS602", "image missing", "An image of the ground truth is not in the folder.",
@@ -643,6 +665,9 @@ _ENTRIES = (
          "least 50 detections of known objects, and on as many of unknown ones.",
          "few validation images, or a ground truth without unknown objects",
          "give --fit and --fit-truth of more images, in which unknown objects are labelled"),
+    Code("OS676", "training on test data", "What a detector is tested on would have been taught.",
+         "the test split was given in place of the training split",
+         "give the training split; nothing, if the file is not what it is called"),
     Code("OS701", "impossible world", "No scene can be made with these parameters.",
          "a value out of range, or parameters that contradict each other",
          "change the parameters named"),
@@ -696,6 +721,10 @@ _ENTRIES = (
     Code("OS816", "data set in pickles", "Only the version for Python is there: pickles, which "
          "could run code and are not read.", "torchvision or a script for Python downloaded it",
          "download the binary version, or give pictures in a folder per class"),
+    Code("OS817", "unknown samples are known ones", "Nearly every unknown sample has exactly the "
+         "openness of a known one: nothing can tell them apart.",
+         "one array was written under both names, or the split of classes was lost",
+         "write the scores of the unknown samples"),
     Code("OS901", "benchmark not understood", "A key or value of its TOML file is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/benchmarks.md for all keys"),
     Code("OS902", "source missing", "A file that the benchmark is made from is not in the folder.",

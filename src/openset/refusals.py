@@ -6,12 +6,14 @@ Not what is said of the numbers in a file that can be read: that is for the chec
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from openset.findings import InputError, refuse
 
 _SHORT = 80
+_DECIMAL_COMMA = re.compile(r"-?[0-9]+,[0-9]+")
 
 
 def shown(value: Any) -> str:
@@ -63,11 +65,14 @@ def wrong_type(
 ) -> InputError:
     """OS108: `key` of records `rows` is not what was expected; `value` is the first."""
     number = len(rows) if count is None else count
+    comma = expected == "numbers" and bool(_DECIMAL_COMMA.fullmatch(str(value).strip()))
     return refuse(
         "OS108",
         f"{number} values of {key!r} in {where} are not {expected}",
         count=number,
         example=f"record {rows[0]}: {shown(value)}" if len(rows) else shown(value),
+        cause="numbers with a decimal comma, as spreadsheets of some languages write" * comma,
+        fix="write them with a point" * comma,
     )
 
 
@@ -86,11 +91,15 @@ def dangling(where: str, what: str, value: Any, row: int, count: int) -> InputEr
     """OS112: records refer to an image or a label that is not listed."""
     return refuse(
         "OS112",
-        f"{count} records of {where} refer to a {what} that is not listed",
+        f"{count} records of {where} refer to {_a(what)} that is not listed",
         count=count,
         example=f"record {row}: {what} {shown(value)}",
         cause="the list was filtered or renumbered, and the records were not",
     )
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def needs_sizes(where: str, count: int, example: Any) -> InputError:

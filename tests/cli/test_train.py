@@ -59,6 +59,13 @@ def test_it_trains_and_says_what_is_next(openset, data, snapshot):
     assert (data / "model" / "model.pt").is_file()
 
 
+def test_training_on_the_test_split_is_said(openset, data):
+    (data / "data" / "train.json").rename(data / "data" / "voc_test.json")
+    done = openset("train", "tiny.toml", "data/voc_test.json", *TRAIN[3:], "--steps", "1")
+    assert done.code == 0
+    assert "OS676" in done.err
+
+
 def test_for_programs(openset, data):
     done = openset(*TRAIN, "--steps", "2", "--batch", "4", "--seed", "7", "--json").json
     assert done["step"] == 2 and done["resumed"] == 0

@@ -63,6 +63,8 @@ def test_refusals():
         forgetting(tasks[:1])
     with pytest.raises(UsageError, match="order of tasks"):
         forgetting(tasks[::-1])
+    with pytest.raises(UsageError, match="task 2 teaches no class"):
+        forgetting([tasks[0], tasks[0]])
     other = results(intervals=False, protocol="owod")
     with pytest.raises(UsageError, match="different protocols"):
         forgetting([tasks[0], other[1]])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from scenes.mistakes import (
+    EVALUATE,
     IDS,
     KNOWN,
     NAMES,
@@ -13,6 +16,7 @@ from scenes.mistakes import (
     answered,
     both,
     each,
+    good,
     nothing,
     with_file,
 )
@@ -88,6 +92,14 @@ def sure(world):
 
 def apart(one, other):
     return sum(abs(a - b) for a, b in zip(one["bbox"], other["bbox"], strict=True))
+
+
+def rare(world):
+    """Traffic lights, of which there are few, for everything: proposals that were given a class."""
+    lights = [one for one in world.gt["annotations"] if one["category_id"] == 10]
+    gone = {one["id"] for one in lights[len(lights) // 4 :]}
+    world.gt["annotations"] = [one for one in world.gt["annotations"] if one["id"] not in gone]
+    each("category_id", lambda c: 10)(world)
 
 
 CASES = [
@@ -187,6 +199,7 @@ CASES = [
     ),
     Mistake("a mapping that is not there", nothing, "usage", ("--category-ids", "nowhere.json")),
     Mistake("every label is one class", each("category_id", lambda c: 1), "accepted"),
+    Mistake("every label is a rare class", rare, "warned OS331", says="traffic light"),
     Mistake("ids of another list", each("category_id", lambda c: c + 500), "refused OS306"),
     Mistake("ids as text", each("category_id", lambda c: str(c)), "refused OS108"),
     Mistake("ids with a fraction", each("category_id", lambda c: c + 0.5), "refused OS108"),
@@ -225,3 +238,18 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_mistake_in_classes(case, here, openset):
     assert answered(case, here, openset) == ""
+
+
+def test_the_mapping_that_is_advised_is_of_what_the_file_says(here, openset):
+    """Numbers by another list: by positions they are wrong, and as advised they fit."""
+    world, known = good(), IDS[:5]
+    world.dt = [one for one in world.dt if one["category_id"] in known]
+    each("category_id", lambda c: (known.index(c) + 1) % 5)(world)
+    world.write(here)
+    done = openset(*EVALUATE, "--category-ids", "index", "--json")
+    (wrong,) = done.json["error"]["findings"]
+    assert wrong["code"] == "OS316"
+    mapping = json.JSONDecoder().raw_decode(wrong["fix"].partition("write ")[2])[0]
+    assert mapping == {str((at + 1) % 5): NAMES[key] for at, key in enumerate(known)}
+    (here / "m.json").write_text(json.dumps(mapping))
+    assert openset(*EVALUATE, "--category-ids", "m.json").code == 0

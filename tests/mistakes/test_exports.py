@@ -23,6 +23,8 @@ from scenes.mistakes import (
 )
 
 CSV = ("evaluate", "gt.json", "dt.csv", "--known", ",".join(KNOWN), "--no-intervals")
+LINES = (*CSV[:2], "dt.jsonl", *CSV[3:])
+TEXTS = (*CSV[:2], "labels", *CSV[3:])
 HEAD = ("image_id", "label", "x", "y", "w", "h", "score")
 
 
@@ -66,6 +68,36 @@ def in_order_by_itself(at):
         ]
 
     return change
+
+
+def commas(rows):
+    return [
+        rows[0],
+        *([row[0], row[1], *(c.replace(".", ",") for c in row[2:])] for row in rows[1:]),
+    ]
+
+
+def lines(world, more="", at=0):
+    """The detections as lines of JSON, with something else among them."""
+    held = [json.dumps(one) for one in world.dt]
+    return "\n".join([*held[:at], more, *held[at:]] if more else held)
+
+
+def predictions(change=lambda row: row, **files):
+    """Text files of YOLO with confidences, changed, and what lies beside them."""
+
+    def spoil(world):
+        number, held = {key: at for at, key in enumerate(NAMES)}, {}
+        names = {one["id"]: one["file_name"][:-4] for one in world.gt["images"]}
+        for one in world.dt:
+            (x, y, w, h), (across, down) = one["bbox"], world.size(one)
+            box = [(x + w / 2) / across, (y + h / 2) / down, w / across, h / down]
+            row = change([number[one["category_id"]], *box, one["score"]])
+            held.setdefault(names[one["image_id"]], []).append(" ".join(map(str, row)))
+        world.files |= {f"labels/{name}.txt": "\n".join(rows) for name, rows in held.items()}
+        world.files |= {f"labels/{name}.txt": text for name, text in files.items()}
+
+    return spoil
 
 
 def corners(rows):
@@ -339,7 +371,36 @@ SHEETS = [
     ),
     Mistake("ids sorted by themselves", sheet(in_order_by_itself(0)), "accepted", CSV),
     Mistake("names sorted by themselves", sheet(in_order_by_itself(1)), "accepted", CSV),
-    Mistake("a workbook under another name", beside("dt.csv", packed_sheet), "refused", CSV),
+    Mistake(
+        "a workbook under another name",
+        beside("dt.csv", packed_sheet),
+        "refused OS104",
+        CSV,
+        says="save the sheet as CSV",
+    ),
+    Mistake("decimal commas", sheet(commas, ";"), "refused OS108", CSV, says="decimal comma"),
+    Mistake("no header", sheet(lambda rows: rows[1:]), "refused OS104", CSV, says="first line"),
+    Mistake(
+        "a pointer of Git LFS",
+        beside("dt.csv", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n"),
+        "refused OS104",
+        CSV,
+        says="git lfs pull",
+    ),
+    Mistake(
+        "a progress bar in lines of JSON",
+        beside("dt.jsonl", lambda w: lines(w, "12%|##   | 5/40 [00:12<01:42]", 30)),
+        "refused OS102",
+        LINES,
+        says="line 31",
+    ),
+    Mistake(
+        "lines of JSON that end within one",
+        beside("dt.jsonl", lambda w: lines(w)[:-9]),
+        "refused OS102",
+        LINES,
+        says="is no JSON object",
+    ),
     Mistake(
         "a web page under another name",
         beside("dt.csv", "<html><table><tr><td>1</td></tr></table></html>"),
@@ -474,6 +535,29 @@ DETECTORS = [
     ),
     Mistake("boxes of tiles", tiles, "refused OS438"),
 ]
+
+
+TEXT_FILES = [
+    Mistake("predictions of YOLO", predictions(), "warned OS340", TEXTS),
+    Mistake(
+        "predictions with the classes beside them",
+        predictions(classes="\n".join(NAMES.values())),
+        "accepted",
+        TEXTS,
+    ),
+    Mistake(
+        "predictions with the confidence first",
+        predictions(lambda row: [row[0], row[5], *row[1:5]]),
+        "refused OS439",
+        TEXTS,
+        says="confidence",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", TEXT_FILES, ids=str)
+def test_text_files(case, here, openset):
+    assert answered(case, here, openset) == ""
 
 
 @pytest.mark.parametrize("case", SHEETS, ids=str)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scenes.film import anywhere
-from scenes.mistakes import IDS, UNKNOWN, Mistake, answered, both, kept
+from scenes.mistakes import EVALUATE, IDS, UNKNOWN, Mistake, answered, both, codes, good, kept
 
 
 def part_of(world, share):
@@ -231,6 +231,19 @@ HONEST = [
 @pytest.mark.parametrize("case", WRONG, ids=str)
 def test_a_part_that_is_wrong_is_refused(case, here, openset):
     assert answered(case, here, openset) == ""
+
+
+@pytest.mark.parametrize("every", [2, 3, 4])
+def test_what_processes_wrote_in_turn(every, here, openset):
+    """One of two processes or more, each with every n-th image: a regular step sees one alone."""
+    world = good(1200)
+    turn = {one["id"] for one in world.gt["images"][::every]}
+    for one in world.dt:
+        if one["image_id"] in turn:
+            one["bbox"] = [x / 2 for x in one["bbox"]]
+    world.write(here)
+    done = openset(*EVALUATE, "--json")
+    assert codes(done.json).get("OS433") == "error", codes(done.json)
 
 
 @pytest.mark.parametrize("case", HONEST, ids=str)

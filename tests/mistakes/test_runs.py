@@ -148,10 +148,29 @@ def test_compare_of_other_vocabularies(mess, openset):
     assert done.code == 2 or "vocabular" in done.out
 
 
+def test_one_file_under_two_names(mess, openset):
+    shutil.copy(mess / "base.json", mess / "ours.json")
+    done = openset("evaluate", "gt.json", "base.json", "ours.json", *RUN[4:], "-o", "same")
+    assert "OS447" in done.err
+    assert "those of base" in " ".join(done.err.split())
+    assert "OS447" in openset("compare", "same/base", "same/ours").err
+    assert "OS447" not in openset(*RUN).err
+
+
+def test_files_of_detections_that_overlap(mess, openset):
+    base = json.loads((mess / "base.json").read_text())
+    (mess / "part.json").write_text(json.dumps(base[:7]))
+    done = openset("select", "part.json", "base.json", "-o", "all.json")
+    assert "OS210" in done.err
+    assert f"7 of {len(base) + 7} detections" in " ".join(done.err.split())
+    assert "OS210" not in openset("select", "base.json", "-o", "again.json").err
+
+
 LOSSES = {
     "report onto a result": ("report", "run", "-o", "run/base.result.json"),
     "report onto the run's name": ("report", "run", "-o", "run/run.json"),
     "report onto the ground truth of a link": ("report", "link", "-o", "run/truth.parquet"),
+    "report onto a file that is no page": ("report", "run", "-o", "known.txt"),
     "evaluate over its own truth": (*RUN[:3], "--known", "known.txt", "-o", "gt.json"),
     "evaluate over pictures": (*RUN, "-o", "pictures"),
     "evaluate over here": (*RUN, "-o", "."),

@@ -34,6 +34,17 @@ def unknownness(sign=1.0, value=None):
     return spoil
 
 
+def sorted_alone(world):
+    """Scores in falling order beside boxes in the order of the file, class by class."""
+    world.dt.sort(key=lambda one: one["category_id"])
+    for one, score in zip(world.dt, sorted(o["score"] for o in world.dt), strict=True):
+        one["score"] = score
+
+
+def softmax(logits):
+    return np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+
+
 def archive(**arrays):
     file = io.BytesIO()
     np.savez(file, **arrays)
@@ -62,6 +73,7 @@ def recognised(what, answer, says="", argv=RECOGNISE, **arrays):
 OPEN = {"logits_k": None, "logits_u": None, "predicted_k": K.argmax(1)}
 CASES = [
     Mistake("upside down", each("score", lambda s: 1 - s), "warned OS318"),
+    Mistake("sorted by themselves", sorted_alone, "warned OS332"),
     Mistake("negated", each("score", lambda s: -s), "refused OS208"),
     Mistake("percent", each("score", lambda s: 100 * s), "refused OS208", says="divide"),
     Mistake("per mille", each("score", lambda s: round(1000 * s)), "refused OS208"),
@@ -115,9 +127,17 @@ CASES = [
     recognised(
         "probabilities as logits",
         "accepted",
-        logits_k=np.exp(K) / np.exp(K).sum(1, keepdims=True),
-        logits_u=np.exp(U) / np.exp(U).sum(1, keepdims=True),
+        logits_k=softmax(K),
+        logits_u=softmax(U),
     ),
+    recognised(
+        "probabilities as logits, for energies",
+        "refused OS510",
+        argv=(*RECOGNISE, "--openness", "energy"),
+        logits_k=softmax(K),
+        logits_u=softmax(U),
+    ),
+    recognised("unknown samples are known ones", "warned OS817", logits_u=K[:200]),
     recognised("no unknown sample", "warned OS804", logits_u=U[:0]),
     recognised("unknown samples with known labels", "refused OS809", labels_u=L),
     recognised("other names of arrays", "refused OS807", logits_k=None, logits_known=K),

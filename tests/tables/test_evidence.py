@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from openset.findings import InputError, UsageError
 from openset.scorers import find
-from openset.tables import Detections, Head
+from openset.tables import Annotations, Detections, Head, Images
 from openset.tables.evidence import read_evidence, restricted, with_evidence
 from openset.tables.logits import probabilities
 
@@ -105,6 +107,40 @@ def test_what_does_not_belong_together_is_refused(case):
     make, words = BAD[case]
     with pytest.raises(InputError, match=f"(?s){words}"):
         make()
+
+
+MANY = found(200)
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "said"),
+    [
+        ({"logits": np.roll(MANY.logits, 100, axis=0)}, "OS345", "by chance|any other order"),
+        ({"classes": [*NAMES[1:], NAMES[0]]}, "OS345", "in another column"),
+        ({"logits": probabilities(MANY.logits.astype(float), "sigmoid")}, "OS510", "between"),
+    ],
+    ids=["rows", "columns", "probabilities"],
+)
+def test_logits_of_other_boxes_are_refused(change, code, said):
+    given = {"logits": MANY.logits, "layout": "sigmoid", "classes": NAMES} | change
+    with pytest.raises(InputError, match=said) as refused:
+        with_evidence(MANY, **given)
+    assert refused.value.findings[0].code == code
+
+
+def test_labels_that_are_numbers_are_named_by_the_ground_truth():
+    truth = Annotations(Images([0]), NAMES, [], [], np.empty((0, 4)), category_id=[7, 3, 9, 1])
+    numbered = replace(MANY, labels=(), label=truth.category_id[MANY.label])
+    given = {"logits": MANY.logits, "layout": "sigmoid"}
+    assert with_evidence(numbered, **given, classes=NAMES, truth=truth).logits is not None
+    with pytest.raises(InputError, match="in another column"):
+        with_evidence(numbered, **given, classes=NAMES[::-1], truth=truth)
+
+
+def test_probabilities_are_not_scored():
+    boxes = replace(MANY, logits=probabilities(MANY.logits.astype(float), "sigmoid"))
+    with pytest.raises(InputError, match="OS510"):
+        find("energy").fit().scored(boxes)
 
 
 def test_logits_without_layout_or_names():

@@ -64,7 +64,8 @@ def test_other_roles_are_said():
 def test_detections_with_ids_and_with_names():
     numbered = Detections([1], [17], np.ones((1, 4)), [0.5])
     named = Detections([2], [0], np.ones((1, 4)), [0.5], labels=("dog",))
-    table = joined_detections([numbered, named], FIRST)
+    table, findings = joined_detections([numbered, named], FIRST)
+    assert not findings
     assert [table.labels[at] for at in table.label] == ["cat", "dog"]
     assert table.image.tolist() == [1, 2]
     with pytest.raises(UsageError, match="pass truth="):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,21 @@ def test_only_what_a_task_may_show_is_taught(truth):
     assert data.left_out == {"of other classes": 3}
     with pytest.raises(UsageError, match="Did you mean 'elk'"):
         TrainingData.of(some(truth.parent), truth.parent, labels=labels, shown=("elks",))
+
+
+@pytest.mark.parametrize(
+    ("layout", "code"),
+    [
+        (lambda box: box / 64, "OS203"),
+        (lambda box: np.hstack([box[:, :2], box[:, :2] + box[:, 2:]]), "OS204"),
+    ],
+    ids=["shares", "corners"],
+)
+def test_boxes_of_another_layout_are_not_taught(layout, code, truth):
+    table = read_annotations(truth)
+    with pytest.raises(InputError, match=code):
+        TrainingData.of(replace(table, box=layout(table.box)), truth.parent)
+    assert len(TrainingData.of(table, truth.parent)) == 8
 
 
 def test_bad_ground_truth_is_refused(truth):

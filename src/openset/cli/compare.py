@@ -104,7 +104,7 @@ def _sides(
 ) -> dict[str, Trainings]:
     """The two methods by their names; says what is to be known about their trainings."""
     from openset.cli._inputs import methods, read_results
-    from openset.evaluation.trainings import findings_of, methods_of
+    from openset.evaluation.trainings import findings_of, methods_of, repeated_methods
 
     asked = methods([first, second])
     if len(asked) != 2:
@@ -117,6 +117,8 @@ def _sides(
     for name, findings in findings_of(sides).items():
         for finding in findings:
             output.report(finding, name)
+    for name, finding in repeated_methods(sides).items():
+        output.report(finding, name)
     return sides
 
 

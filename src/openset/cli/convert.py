@@ -63,7 +63,7 @@ def convert(
         for finding in LeftOpen.of(table).findings(table, belongs):
             output.report(finding, source.name)
     if evidence is not None:
-        table = _with_evidence(table, evidence)
+        table = _with_evidence(table, evidence, belongs)
     more = {} if per_part is None else {"per_part": per_part}
     write(table, out, format=record.name, truth=belongs, **more)
     kind = "objects" if isinstance(table, Annotations) else "detections"
@@ -76,13 +76,15 @@ def convert(
     )
 
 
-def _with_evidence(table: Annotations | Detections, path: Path) -> Detections:
+def _with_evidence(
+    table: Annotations | Detections, path: Path, truth: Annotations | None
+) -> Detections:
     from openset.tables import Detections
     from openset.tables.evidence import read_evidence, with_evidence
 
     if not isinstance(table, Detections):
         raise UsageError("--evidence belongs to detections; this is ground truth")
-    return with_evidence(table, **read_evidence(path))
+    return with_evidence(table, **read_evidence(path), truth=truth)
 
 
 def _sizes(

@@ -112,6 +112,8 @@ def _place(runs: list[Path], out: Path | None) -> Path:
     """Where the page goes."""
     if out is None and len(runs) > 1:
         raise UsageError("say where the page about several chains goes: -o report.html")
+    if out is not None and out.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"a page ends in .html, which {out} does not")
     return out or runs[0] / _PAGE
 
 

@@ -102,7 +102,6 @@ def run(
     from openset.cli._inputs import listed
     from openset.detectors import run as run_model
     from openset.formats import write
-    from openset.json_text import compact
     from openset.nets.processes import is_first
 
     photos = _is_images(data)

@@ -108,8 +108,9 @@ def _parted(
 
     found = [table for table in tables if isinstance(table, Detections)]
     if found:
-        parted = part_detections(joined_detections(found, truth), wanted, truth)
-        return parted, list(parted.findings)
+        joined, told = joined_detections(found, truth)
+        parted = part_detections(joined, wanted, truth)
+        return parted, [*told, *parted.findings]
     table, told = joined_truths([table for table in tables if isinstance(table, Annotations)])
     groups = None if group_by is None else groups_of(as_grouped(table, group_by).images)
     made = part_truth(table, replace(wanted, groups=groups))

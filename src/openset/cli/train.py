@@ -12,7 +12,7 @@ from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
 from openset.cli._engine import Where
 from openset.cli._recipes import Changes
-from openset.findings import UsageError, refuse
+from openset.findings import Finding, Level, UsageError, refuse
 from openset.nets.processes import number
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ def train(
 
     _refuse_place(out)
     first = None if start is None else trained_model(start)
+    _warn_of_test(data, output)
     taught = (
         _data(data, images, known)
         if task is None
@@ -158,6 +159,15 @@ def _data(data: Path, images: list[Path] | None, known: list[str] | None) -> Tra
         raise refuse("OS101", f"{data} has no train.json", fix=fix)
     labels = None if known is None else Vocabulary.of(known_labels(known)).known
     return TrainingData.of(truth, images, labels=labels)
+
+
+def _warn_of_test(data: Path, output: Output) -> None:
+    """Say that a file is called like what detectors are tested on."""
+    from openset.scorers.ledger import is_test
+
+    if data.is_file() and is_test(data.stem):
+        message = f"{data} is called like a test split, and is trained on"
+        output.report(Finding("OS676", Level.WARNING, message, 1, str(data)))
 
 
 def _of_task(

@@ -127,6 +127,12 @@ def _refuse_lost(taught: Mapping[str, int], known: Sequence[Mapping[str, object]
                 f"{lost[0]!r} is known after task {taught[lost[0]]}, not after task {task}: give "
                 "results in the order of tasks, each with the classes of all tasks so far"
             )
+    for task in range(1, len(known) + 1):
+        if task not in taught.values():
+            raise UsageError(
+                f"task {task} teaches no class that those before it have not: give one result for "
+                "each task"
+            )
 
 
 def _less(first: float | None, last: float | None) -> float | None:

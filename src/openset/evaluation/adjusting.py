@@ -51,6 +51,19 @@ def adjusted(
     return detections, said
 
 
+def called(detections: Detections, truth: Annotations, settings: Settings) -> dict[str, str]:
+    """What the file itself calls labels that get names by options, or by what it leaves open."""
+    meant = _meant(detections, settings)
+    if not meant:
+        return {}
+    held = np.unique(detections.label).tolist()
+    labels = [detections.labels[at] if detections.labels else str(at) for at in held]
+    names: list[str] = list(labels)
+    for stated in meant:
+        names = [stated.name(name, truth) or name for name in names]
+    return dict(zip(names, labels, strict=True))
+
+
 def _stated(settings: Settings) -> list[Positions | Renamed]:
     """What options say of labels, in the order in which it is applied."""
     names = settings.class_names

@@ -34,6 +34,7 @@ from openset.evaluation.trainings import (
     grouped,
     methods_of,
     named_together,
+    repeated_methods,
 )
 from openset.findings import Finding, InputError, UsageError, raise_all
 from openset.matching import Protocol
@@ -271,11 +272,14 @@ def settle_trainings(run: Run, *, force: bool) -> Run:
     Raises:
         InputError: When some are not trainings of one method, unless forced.
     """
-    if not run.trainings:
+    if len(run.evaluations) == 1:
         return run
-    found = findings_of(methods_of(run.results, force=force))
-    said = {name: (*run.findings.get(name, ()), *more) for name, more in found.items()}
-    return replace(run, findings={**run.findings, **said})
+    methods = methods_of(run.results, force=force)
+    again = {name: (finding,) for name, finding in repeated_methods(methods).items()}
+    said = dict(run.findings)
+    for found in (findings_of(methods), again):
+        said |= {name: (*said.get(name, ()), *more) for name, more in found.items()}
+    return replace(run, findings=said)
 
 
 def examine_all(

@@ -14,7 +14,7 @@ from typing import NamedTuple, Self, TypeVar
 import numpy as np
 
 from openset.engines import Engine, find
-from openset.evaluation.adjusting import adjusted
+from openset.evaluation.adjusting import adjusted, called
 from openset.evaluation.later import Later
 from openset.evaluation.provenance import Provenance, describe, ledger_line
 from openset.evaluation.result import Evaluation
@@ -117,6 +117,7 @@ def examine(ground: Ground, detections: Detections, settings: Settings) -> Exami
         settings = replace(settings, minimum_score=_best_score(ground, detections, settings))
     truth, vocabulary = ground.truth, ground.vocabulary
     judged = as_judged(ground, detections, settings)
+    in_file = called(detections, truth, settings)
     detections, joined = judged.read
     checked = check_detections(truth, vocabulary, judged.written, judged.read)
     findings = in_order(judged.findings + checked)
@@ -125,7 +126,7 @@ def examine(ground: Ground, detections: Detections, settings: Settings) -> Exami
         rules, leaked = settings.rules, settings.leaked
         try:
             matches = match(truth, detections, vocabulary, rules, joined=joined, leaked=leaked)
-            findings += contact(matches) or suspicions(matches, truth, detections)
+            findings += contact(matches) or suspicions(matches, truth, detections, in_file)
             findings += [*excused(matches), *mixed(matches)]
         except InputError as error:  # not even force helps: a score that is not a number
             said = {finding.code for finding in findings}

@@ -11,6 +11,7 @@ A bounded sample is looked at: the best detections of every class, and as many o
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -29,11 +30,13 @@ from openset.tables.misnaming import (
     FEWEST,
     MOST_LABELS,
     RATIO,
+    SHARE,
     completed,
     misnamed,
     misnamed_in_part,
 )
 from openset.tables.vocabulary import is_unknown_spelling
+from openset.wording import spaced
 
 FITS = 0.5  # an overlap from which a box is on an object
 MISSES = 0.1  # an overlap below which it is on background
@@ -43,11 +46,16 @@ _SAMPLE = 5_000
 _PER_CLASS = 100  # and, of very many classes, a share of ...
 _OF_CLASSES = 20_000
 _SHOWN = 3
+_ENOUGH = 30  # boxes on objects, to say what one label is put on
+_IMAGES, _TELLS = 50, 0.55  # images, and an area up to which scores say nothing
 _MOST = 0.8  # of the labels, to speak of all: a rare one may look otherwise
 
 
 def suspicions(
-    matches: Matches, truth: Annotations | None = None, detections: Detections | None = None
+    matches: Matches,
+    truth: Annotations | None = None,
+    detections: Detections | None = None,
+    called: Mapping[str, str] | None = None,
 ) -> list[Finding]:
     """Findings about labels and scores that look exchanged.
 
@@ -55,11 +63,13 @@ def suspicions(
         matches: Everything that was matched.
         truth: The ground truth, to tell how it numbers categories; None for several of them.
         detections: What was matched with it, likewise: its labels that are unknown here.
+        called: What its file calls labels that got names by an option.
     """
     if not len(matches) or not len(matches.objects):
         return []
-    labels = _labels(matches, truth, detections) or _unknown_exchanged(matches)
-    found = [labels, _scores(matches), _unknownness(matches)]
+    names = _Names(matches, detections, truth, called or {})
+    labels = _labels(names) or _unknown_exchanged(matches)
+    found = [labels or _one_label(matches), _scores(matches), _unknownness(matches)]
     return [finding for finding in found if finding is not None]
 
 
@@ -73,6 +83,7 @@ class _Names:
     matches: Matches
     detections: Detections | None
     truth: Annotations | None
+    called: Mapping[str, str]
 
     @cached_property
     def all(self) -> tuple[str, ...]:
@@ -121,11 +132,9 @@ class _Names:
         return klass
 
 
-def _labels(
-    matches: Matches, truth: Annotations | None, detections: Detections | None
-) -> Finding | None:
+def _labels(names: _Names) -> Finding | None:
     """Labels that mean other classes, in how many images they do."""
-    names = _Names(matches, detections, truth)
+    matches = names.matches
     if len(names.all) > MOST_LABELS:
         return None
     seen = _together(matches, names)
@@ -168,6 +177,33 @@ def _labels_in_part(matches: Matches, names: _Names, seen: _Seen) -> Finding | N
         + more,
         count=len(images),
         example=f"image {matches.image_ids[images[0]]}: {said[0]}",
+    )
+
+
+def _one_label(matches: Matches) -> Finding | None:
+    """One known label for all boxes, most of the best of which are on objects of other classes.
+
+    A detector of one class finds that class; proposals that were given a class find anything. So
+    does a detector that has learned hardly anything, if the class is a frequent one: a note.
+    """
+    used = np.flatnonzero(np.diff(matches.class_start))
+    if len(used) != 1 or used[0] == matches.n_known:
+        return None
+    rows = _best_of_each(matches, 1)
+    iou, best = _under(matches, rows)
+    on = matches.objects.klass[best[(iou >= FITS) & ~matches.objects.ignored[best]]]
+    own, other = int(np.count_nonzero(on == used[0])), np.unique(on[on != used[0]])
+    if len(on) < _ENOUGH or SHARE * own >= len(on) or len(other) < 2:
+        return None
+    name = matches.vocabulary.known[used[0]]
+    objects = np.bincount(matches.objects.klass + 1, minlength=matches.n_known + 1)[1:-1]
+    return Finding(
+        "OS331",
+        Level.NOTE if 2 * objects[used[0]] >= objects.max() else Level.WARNING,
+        f"all {spaced(len(matches))} boxes are labelled {name}, and {len(on) - own} of the "
+        f"{len(on)} surest on an object are on objects of {len(other)} other classes",
+        count=len(matches),
+        example=f"image {matches.image_ids[matches.image[rows[0]]]}",
     )
 
 
@@ -284,7 +320,8 @@ def _explained(names: _Names, found: dict[int, int], counts: NDArray[np.int64]) 
     if len(found) == 2:
         cause = "two classes are exchanged"
     means, place, ids = completed(found, counts), names.numbered, names.ids
-    mapping: dict[str, int | str] = {names.all[d]: names.all[o] for d, o in means.items()}
+    said = [names.called.get(name, name) for name in names.all]
+    mapping: dict[str, int | str] = {said[d]: names.all[o] for d, o in means.items()}
     if ids:
         pairs = [(ids[place[d]], ids[place[o]]) for d, o in means.items() if {d, o} <= place.keys()]
         mapping = {str(d): o for d, o in sorted(pairs)}
@@ -328,7 +365,31 @@ def _scores(matches: Matches) -> Finding | None:
     overlap = matches.columns.iou_same[rows]
     right, wrong = rows[overlap >= FITS], rows[_under(matches, rows)[0] < MISSES]
     said = "a box on background scores higher than one on an object of its class"
-    return _upside_down("OS318", matches, "score", (wrong, right), said)
+    upside_down = _upside_down("OS318", matches, "score", (wrong, right), said)
+    return upside_down or _unrelated(matches, wrong, right)
+
+
+def _unrelated(matches: Matches, wrong: _Rows, right: _Rows) -> Finding | None:
+    """The finding that scores do not tell right boxes from background, of many images.
+
+    A detector may be that bad; but a file that is in order of such scores was sorted in part.
+    """
+    score = matches.score
+    if min(len(np.unique(matches.image[rows])) for rows in (wrong, right)) < _IMAGES:
+        return None
+    area = float(area_under_roc(rank(score[wrong], score[right])))
+    if area > _TELLS or score[right].min() == score[right].max():  # of equal ones OS209 speaks
+        return None
+    row = int(right[score[right].argmin()])
+    steps = np.diff(score[np.argsort(matches.row)])
+    return Finding(
+        "OS332",
+        Level.WARNING if (steps <= 0).all() or (steps >= 0).all() else Level.NOTE,
+        f"a box on an object of its class scores higher than one on background in {area:.0%} of "
+        "pairs, as if by chance",
+        count=len(wrong) + len(right),
+        example=f"image {matches.image_ids[matches.image[row]]}, score {score[row]:g}",
+    )
 
 
 def _unknownness(matches: Matches) -> Finding | None:

@@ -268,6 +268,22 @@ def findings_of(methods: Mapping[str, Trainings]) -> dict[str, tuple[Finding, ..
     return {name: findings for name, findings in found.items() if findings}
 
 
+def repeated_methods(methods: Mapping[str, Trainings]) -> dict[str, Finding]:
+    """A finding for each method whose detections are those of one before it.
+
+    Of one detector under several scorers boxes are the same, and numbers are not.
+    """
+    seen: dict[str, str] = {}
+    found = {}
+    for name, method in methods.items():
+        held = [(one.provenance.detections_hash, one.values) for one in method.results]
+        before = seen.setdefault(str(held), name)
+        if before != name:
+            message = f"the detections are those of {before}, to the last digit"
+            found[name] = Finding("OS447", Level.WARNING, message, len(held), before)
+    return found
+
+
 def population(runs: Iterable[float | None]) -> tuple[float, float] | None:
     """Mean and sample deviation of the values of several trainings or splits, if all have one.
 

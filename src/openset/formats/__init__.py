@@ -7,13 +7,13 @@ byte is that of JSON, and looks at every other format only if COCO does not clai
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openset.files import HEAD, head, replacing
 from openset.findings import InputError, UsageError, refuse
+from openset.formats._others import kind_of
 from openset.formats._spec import FileFormat, Format, Kind, file_format
 from openset.refusals import shown, wrong_kind, wrong_type
 
@@ -31,7 +31,6 @@ __all__ = [
     "write",
 ]
 _KINDS = ("annotations", "detections")
-_PICKLE = re.compile(rb"\x80[\x02-\x05]")
 
 
 def formats() -> Mapping[str, type[Format]]:
@@ -136,12 +135,9 @@ def _recognised(path: Path, start: bytes) -> tuple[Format, Kind]:
 def _unrecognised(path: Path, start: bytes, tried: list[str]) -> InputError:
     if start.lstrip()[:1] in (b"[", b"{") and not path.is_dir():
         _refuse_bad_json(path, start)
-    if _PICKLE.match(start) and not path.is_dir():
-        cause = "an archive of Python objects, which is never opened: it could run any code"
-        fix = (
-            "have the tool write COCO JSON (mmdet: test_evaluator.outfile_prefix), or give objects"
-        )
-        return refuse("OS104", f"{path} is a pickle", cause=cause, fix=fix)
+    other = None if path.is_dir() else kind_of(start)
+    if other is not None:
+        return refuse("OS104", f"{path} is {other.what}", cause=other.cause, fix=other.fix)
     what = "a folder with" if path.is_dir() else "starts with"
     seen = shown(start.split(b"\n")[:5]) if path.is_dir() else shown(start[:60])
     return refuse(

@@ -31,7 +31,7 @@ from openset.findings import UsageError, refuse
 from openset.formats import _frames
 from openset.formats._columns import matrix
 from openset.formats._spec import FileFormat, Format, Kind, file_format
-from openset.refusals import undecodable
+from openset.refusals import shown, undecodable
 from openset.tables import Annotations, Detections, Images
 from openset.tables.names import file_names
 
@@ -206,7 +206,19 @@ def _frame(path: Path) -> pl.DataFrame:
     try:
         return pl.read_ndjson(data, infer_schema_length=None)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise undecodable(str(path), str(error).strip().partition("\n")[0]) from error
+        raise undecodable(*_broken_line(path, data, error)) from error
+
+
+def _broken_line(path: Path, data: bytes, error: Exception) -> tuple[str, str]:
+    """Where lines of JSON are broken, and what stands there."""
+    import msgspec
+
+    for number, line in enumerate(data.splitlines(), 1):
+        try:
+            msgspec.json.decode(line or b"{}", type=dict[str, msgspec.Raw])
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return f"line {number} of {path}", f"it is no JSON object: {shown(line)}"
+    return str(path), str(error).strip().partition("\n")[0]
 
 
 def _detections(frame: pl.DataFrame, header: _Header, where: str) -> Detections:

@@ -5,6 +5,8 @@ A line is ``class cx cy width height [confidence]``: centre and size as fraction
 images come from ``sizes=`` (a CSV of ``image,width,height`` or a dict), from ``sizes.csv`` in the
 folder, or from the headers of the images. Image ids are file-name stems, as text.
 
+Without ``data.yaml`` the ``classes.txt`` of labelling tools, a name a line, names the classes.
+
 Predictions of ultralytics (``save_txt``) have no ``data.yaml``, and no confidences without
 ``save_conf``. What such a folder leaves open, names and sizes, the ground truth says
 (`openset.tables.left_open`), unless ``names=`` and ``sizes=`` do; a track id at the end of a line
@@ -35,7 +37,10 @@ from openset.tables.columns import text_column
 from openset.tables.left_open import LeftOpen
 from openset.tables.names import detection_images, named, sizes_for, sizes_of, stems
 
+_LIST = "classes.txt"
 _SPLITS = ("val", "test", "train")
+_FEWEST = 20  # lines, fewer of which prove nothing
+_FITS = 0.8, 0.99  # shares of boxes in their image: wrong if no more are, right if as many are
 _BEYOND = 2.0  # times the image, from which a number is no share of it
 _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
 # By the numbers of a line: a box, with its confidence, with a track id.
@@ -188,7 +193,9 @@ class _Folder:
         return cls(root, config, images, _labels_beside(images))
 
     def label_files(self) -> list[Path]:
-        return sorted(self.labels.glob("*.txt")) if _is_folder(self.labels) else []
+        """One for each image; a list of classes is none of them."""
+        found = sorted(self.labels.glob("*.txt")) if _is_folder(self.labels) else []
+        return [file for file in found if file.name != _LIST]
 
     def members(self) -> list[tuple[str, str]]:
         """Stem and file name of every image, in order."""
@@ -279,6 +286,7 @@ class _Rows:
         table = np.concatenate([np.empty((0, 6)), *numbers])
         at = np.concatenate([np.empty(0, np.int32), *image])
         size, unsized = _sizes(folder, members, sizes)
+        _refuse_order(table[:, 1:], folder)
         label = _indices(table[:, 0], labels, folder)
         box = _shares(table[:, 1:5], folder).copy()
         box[:, :2] -= box[:, 2:] / 2
@@ -296,9 +304,17 @@ def _label_names(folder: _Folder, names: Any) -> tuple[str, ...] | None:
         table = class_names(names)
     elif folder.config is not None and folder.config.get("names") is not None:
         table = numbered(folder.config["names"], str(folder.root))
+    elif (beside := _list_of_classes(folder)) is not None:
+        table = class_names(beside)
     else:
         return None
     return tuple(table.get(key, str(key)) for key in range(max(table, default=-1) + 1))
+
+
+def _list_of_classes(folder: _Folder) -> Path | None:
+    """The ``classes.txt`` of labelling tools, beside the labels or above them."""
+    places = (folder.labels / _LIST, folder.root / _LIST)
+    return next((file for file in places if file.is_file()), None)
 
 
 def _numbers(file: Path, kind: Kind) -> NDArray[np.float64]:
@@ -342,6 +358,23 @@ def _shares(box: NDArray[np.float64], folder: _Folder) -> NDArray[np.float64]:
             example=f"box {row}: {' '.join(f'{value:g}' for value in box[row])}",
         )
     return box
+
+
+def _refuse_order(values: NDArray[np.float64], folder: _Folder) -> None:
+    """Refuse lines that are ``class confidence box``: boxes fit their images if read so alone."""
+    box, behind = values[:, :4], values[:, 1:]
+    if len(box) < _FEWEST or np.isnan(behind).any() or _inside(box) > _FITS[0]:
+        return
+    if _inside(behind) >= _FITS[1]:
+        said = f"boxes of {folder.labels} leave their images, and fit if read behind the confidence"
+        first = " ".join(f"{value:g}" for value in values[0])
+        raise refuse("OS439", said, count=len(box), example=f"line 0: {first}")
+
+
+def _inside(box: NDArray[np.float64]) -> float:
+    """The share of boxes that lie in their image."""
+    low, high = box[:, :2] - box[:, 2:] / 2, box[:, :2] + box[:, 2:] / 2
+    return float(((low > -0.02) & (high < 1.02)).all(axis=1).mean())
 
 
 def _sizes(

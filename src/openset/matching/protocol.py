@@ -175,6 +175,8 @@ class Protocol:
             raise UsageError(f"a protocol has 1 to 16 IoU thresholds, not {len(self.iou)}")
         if not all(0 < value <= 1 for value in self.iou) or list(self.iou) != sorted(self.iou):
             raise UsageError(f"IoU thresholds must ascend within (0, 1], but are {self.iou}")
+        if not 0 < self.recall <= 1:
+            raise UsageError(f"a recall lies within (0, 1], not at {self.recall:g}")
 
     @staticmethod
     def of(protocol: Protocol | str) -> Protocol:

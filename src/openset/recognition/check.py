@@ -16,12 +16,13 @@ from openset.tables.misnaming import MOST_LABELS, completed, misnamed
 
 _SHOWN = 3
 _LISTED = 20
+_FEWEST, _COPIED = 20, 0.9  # unknown samples, and the share of them that are known ones again
 _CHANCE = 3.0  # standard deviations within which names are as good as drawn
 
 
 def check(scores: Scores) -> list[Finding]:
     """Findings about scores, the most serious first."""
-    found = [_permuted(scores), _empty(scores), _upside_down(scores)]
+    found = [_permuted(scores), _empty(scores), _same(scores), _upside_down(scores)]
     found += [_tied(scores), _classes(scores), _absent(scores)]
     return [finding for finding in found if finding is not None]
 
@@ -79,6 +80,17 @@ def _upside_down(scores: Scores) -> Finding | None:
         f"means of openness: {scores.openness.mean():g} of known, "
         f"{scores.unknown_openness.mean():g} of unknown samples",
     )
+
+
+def _same(scores: Scores) -> Finding | None:
+    """Unknown samples that are known ones: the same numbers, to the last digit."""
+    values = np.unique(scores.unknown_openness)
+    again = int(np.count_nonzero(np.isin(scores.unknown_openness, scores.openness)))
+    # Numbers that saturate are equal by themselves.
+    if min(again, len(values)) < max(_FEWEST, _COPIED * scores.n_unknown):
+        return None
+    said = f"{again} of {scores.n_unknown} unknown samples have exactly the openness of a known one"
+    return Finding("OS817", Level.WARNING, said, again, f"openness {scores.unknown_openness[0]:g}")
 
 
 def _as_if_drawn(scores: Scores) -> bool:

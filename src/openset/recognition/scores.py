@@ -100,6 +100,8 @@ class Scores:
         if known.shape[1] != unknown.shape[1]:
             widths = f"{known.shape[1]} and {unknown.shape[1]}"
             raise refuse("OS802", f"logits of known and unknown samples have {widths} columns")
+        if openness != "max_logit":
+            _refuse_probabilities(known, openness)
         width = known.shape[1]
         names = tuple(map(str, range(width) if classes is None else classes))
         if len(names) != width:
@@ -181,6 +183,15 @@ class Scores:
         shared = {"correct": self.correct, "ranking": self.ranking, "best": self.best}
         vars(twin).update(shared)
         return twin
+
+
+def _refuse_probabilities(logits: NDArray[np.float64], openness: str) -> None:
+    """Refuse rows that sum to one: a softmax is not taken twice."""
+    if logits.shape[1] < 2 or not len(logits) or not logits.min() >= 0:
+        return
+    if np.abs(logits.sum(axis=1) - 1).max() < 1e-3:
+        said = f"all {len(logits)} rows of logits sum to 1, and {openness} needs logits"
+        raise refuse("OS510", said, count=len(logits), example=str(logits[0, :3].tolist()))
 
 
 def _set(scores: Scores, name: str, column: NDArray[Any]) -> None:

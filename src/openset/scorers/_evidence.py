@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from openset.findings import OpenSetError, refuse
 from openset.tables import Detections
+from openset.tables.evidence import refuse_probabilities
 from openset.tables.logits import LogitLayout, softmax, without_unknown
 from openset.tables.vocabulary import is_unknown_spelling
 
@@ -121,6 +122,7 @@ def gather(
         raise refuse("OS503", f"scorer {name!r} reads {min(with_layout)}, but not their layout")
     if "logits" in columns:
         _check_classes(detections, columns["logits"].shape[1])
+        refuse_probabilities(columns["logits"])
     linear = _head(name, detections, head) if "head" in requires else None
     if "logits" in columns and layout is not None and layout.has_unknown and not layout.is_sigmoid:
         columns[_KNOWN_SHARE] = 1 - softmax(columns["logits"].astype(np.float64))[:, -1]

@@ -283,6 +283,10 @@ def _areas(truth: Annotations, limit: NDArray[np.float64]) -> Iterator[Finding]:
         yield from _odd_areas(
             truth, wrong, "OS212", Level.ERROR, "have an area that is negative or not a number"
         )
+    if len(truth) and truth.area.min() == 0:
+        nothing = (truth.area == 0) & all_of(truth.box[:, 2:] > 0)
+        what = "have the area 0, although their boxes have one"
+        yield from _odd_areas(truth, nothing, "OS212", Level.WARNING, what)
 
 
 def _odd_areas(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ from openset.tables.columns import positions
 from openset.tables.join import ABSENT, IGNORED
 from openset.tables.vocabulary import Role, Vocabulary, is_unknown_spelling
 from openset.wording import spaced
+
+_NEAR = 0.85  # likeness from which a label is another that was misspelt
 
 
 def truth_labels(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
@@ -38,16 +41,31 @@ def _vocabulary_labels(
     wild = all(is_unknown_spelling(label) or label in vocabulary.unknown for label in truth.labels)
     none = len(missing) == len(vocabulary.known) and not wild
     numbers = all(label.isdecimal() for label in truth.labels)
+    near = _nearly(missing, truth, vocabulary)
+    cause, fix = f"a slip of the pen: {near}" if near else "", ""
+    if none and numbers:
+        cause = "the classes are numbered, and nothing names them"
+        fix = "names= says what the numbers are called"
     yield Finding(
         "OS310",
-        Level.ERROR if none else Level.NOTE,
+        Level.ERROR if none else Level.WARNING if near else Level.NOTE,
         f"{share(len(missing), len(vocabulary.known), 'known labels')} are absent from the ground "
         f"truth: {some(missing)}",
         count=len(missing),
         example=f"{missing[0]!r}; the ground truth has {some(map(repr, truth.labels), 3)}",
-        cause="the classes are numbered, and nothing names them" if none and numbers else "",
-        fix="names= says what the numbers are called" if none and numbers else "",
+        cause=cause,
+        fix=fix,
     )
+
+
+def _nearly(missing: list[str], truth: Annotations, vocabulary: Vocabulary) -> str:
+    """Known labels that are absent beside unknown ones that are spelt nearly so."""
+    from difflib import get_close_matches
+
+    unknown = [label for label in truth.labels if vocabulary.role(label) is Role.UNKNOWN]
+    keys = {vocabulary.key(label): label for label in unknown if not is_unknown_spelling(label)}
+    pairs = [(name, get_close_matches(vocabulary.key(name), keys, 1, _NEAR)) for name in missing]
+    return some(f"{name!r} for {keys[close[0]]!r}" for name, close in pairs if close)
 
 
 def _contradicted(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
@@ -110,7 +128,8 @@ def _roles(
         yield _no_objects("OS302", Level.WARNING, truth, "unknown")
     if known == 0:
         level = Level.WARNING if unknown else Level.ERROR
-        yield _no_objects("OS303", level, truth, "known")
+        cause, fix = _left_out(truth, klass, k)
+        yield replace(_no_objects("OS303", level, truth, "known"), cause=cause, fix=fix)
     present = set(classes.tolist())
     empty = [
         name for at, name in enumerate(vocabulary.known) if at in present and not counts[at + 1]
@@ -127,6 +146,18 @@ def _no_objects(code: str, level: Level, truth: Annotations, role: str) -> Findi
     message = f"none of {spaced(total)} objects is {role}: metrics that need them are None"
     example = f"the labels are {some(map(repr, truth.labels))}"
     return Finding(code, level, message, count=total, example=example)
+
+
+def _left_out(truth: Annotations, klass: NDArray[np.int32], k: int) -> tuple[str, str]:
+    """Cause and fix where known objects are there, and all of them are marked to be left out."""
+    there = (klass >= 0) & (klass < k)
+    if not there.any():
+        return "", ""
+    assert truth.crowd is not None
+    mark = "iscrowd" if truth.crowd[there].any() else "difficult"
+    number = spaced(int(np.count_nonzero(there)))
+    cause = f"all {number} objects of known classes are marked to be left out ({mark})"
+    return cause, f"write {mark} of those objects alone that should not count"
 
 
 def _ignored(truth: Annotations, ignored: NDArray[np.bool_]) -> Finding:

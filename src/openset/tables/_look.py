@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.tables._check_case import Case, all_of, runs_of_rows
+from openset.tables._check_case import Case, all_of, one_of_every, runs_of_rows
 from openset.tables.annotations import Annotations
 from openset.tables.boxes import Convention, sizes
 from openset.tables.columns import positions
@@ -168,7 +168,7 @@ def _among_its_own(slot: Index) -> Index:
 
 
 def _evenly(values: NDArray[Any], count: int) -> NDArray[Any]:
-    return values[:: max(1, -(-len(values) // count))]
+    return one_of_every(-(-len(values) // count), values)
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,15 @@ from openset.tables.join import Joined
 from openset.tables.vocabulary import Vocabulary
 from openset.tables.written import Written
 
-__all__ = ["check", "check_detections", "check_truth", "group_sizes", "in_order", "no_match"]
+__all__ = [
+    "check",
+    "check_detections",
+    "check_layout",
+    "check_truth",
+    "group_sizes",
+    "in_order",
+    "no_match",
+]
 
 # Layouts that boxes betray by themselves, and what a wrong reading looks like.
 _PLAIN = ("OS203", "OS204")
@@ -71,6 +79,12 @@ def check_truth(truth: Annotations, vocabulary: Vocabulary) -> list[Finding]:
     """Find what is wrong with a ground truth alone."""
     with np.errstate(all="ignore"):
         return in_order([*_of_truth(truth, vocabulary)])
+
+
+def check_layout(truth: Annotations) -> list[Finding]:
+    """Find boxes of a ground truth that are no x, y, width, height in pixels."""
+    with np.errstate(all="ignore"):
+        return [one for one in truth_boxes(truth) if one.code in _PLAIN]
 
 
 def check_detections(

@@ -22,10 +22,14 @@ from openset.files import load_arrays
 from openset.findings import UsageError, refuse
 from openset.plugins import lookup
 from openset.refusals import missing_key, undecodable
+from openset.tables._check_logits import refuse_probabilities, refuse_strange
+from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
 from openset.tables.head import Head
 from openset.tables.logits import Activation, LogitLayout, class_columns, probabilities
 from openset.tables.vocabulary import UNKNOWN, Vocabulary, is_unknown_spelling, normal
+
+__all__ = ["chances", "read_evidence", "refuse_probabilities", "restricted", "with_evidence"]
 
 COLUMNS = ("logits", "embedding")
 _CLASSES = "logit_classes"
@@ -39,6 +43,7 @@ def with_evidence(
     layout: str | None = None,
     embedding: Any = None,
     classes: Sequence[str] | None = None,
+    truth: Annotations | None = None,
 ) -> Detections:
     """Detections with evidence beside them.
 
@@ -48,6 +53,11 @@ def with_evidence(
         layout: What the columns of logits are, in the words of `LogitLayout`.
         embedding: A feature vector per box, likewise.
         classes: Names of the columns that are classes, if detections do not list them so.
+        truth: Their ground truth, which names labels that are numbers.
+
+    Raises:
+        InputError: There is not one row per box, or the largest logits have nothing to do with the
+            labels: rows, or columns, are in another order.
 
     >>> found = Detections([1], [0], [[0, 0, 9, 9]], [0.9], ("dog", "cat"))
     >>> with_evidence(found, logits=[[2.0, 1.0]], layout="sigmoid").logits.shape
@@ -64,8 +74,9 @@ def with_evidence(
     if classes is not None:
         held[_CLASSES] = [str(name) for name in classes]
     made = replace(detections, **arrays, layout=stated, provenance=held)
-    if made.logits is not None and classes is not None:
-        _names_of_columns(made)  # refused if they are not as many
+    if made.logits is not None:
+        # Names are refused if they are not as many as columns.
+        refuse_strange(made, None if classes is None else _names_of_columns(made), truth)
     return made
 
 

@@ -59,10 +59,16 @@ def _moved(by: int) -> Callable[..., Rows]:
 
 
 def _by_number(truth: Annotations, ids: Ids) -> Rows:
-    """Ids are the last numbers in file names: 139 is 000000000139.jpg."""
-    found = [re.findall(r"[0-9]{1,18}", stem) for stem in _stems(_names(truth.images))]
-    numbers = np.array([int(one[-1]) if one else -1 for one in found], np.int64)
-    return np.where(_whole(ids) < 0, np.int32(-1), _distinct(numbers, _whole(ids)))
+    """Ids are the last numbers in file names: 139, or 139.png, is 000000000139.jpg."""
+    given = _whole(ids) if ids.dtype.kind == "i" else _last_numbers(ids)
+    rows = _distinct(_last_numbers(_names(truth.images)), given)
+    return np.where(given < 0, np.int32(-1), rows)
+
+
+def _last_numbers(names: Ids) -> NDArray[np.int64]:
+    """The last number in each file name, -1 where there is none."""
+    found = [re.findall(r"[0-9]{1,18}", stem) for stem in _stems(names)]
+    return np.array([int(one[-1]) if one else -1 for one in found], np.int64)
 
 
 def _by_stem(truth: Annotations, ids: Ids) -> Rows:

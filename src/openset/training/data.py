@@ -23,6 +23,7 @@ from openset.formats.yolo import image_folder
 from openset.nets.pictures import ImageFiles, decode
 from openset.plugins import lookup
 from openset.tables import Annotations
+from openset.tables.check import check_layout
 
 if TYPE_CHECKING:
     import torch
@@ -95,6 +96,7 @@ class TrainingData:
         if folder is None and isinstance(truth, Annotations):
             raise UsageError("folder= says where the images of the annotations are")
         table = truth if isinstance(truth, Annotations) else _read(Path(truth))
+        _refuse_layouts(table)
         root = image_folder(Path(str(truth))) if folder is None else folder
         seen = taught(table, labels if shown is None else shown)
         names = seen if labels is None else tuple(labels)
@@ -172,6 +174,13 @@ def taught(table: Annotations, labels: Sequence[str] | None = None) -> tuple[str
     for name in labels:
         lookup(dict.fromkeys(table.labels), name, "label")
     return tuple(labels)
+
+
+def _refuse_layouts(table: Annotations) -> None:
+    """Refuse boxes that are no x, y, width, height in pixels: nothing of it would be learned."""
+    wrong = check_layout(table)
+    if wrong:
+        raise InputError(wrong)
 
 
 def _rows(table: Annotations, taught: tuple[str, ...]) -> tuple[NDArray[Any], dict[str, int]]:
