@@ -265,7 +265,7 @@ def evaluation_of(
     values = place.map(partial(_measured, matches), metrics)
     return measure(
         dict(zip(metrics, values, strict=True)),
-        partial(replicates, matches, metrics, seed, resamples, draw, place) if resamples else dict,
+        partial(replicates, matches, metrics, seed, resamples, draw) if resamples else dict,
         origin,
         matched.findings,
         partial(Evaluation, matches=matches),

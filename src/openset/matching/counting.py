@@ -18,7 +18,7 @@ Weights = NDArray[np.uint8] | NDArray[np.float32]
 _FEW = 16  # columns of weights that are counted one by one
 _CELLS = 1 << 24  # of a table of classes and images
 _EXACT = 1 << 22  # up to here, times a weight of a few, float32 holds every integer
-_WEIGHTS = 1 << 22  # that are widened at a time
+_WEIGHTS = 1 << 24  # that are widened at a time
 _KEPT = 1 << 25  # up to which widening them every time would cost more than the memory
 
 
@@ -30,7 +30,7 @@ def widened(weights: NDArray[np.uint8]) -> Weights:
 def weighted_count(image: NDArray[Any], weights: Weights) -> Counts:
     """How many items, given the image of each, in every resample."""
     per_image = np.bincount(image, minlength=len(weights))
-    return _product(per_image[None], weights)[0]
+    return _product(per_image[None].astype(np.float32), weights)[0]
 
 
 def count_classes(
@@ -81,22 +81,32 @@ def _count_some(
     """The same of some classes in rising order, by a table of these and all images."""
     if not len(classes):
         return np.zeros((0, weights.shape[1]), np.int64)
+    return _product(_table(classes, klass, image, times, len(weights)), weights)
+
+
+def _table(
+    classes: NDArray[np.intp],
+    klass: NDArray[np.int32],
+    image: NDArray[np.int32],
+    times: NDArray[np.integer] | None,
+    n_images: int,
+) -> NDArray[np.float32]:
+    """How many items of some classes each image has: few enough to be exact."""
     own = (klass >= classes[0]) & (klass <= classes[-1])
-    klass, image, times = klass[own], image[own], None if times is None else times[own]
-    cell = np.searchsorted(classes, klass) * len(weights) + image
-    table = np.bincount(cell, times, minlength=len(classes) * len(weights))
-    return _product(table.reshape(len(classes), len(weights)), weights)
+    cell = np.searchsorted(classes, klass[own]) * n_images + image[own]
+    table = np.bincount(cell, None if times is None else times[own], len(classes) * n_images)
+    return table.astype(np.float32).reshape(len(classes), n_images)
 
 
-def _product(counts: NDArray[Any], weights: Weights) -> Counts:
+def _product(counts: NDArray[np.float32], weights: Weights) -> Counts:
     """Counts by class and image, times weights by image and resample."""
     total = np.zeros((len(counts), weights.shape[1]), np.int64)
     step = max(_WEIGHTS // max(weights.shape[1], 1), 1)
     for start in range(0, len(weights), step):
         some = counts[:, start : start + step]
-        kind = np.dtype(np.float32 if some.sum() <= _EXACT else np.float64)
+        kind = np.dtype(np.float32 if some.sum(dtype=np.float64) <= _EXACT else np.float64)
         wide: NDArray[Any] = weights[start : start + step].astype(kind, copy=False)
-        total += np.rint(some.astype(kind) @ wide).astype(np.int64)
+        total += np.rint(some.astype(kind, copy=False) @ wide).astype(np.int64)
     return total
 
 

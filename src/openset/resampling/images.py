@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.engines import Engine, find
 from openset.matching import Matches
 from openset.metrics import Metric, Value
 from openset.resampling.draws import RESAMPLES, draw
@@ -27,7 +26,6 @@ def replicates(
     seed: int,
     resamples: int = RESAMPLES,
     draw: Draw = draw,
-    engine: Engine | None = None,
 ) -> dict[str, Value]:
     """Every metric that can be resampled, in every resample; NaN where it does not exist.
 
@@ -40,12 +38,12 @@ def replicates(
     if (np.diff(unit) != 1).any():  # else every image is a unit, in order, and needs no copy
         weights = weights[unit]
     drawn = matches.resampled(weights)
-    asked = [metric for metric in metrics if metric.resampled]
-    values = (engine or find("local")).map(lambda metric: metric.compute(drawn), asked)
     found = {}
-    for metric, value in zip(asked, values, strict=True):
-        numbers = value.value
-        if isinstance(numbers, np.ndarray) and numbers.shape == (resamples,):
-            moved = numbers.astype(np.float64) + value.bias
-            found[metric.name] = replace(value, value=moved)
+    for metric in metrics:
+        if metric.resampled:
+            value = metric.compute(drawn)
+            numbers = value.value
+            if isinstance(numbers, np.ndarray) and numbers.shape == (resamples,):
+                moved = numbers.astype(np.float64) + value.bias
+                found[metric.name] = replace(value, value=moved)
     return found
