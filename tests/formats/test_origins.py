@@ -286,3 +286,45 @@ def test_real_ultralytics(of, tmp_path):
     assert (
         values(read)["a_ose"] == values(openset.evaluate(of.scene.truth, found, **OPTIONS))["a_ose"]
     )
+
+
+def det_data_sample():
+    """The class of MMDetection, whose package takes mmcv; its file takes mmengine alone."""
+    from importlib.util import find_spec, module_from_spec, spec_from_file_location
+
+    mmengine = pytest.importorskip("mmengine.structures", reason="MMEngine is not installed")
+    package = find_spec("mmdet")
+    if package is None:
+        return mmengine.BaseDataElement
+    (folder,) = package.submodule_search_locations
+    spec = spec_from_file_location("sample", f"{folder}/structures/det_data_sample.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.DetDataSample
+
+
+def test_real_mmdet(of, tmp_path):
+    made = det_data_sample()
+    torch = pytest.importorskip("torch")
+    from mmengine.structures import InstanceData
+
+    samples = []
+    for image in of.images:
+        about = {"img_id": image["id"], "img_path": f"/data/{image['file_name']}"}
+        sample = made(metainfo={**about, "ori_shape": (image["height"], image["width"])})
+        for name, (corners, label, *score) in (
+            ("gt_instances", of.truth(image)),
+            ("pred_instances", of.found(image)),
+        ):
+            held = {"bboxes": torch.tensor(corners), "labels": torch.tensor(label)}
+            held |= {"scores": torch.tensor(score[0])} if score else {}
+            setattr(sample, name, InstanceData(**held))
+        samples.append(sample)
+    same(
+        openset.evaluate(samples, samples, names=of.names, **OPTIONS),
+        openset.evaluate(of.scene.truth, of.scene.found, **OPTIONS),
+    )
+    one = samples[0]
+    del one.pred_instances
+    with pytest.raises(openset.InputError, match="OS106"):
+        read_detections([one])
