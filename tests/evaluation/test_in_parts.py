@@ -82,6 +82,12 @@ def test_every_engine_gives_the_same_bytes(folders, tables, name, workers, reque
     assert numbers(held) == numbers(other) and held.findings == other.findings
 
 
+def test_more_rows_than_can_be_counted_are_refused(folders, monkeypatch):
+    monkeypatch.setattr("openset.matching.merge.MOST", 20)
+    with pytest.raises(UsageError, match=r"at most 20 detections.*minimum_score"):
+        openset.evaluate(*folders, **OPTIONS)
+
+
 def test_three_lost_workers_change_nothing(folders, tmp_path):
     (tmp_path / "kills").mkdir()
     there = engines.find("processes", 2)

@@ -275,3 +275,16 @@ def test_integer_and_text_ids_in_two_shards():
 def test_nothing_to_merge_is_refused():
     with pytest.raises(UsageError):
         merge([])
+
+
+def test_columns_are_forgotten_while_others_add_to_them(monkeypatch):
+    """Metrics on several threads: what one of them computes first is kept beside the columns."""
+    matches = match(*scene(2).tables(), KNOWN)
+
+    def slow(columns):
+        for _ in columns:
+            vars(matches).setdefault(f"computed {len(vars(matches))}", None)
+
+    monkeypatch.setattr(matches_module, "forget", slow)
+    matches.forget()
+    assert any(name.startswith("computed") for name in vars(matches))

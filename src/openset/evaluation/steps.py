@@ -250,13 +250,14 @@ def evaluation_of(
         settings: What is asked.
         draw: Draws the resamples.
         engine: Where metrics are computed, which threads must share; by default here, and always
-            where detections are so many that two metrics at a time would hold too much.
+            where two at a time would hold too much: with many detections, or with resamples.
     """
     matches = matched.matches
-    place = find("local") if engine is None or len(matches) > _BESIDE else engine
     metrics = settings.measured if matches.ood is None else of_pair(settings.measured)
     # A single image or group leaves nothing to draw: no interval is better than one of no width.
     seed, resamples = settings.seed, settings.resamples if matches.n_units > 1 else 0
+    large = len(matches) > _BESIDE or resamples  # beside which metrics of the data are quick
+    place = find("local") if engine is None or large else engine
     origin: Callable[[], Provenance] = partial(
         describe, matches, matched.inputs, seed=seed, resamples=resamples, ledger=matched.ledger
     )

@@ -18,7 +18,7 @@ Weights = NDArray[np.uint8] | NDArray[np.float32]
 _FEW = 16  # columns of weights that are counted one by one
 _CELLS = 1 << 24  # of a table of classes and images
 _EXACT = 1 << 22  # up to here, times a weight of a few, float32 holds every integer
-_WEIGHTS = 1 << 24  # that are widened at a time
+_WEIGHTS = 1 << 23  # that are widened at a time
 _KEPT = 1 << 25  # up to which widening them every time would cost more than the memory
 
 

@@ -492,7 +492,8 @@ class Matches:
     def forget(self) -> None:
         """Hand back the memory of columns that are in files, until somebody looks at them."""
         tables = (vars(self), self.columns._asdict(), vars(self.objects), vars(self.excusing))
-        forget(one for table in tables for one in table.values() if isinstance(one, np.ndarray))
+        held = [one for table in tables for one in tuple(table.values())]  # others may add to it
+        forget(one for one in held if isinstance(one, np.ndarray))
 
     def only(self, keep: Mask) -> Matches:
         """Only some detections; every object stays."""

@@ -24,11 +24,13 @@ from openset.matching import spilling
 from openset.matching.matcher import tie_keys
 from openset.matching.matches import Matches, Objects, class_blocks
 from openset.matching.spilling import Column, forget
+from openset.wording import spaced
 
 _OF_IMAGES = ("image_ids", "wild", "ood", "groups")
 _OF_CANDIDATES = ("matched", "ignored", "object")
 _OF_MATCHES = ("image", "score", "row", "tie", "class_start", "unknownness")
 _NAMING = ("object_same", "object_known", "object_unknown", "object")  # objects, by their index
+MOST = np.iinfo(np.int32).max  # rows are counted in 32 bits
 Columns = dict[str, NDArray[Any]]
 
 
@@ -78,6 +80,7 @@ class Merging:
         _refuse_unlike(part, self._first)
         self._refuse_without_unknownness(part)
         at, position = self._sizes, part.columns.position
+        _refuse_many(at, rows)
         self._starts.append(part.class_start + at.detections)
         self._candidates.append(np.searchsorted(position, part.class_start) + at.candidates)
         for name in _OF_IMAGES:
@@ -310,6 +313,15 @@ def _shifted(objects: Objects, places: NDArray[np.int32], at: _Sizes) -> Columns
     columns["row"] = objects.row + np.int32(at.object_rows)
     columns["label"] = places[objects.label]
     return columns
+
+
+def _refuse_many(at: _Sizes, rows: tuple[int, int]) -> None:
+    """Refuse more rows than 32 bits can count."""
+    if max(at.object_rows + rows[0], at.detection_rows + rows[1]) > MOST:
+        raise UsageError(
+            f"one evaluation holds at most {spaced(MOST)} detections: leave out low scores "
+            "(minimum_score), or evaluate fewer images at a time"
+        )
 
 
 def _refuse_unlike(part: Matches, first: Matches) -> None:
