@@ -2,7 +2,7 @@
 
 Those in blocks are parsed whole: verb, arguments, options and the kinds of their values. Those
 within a sentence are often a part of a command: their verb and the names of their options are
-looked up. Pages whose commands are run have tests of their own (`tests/cli/test_inputs_page`).
+looked up. Those of most pages are run, too: `tests/cli/test_pages_run` and `test_inputs_page`.
 """
 
 from __future__ import annotations
