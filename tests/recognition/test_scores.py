@@ -202,3 +202,14 @@ def test_what_still_has_a_result_is_a_warning(change, codes):
 def test_one_class_is_a_warning():
     one = Scores([0], [0], [0.1], [0.3], None, ("cat",))
     assert [finding.code for finding in check(one)] == ["OS806"]
+
+
+def test_probabilities_of_one_side_alone_are_refused():
+    rng = np.random.default_rng(0)
+    logits, shares = rng.normal(size=(30, 3)), rng.dirichlet(np.ones(3), 20)
+    label = np.arange(30) % 3
+    with pytest.raises(InputError, match="20 rows of unknown samples sum to 1"):
+        Scores.from_logits(logits, label, shares)
+    with pytest.raises(InputError, match="20 rows of known samples sum to 1"):
+        Scores.from_logits(shares, label[:20], logits)
+    assert Scores.from_logits(shares, label[:20], shares).n_unknown == 20

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from openset.recognition.sweep import AnswerSweep
 
 Weights = tuple[NDArray[Any], NDArray[Any]]
+_SOME = 10  # rows, fewer of which may sum to one by chance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,8 +101,7 @@ class Scores:
         if known.shape[1] != unknown.shape[1]:
             widths = f"{known.shape[1]} and {unknown.shape[1]}"
             raise refuse("OS802", f"logits of known and unknown samples have {widths} columns")
-        if openness != "max_logit":
-            _refuse_probabilities(known, openness)
+        _refuse_probabilities(known, unknown, openness)
         width = known.shape[1]
         names = tuple(map(str, range(width) if classes is None else classes))
         if len(names) != width:
@@ -185,13 +185,27 @@ class Scores:
         return twin
 
 
-def _refuse_probabilities(logits: NDArray[np.float64], openness: str) -> None:
-    """Refuse rows that sum to one: a softmax is not taken twice."""
-    if logits.shape[1] < 2 or not len(logits) or not logits.min() >= 0:
+def _refuse_probabilities(
+    known: NDArray[np.float64], unknown: NDArray[np.float64], openness: str
+) -> None:
+    """Refuse rows that sum to one: a softmax is not taken twice, and not of one side alone."""
+    alike = {_sum_to_one(side) for side in (known, unknown) if len(side)}
+    if alike == {True, False} and min(len(known), len(unknown)) >= _SOME:
+        which, side = ("known", known) if _sum_to_one(known) else ("unknown", unknown)
+        said = f"all {len(side)} rows of {which} samples sum to 1, and those of the others do not"
+    elif alike == {True} and openness != "max_logit":
+        side = known
+        said = f"all {len(side)} rows of logits sum to 1, and {openness} needs logits"
+    else:
         return
-    if np.abs(logits.sum(axis=1) - 1).max() < 1e-3:
-        said = f"all {len(logits)} rows of logits sum to 1, and {openness} needs logits"
-        raise refuse("OS510", said, count=len(logits), example=str(logits[0, :3].tolist()))
+    raise refuse("OS510", said, count=len(side), example=str(side[0, :3].tolist()))
+
+
+def _sum_to_one(logits: NDArray[np.float64]) -> bool:
+    """Whether rows are probabilities."""
+    if logits.shape[1] < 2 or not len(logits) or not logits.min() >= 0:
+        return False
+    return bool(np.abs(logits.sum(axis=1) - 1).max() < 1e-3)
 
 
 def _set(scores: Scores, name: str, column: NDArray[Any]) -> None:
