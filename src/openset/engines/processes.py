@@ -16,6 +16,7 @@ from __future__ import annotations
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,7 +64,7 @@ def _from_pool(function: Callable[[Any], Any], items: Sequence[Any], workers: in
     from tempfile import TemporaryDirectory
 
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_alone)
-    with TemporaryDirectory(prefix="openset-") as folder:
+    with TemporaryDirectory(prefix="openset-", ignore_cleanup_errors=True) as folder:
         work = partial(_sent, function, Path(folder))
         try:
             waiting = deque(pool.submit(work, item) for item in items[: IN_FLIGHT * workers])
@@ -112,7 +113,8 @@ def _received(sent: _Sent) -> Any:
         return pickle.loads(sent.pickled)  # noqa: S301 - of a process that we started
     with sent.file.open("rb") as file:
         mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
-    sent.file.unlink()
+    with suppress(OSError):  # Windows keeps a file that is mapped
+        sent.file.unlink()
     starts = [0]
     for size in sent.sizes:
         starts.append(starts[-1] + size + -size % _ALIGNED)
