@@ -247,7 +247,7 @@ def next_command(out: Path | None) -> str:
     return f"next: openset report {shlex.quote(str(out))} --images DIR --open"
 
 
-def document(run: Run, out: Path | None, beside: Beside = Beside()) -> dict[str, Any]:  # noqa: B008 - frozen
+def document(run: Run, out: Path | None, beside: Beside = Beside()) -> dict[str, Any]:
     """The run for programs: the numbers of every model, and what was found."""
     import json
     from dataclasses import asdict
