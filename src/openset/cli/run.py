@@ -46,6 +46,7 @@ def run(
     option: list[str] | None = None,
     split: str | None = None,
     batch: int = 8,
+    decoders: int = 0,
     device: str | None = None,
     unreadable: Literal["refuse", "skip"] | None = None,
     every: float = 1.0,
@@ -89,6 +90,7 @@ def run(
         option: An option of the detector, as name=value.
         split: What the images are called, for the ledger of scorers; by default folder and file.
         batch: Images at a time.
+        decoders: Processes that decode images, so that a GPU does not wait for threads; 0 is none.
         device: Such as cpu or cuda:1; by default a GPU where there is one.
         unreadable: Refuse images that cannot be decoded, or skip and name them; by default refuse
             those of a ground truth, whose numbers would be of other images, and skip photos.
@@ -124,6 +126,7 @@ def run(
     how: dict[str, Any] = {
         "keep": _kept(loaded, listed(evidence), regions=regions),
         "batch": batch,
+        "decoders": decoders,
         "unreadable": unreadable or ("skip" if photos else "refuse"),
         "regions": regions,
         "split": split or _split(data),

@@ -139,7 +139,9 @@ def part_plan(
     model: Model, images: ImageFiles, *, per_part: int = PER_PART, batch: int = 8, **options: Any
 ) -> Manifest:
     """The plan of a run in parts: what model, with what options, on what images, in what parts."""
-    said = {**options, "keep": sorted(options.get("keep", KEPT)), "batch": batch}
+    kept = sorted(options.pop("keep", KEPT))
+    said = {k: v for k, v in options.items() if k not in ("threads", "decoders")}  # no difference
+    said |= {"keep": kept, "batch": batch}
     about = {"model": _hash(model), "run": said}
     whole = max(per_part // batch, 1) * batch  # a batch across two parts would be padded otherwise
     return planned("detections", images.id, about, whole)

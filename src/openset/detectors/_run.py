@@ -35,6 +35,7 @@ def run(
     keep: tuple[EvidenceName, ...] = KEPT,
     batch: int = 8,
     threads: int = 2,
+    decoders: int = 0,
     unreadable: Literal["refuse", "skip"] = "refuse",
     regions: bool = False,
     split: str | None = None,
@@ -53,6 +54,8 @@ def run(
         batch: Images at a time. Where images differ in size, padding makes scores depend on it in
             the last digits; processes share whole batches, so that their number changes nothing.
         threads: Threads that decode images.
+        decoders: Processes that decode them in place of threads, so that a GPU does not wait; a
+            script that asks for some must be one that can be imported.
         unreadable: Whether images that cannot be decoded are refused, or left out; the provenance
             then names them.
         regions: All pairs of a region and a class above the model's least score, before suppression
@@ -69,6 +72,7 @@ def run(
         keep=keep,
         batch=batch,
         threads=threads,
+        decoders=decoders,
         unreadable=unreadable,
         regions=regions,
         split=split,
@@ -86,6 +90,7 @@ class How:
     wanted: frozenset[EvidenceName]
     batch: int
     threads: int
+    decoders: int
     skip: bool
     regions: bool
     split: str | None
@@ -94,9 +99,11 @@ class How:
 def how_of(model: Model, **options: Any) -> How:
     """The same, from what `run` takes by name."""
     usual: dict[str, Any] = {"keep": KEPT, "batch": 8, "threads": 2, "unreadable": "refuse"}
-    given = {**usual, "regions": False, "split": None, **options}
+    given = {**usual, "decoders": 0, "regions": False, "split": None, **options}
+    if given["decoders"] < 0:
+        raise UsageError(f"decoders must be at least 0, not {given['decoders']}")
     wanted, skip = _checked(model, given["keep"], given["batch"]), given["unreadable"] == "skip"
-    rest = {name: given[name] for name in ("batch", "threads", "regions", "split")}
+    rest = {name: given[name] for name in ("batch", "threads", "decoders", "regions", "split")}
     return How(wanted=wanted, skip=skip, **rest)
 
 
@@ -191,7 +198,8 @@ def _told(read: Iterable[Batch], total: int, progress: Progress | None) -> Itera
 def found_over(model: Model, images: ImageFiles, how: How, progress: Progress | None) -> Part:
     """Run over some images; once one is bad and none may be, the others are only decoded."""
     part = Part()
-    for some in _told(batches(images, how.batch, how.threads), len(images), progress):
+    read = batches(images, how.batch, how.threads, how.decoders)
+    for some in _told(read, len(images), progress):
         good = [(id_, pixels) for id_, pixels in some if not isinstance(pixels, InputError)]
         errors = [error for _, error in some if isinstance(error, InputError)]
         part.bad.extend(_example(error) for error in errors)

@@ -115,9 +115,8 @@ class TorchModel(nn.Module):
     ) -> list[Found]:
         """What is found on some RGB images, with the evidence asked for."""
         self.eval()
-        with torch.inference_mode(), memory_guard(len(images)):
-            tensors = [tensor_of(image, self.device) for image in images]
-            return _numpy(self.record(tensors, keep), keep)
+        with torch.inference_mode(), memory_guard(len(images)), quick_products(self.device):
+            return _numpy(self.record(tensors_of(images, self.device), keep), keep)
 
 
 def _numpy(boxes: list[BoxTensors], keep: frozenset[EvidenceName]) -> list[Found]:
@@ -139,9 +138,30 @@ def _array(values: Tensor) -> NDArray[Any]:
     return np.asarray((values.float() if values.is_floating_point() else values).numpy())
 
 
+def tensors_of(images: Sequence[NDArray[np.uint8]], device: torch.device | None) -> list[Tensor]:
+    """Pixels as float, 0 to 1, channels first; they travel to a device as bytes, all at once."""
+    flat = torch.from_numpy(np.concatenate([image.ravel() for image in images]))
+    values = flat.to(device).float().div_(255).split([image.size for image in images])
+    return [
+        one.view(image.shape).permute(2, 0, 1) for one, image in zip(values, images, strict=True)
+    ]
+
+
 def tensor_of(image: NDArray[np.uint8], device: torch.device | None = None) -> Tensor:
-    """Pixels as float, 0 to 1, channels first; they travel to a device as bytes."""
-    return torch.tensor(image).to(device).permute(2, 0, 1).float().div(255)
+    """`tensors_of` one image."""
+    return tensors_of([image], device)[0]
+
+
+@contextmanager
+def quick_products(device: torch.device) -> Iterator[None]:
+    """Let a GPU multiply matrices in TF32 while the context lasts, as it convolves anyway."""
+    held = torch.get_float32_matmul_precision()
+    if device.type == "cuda":
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(held)
 
 
 @contextmanager

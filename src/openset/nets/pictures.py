@@ -6,8 +6,11 @@ first is opened: a run does not stop in the middle because a folder was misspelt
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +22,14 @@ from openset.findings import Finding, InputError, Level, refuse
 from openset.tables.columns import ids
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
     from openset.tables import Annotations
 
 SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 _FOREIGN = frozenset({".avif", ".cr2", ".dng", ".gif", ".heic", ".heif", ".jxl", ".nef"})
 _GROUPS, _PART = 256, 1 << 14
+_AHEAD = 2  # batches that are decoded before they are asked for
 Pixels = NDArray[np.uint8]
 
 
@@ -194,28 +200,60 @@ def undecoded(examples: Sequence[str]) -> Finding:
 
 
 def batches(
-    files: ImageFiles, size: int, threads: int
+    files: ImageFiles, size: int, threads: int, processes: int = 0
 ) -> Iterator[list[tuple[Any, Pixels | InputError]]]:
     """Ids and pixels, some images at a time; the next ones are decoded meanwhile.
 
     Photos, of which no ground truth says a size, are turned upright.
+
+    Args:
+        files: Which images.
+        size: Images at a time.
+        threads: Threads that decode.
+        processes: Processes that decode in their place. Threads share the interpreter with whoever
+            gives a GPU its work, and keep it waiting.
     """
+    upright = files.size is None
+    some = -(-size // processes) if processes else 1  # that one call decodes
+    with _pool(threads, processes) as pool:
+
+        def asked(start: int) -> list[Future[list[Pixels | InputError]]]:
+            paths = files.path[start : start + size]
+            parts = (paths[at : at + some] for at in range(0, len(paths), some))
+            return [pool.submit(_attempts, part, upright) for part in parts]
+
+        starts = range(0, len(files), size)
+        ahead = deque(asked(start) for start in starts[:_AHEAD])
+        for start in starts:
+            now = ahead.popleft()
+            if start + _AHEAD * size < len(files):
+                ahead.append(asked(start + _AHEAD * size))
+            part = files.id[start : start + size].tolist()
+            yield list(zip(part, (one for job in now for one in job.result()), strict=True))
+
+
+def _pool(threads: int, processes: int) -> AbstractContextManager[Executor]:
     from concurrent.futures import ThreadPoolExecutor
 
-    def attempt(path: Path) -> Pixels | InputError:
+    return nullcontext(_decoders(processes)) if processes else ThreadPoolExecutor(threads)
+
+
+@lru_cache(maxsize=1)
+def _decoders(count: int) -> Executor:
+    """Processes that stay until the interpreter ends: a run in parts asks for them often."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # Not forked: this process may have threads, and a GPU.
+    return ProcessPoolExecutor(count, mp_context=get_context("spawn"))
+
+
+def _attempts(paths: Sequence[Path], upright: bool) -> list[Pixels | InputError]:
+    """The pixels of each, or why there are none."""
+    found: list[Pixels | InputError] = []
+    for path in paths:
         try:
-            return decode(path, upright=files.size is None)
+            found.append(decode(path, upright=upright))
         except InputError as error:
-            return error
-
-    with ThreadPoolExecutor(threads) as pool:
-        starts = range(0, len(files), size)
-        ahead = [pool.submit(attempt, path) for path in files.path[:size]]
-        for start in starts:
-            now, ahead = ahead, _submit(pool, attempt, files.path[start + size :][:size])
-            part = files.id[start : start + size].tolist()
-            yield list(zip(part, [job.result() for job in now], strict=True))
-
-
-def _submit(pool: Any, job: Any, paths: Sequence[Path]) -> list[Any]:
-    return [pool.submit(job, path) for path in paths]
+            found.append(error)
+    return found
