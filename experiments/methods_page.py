@@ -2,9 +2,10 @@
 
     python experiments/methods_page.py experiments/results --page docs/results/methods.md
 
-The folder has ``photographs.json``, ``step_speed.jsonl`` and, if there are any, the results of the
-digits world, ``methods_digits.json``. Nothing is trained or evaluated here, and no number on the
-page is typed: see `photographs`, `step_speed` and `methods_digits`.
+The folder has ``photographs.json``, ``step_speed.jsonl``, ``run_speed.jsonl`` and, if there are
+any, the results of the digits world, ``methods_digits.json``. Nothing is trained or evaluated here,
+and no number on the page is typed: see `photographs`, `step_speed`, `run_speed` and
+`methods_digits`.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ KINDS = {
 PLAIN = "*A plain detector has an unknown recall of 0* (Dhamija et al. 2020, Han et al. 2022):"
 FINDS = "*OpenDet finds unknown objects at little cost of known AP* (Han et al. 2022):"
 LITTLE = 0.03  # of known AP
+UNPAIRED = " (not paired by picture: they were judged apart, and the interval is rather too wide)"
 HOLDS = ("holds", "does not hold", "cannot be told")
 COMPARED = {
     ("base + energy", "vos + energy", "auroc"): (
@@ -54,6 +56,12 @@ COMPARED = {
         "*SIREN's neighbours separate them better than the energy of a plain detector* (Du et al., "
         "NeurIPS 2022):",
         *HOLDS,
+    ),
+    ("opendet", "opendet_cwa", "a_ose"): (
+        "*OpenDet-CWA calls fewer unknown objects known than OpenDet* (Mallick et al. 2024):",
+        "does not hold",
+        "holds",
+        "cannot be told",
     ),
     ("opendet", "base + gamma_ratio", "ap_unknown"): (
         "*A ratio of class scores is as good as a detector made for the purpose*, OpenDet (Hosoya "
@@ -103,6 +111,11 @@ OpenDet-CWA was measured with a decomposition in its last layer, which it no lon
 The last row is a training on photographs alone on the card, after its start of {start:.0f} seconds.
 
 {speed}
+
+Speed of running, logits and embeddings kept, pictures decoded from their files, alone on the card,
+by `python experiments/run_speed.py`; *decoders* are processes, 0 of them sixteen threads.
+
+{running}
 """
 
 DIGITS = """
@@ -136,13 +149,20 @@ def main() -> None:
 def page_of(folder: Path) -> str:
     """The page of a folder of results, with a section on the digits world if there are any."""
     held = json.loads((folder / "photographs.json").read_text("utf-8"))
-    lines = (folder / "step_speed.jsonl").read_text("utf-8").splitlines()
+    steps, runs = (rows_of(folder / f"{name}_speed.jsonl") for name in ("step", "run"))
     digits = folder / "methods_digits.json"
     more = on_digits(json.loads(digits.read_text("utf-8"))) if digits.exists() else ""
-    return photographs(held, [json.loads(line) for line in lines]) + more
+    return photographs(held, steps, runs) + more
 
 
-def photographs(held: dict[str, Any], steps: list[dict[str, Any]]) -> str:
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """The lines of a file, each a measurement."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def photographs(
+    held: dict[str, Any], steps: list[dict[str, Any]], runs: list[dict[str, Any]]
+) -> str:
     """What was seen on VOC and COCO."""
     methods, trainings = held["methods"], held["trainings"]
     first = trainings[0]
@@ -162,6 +182,7 @@ def photographs(held: dict[str, Any], steps: list[dict[str, Any]]) -> str:
         claims="\n".join(claims(methods, held["differences"])),
         cost=cost(trainings).markdown(),
         speed=speed(steps).markdown(),
+        running=running(runs).markdown(),
         start=sum(one["warm_up_s"] for one in steps if one["kind"] == ALONE),
     )
 
@@ -179,6 +200,24 @@ def speed(steps: list[dict[str, Any]]) -> Table:
             f"{one['device']}, torch {one['torch']}",
         )
         for one in steps
+    ]
+    return Table(header, tuple(rows))
+
+
+def running(runs: list[dict[str, Any]]) -> Table:
+    """A row per way to run."""
+    header = ("pixels", "batch", "decoders", "pictures", "boxes", "pictures/s", "on")
+    rows = [
+        (
+            str(one["side"]),
+            str(one["batch"]),
+            str(one["decoders"]),
+            f"{one['pictures']:,}",
+            f"{one['boxes']:,}",
+            f"{one['images_per_second']:.0f}",
+            f"{one['device']}, torch {one['torch']}",
+        )
+        for one in runs
     ]
     return Table(header, tuple(rows))
 
@@ -280,13 +319,14 @@ def claims(methods: dict[str, Any], differences: list[dict[str, Any]]) -> Iterat
     """A line for each sentence of a paper whose rows are there."""
     if methods["base"]["values"]["unknown_recall"]["value"] == 0:
         yield f"- {PLAIN} holds, by definition: it never says unknown."
-    there = {(one["first"], one["second"]): one["values"] for one in differences}
-    if (pair := ("base", "opendet")) in there:
-        yield f"- {FINDS} {_found(methods['opendet']['values'], there[pair])}"
+    there = {(one["first"], one["second"]): one for one in differences}
+    if (both := ("base", "opendet")) in there:
+        yield f"- {FINDS} {_found(methods['opendet']['values'], there[both]['values'])}"
     for (*pair, name), (says, *words) in COMPARED.items():
-        if (held := there.get((pair[0], pair[1]), {}).get(name)) is not None:
-            runs = min(methods[one]["runs"] for one in pair)
-            yield f"- {says} {_verdict(held, words)}: {_change(held, name)}{_once(runs)}."
+        if (one := there.get((pair[0], pair[1]))) and (held := one["values"].get(name)) is not None:
+            runs = min(methods[side]["runs"] for side in pair)
+            alone = "" if one.get("paired", True) else UNPAIRED
+            yield f"- {says} {_verdict(held, words)}: {_change(held, name)}{_once(runs)}{alone}."
 
 
 def _verdict(held: dict[str, Any], words: Sequence[str]) -> str:

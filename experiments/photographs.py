@@ -60,12 +60,16 @@ METRICS += ("auroc", "fpr_at_95_tpr")
 # Pairs that papers say something about: the reference, and what is compared with it.
 COMPARED = (
     ("base", "opendet"),
+    ("base", "opendet_cwa"),
+    ("opendet", "opendet_cwa"),
     ("base + energy", "vos + energy"),
     ("base + energy", "siren + siren_knn"),
+    ("base", "siren"),
     ("opendet", "base + gamma_ratio"),
     ("vos + energy", "base + gamma_ratio"),
 )
 SIDE, HELD_OUT = 320, 0.05
+BATCH, DECODERS = 64, 6  # when running
 SPLITS = ("train", "val", "test")
 WEIGHTS = "resnet50.safetensors"
 # What COCO calls classes of VOC.
@@ -351,7 +355,10 @@ def tail_of(values: NDArray[np.floating[Any]]) -> float | None:
 
 def detected(model: Model, data: TrainingData, split: str) -> Detections:
     """Detections with logits and embeddings."""
-    return run(model, data.files, batch=32, threads=8, split=f"photos {split}")
+    import torch
+
+    how = {"batch": BATCH, "decoders": DECODERS if torch.cuda.is_available() else 0}
+    return run(model, data.files, **how, split=f"photos {split}")
 
 
 def right(found: Detections, data: TrainingData) -> NDArray[np.bool_]:
@@ -409,7 +416,10 @@ def keep(path: Path, found: Detections, columns: dict[str, NDArray[Any]]) -> Non
 
 
 def judge(given: argparse.Namespace) -> None:
-    """Evaluate all that was found, and write the numbers that the page is made from."""
+    """Evaluate all that was found, and write the numbers that the page is made from.
+
+    Methods that were judged before and of which nothing was found this time stay as they were.
+    """
     from openset.evaluation.run import evaluate_all
     from openset.formats import read_annotations
 
@@ -430,7 +440,57 @@ def judge(given: argparse.Namespace) -> None:
     val = read_annotations(given.work / "val.json")
     pictures = {"val": len(val.images), "test": len(truth.images)}
     facts = {"pictures": pictures, "methods": held, "differences": differences(run.results)}
-    write_json(given.results, facts | {"trainings": abouts})
+    facts |= {"trainings": abouts}
+    if given.results.exists():
+        facts = added(json.loads(given.results.read_text("utf-8")), facts)
+    write_json(given.results, facts)
+
+
+def added(before: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """What was judged before and what is new, as one.
+
+    A new method and one of before are compared by their deviations alone: no resample of the
+    latter is kept that the former could be paired with.
+    """
+    if before["pictures"] != new["pictures"]:
+        raise SystemExit("what was judged before is of other pictures")
+    named = {one["method"] for one in new["trainings"]}
+    stay = {k: v for k, v in before["methods"].items() if k.partition(" + ")[0] not in named}
+    methods = dict(sorted((stay | new["methods"]).items()))
+    told = {(one["first"], one["second"]): one for one in new["differences"]}
+    for one in before["differences"]:
+        pair = one["first"], one["second"]
+        if set(pair) <= stay.keys():
+            told[pair] = one
+    for pair in COMPARED:
+        if pair not in told and set(pair) <= methods.keys():
+            told[pair] = unpaired(*pair, methods)
+    trainings = [one for one in before["trainings"] if one["method"] not in named]
+    trainings = sorted(trainings + new["trainings"], key=lambda one: (one["method"], one["seed"]))
+    order = [told[pair] for pair in COMPARED if pair in told]
+    return {**new, "methods": methods, "differences": order, "trainings": trainings}
+
+
+def unpaired(first: str, second: str, methods: Mapping[str, Any]) -> dict[str, Any]:
+    """How two methods differ whose resamples are not at hand together.
+
+    Chance of images is taken for independent, though both saw the same, so that an interval is
+    rather too wide than too narrow.
+    """
+    from openset.resampling.trainings import spread, together
+
+    values = {}
+    for name in METRICS:
+        a, b = (methods[method]["values"][name] for method in (first, second))
+        if a["sd_images"] is None or b["sd_images"] is None:
+            continue
+        images = float(np.hypot(a["sd_images"], b["sd_images"]))
+        both = together(images, *(s for one in (a, b) if (s := spread(one["runs"])) is not None))
+        change = b["value"] - a["value"]
+        ends = [change - both.reach(0.025), change + both.reach(0.025)]
+        p = both.p_value(change) if both.deviation else None
+        values[name] = {"difference": change, "interval": ends, "p": p}
+    return {"first": first, "second": second, "paired": False, "values": values}
 
 
 def differences(results: Mapping[str, Trainings]) -> list[dict[str, Any]]:

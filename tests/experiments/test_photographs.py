@@ -17,6 +17,7 @@ pytest.importorskip("torchvision", reason="the torch extra is not installed")
 
 import methods_page
 import photographs
+from photographs import METRICS
 
 COLOURS = {"person": (220, 30, 30), "dog": (30, 220, 30), "zebra": (220, 120, 30)}
 NAMES = ("person", "dog", "zebra")
@@ -96,6 +97,32 @@ def test_from_pictures_to_the_page(work, tmp_path, monkeypatch):
     assert held["methods"]["base"]["runs"] == 2
     assert held["methods"]["base"]["values"]["unknown_recall"]["value"] == 0
     assert held["methods"]["base + knn"]["values"]["auroc"]["value"] > 0.5
-    text = methods_page.photographs(held, [])
+    text = methods_page.photographs(held, [], [])
     assert "| Faster R-CNN + knn |" in text and "| OpenDet |" in text
     assert "nan" not in text.lower().split()
+    later = tmp_path / "later"
+    later.mkdir()
+    for name in ("opendet-0.npz", "opendet-0.json"):
+        (tmp_path / "found" / name).rename(later / name)
+    called("judge", later, "--work", work, "--results", results)
+    again = json.loads(results.read_text("utf-8"))
+    assert again["methods"] == held["methods"]  # the one is as before, the others stay
+    assert len(again["trainings"]) == len(held["trainings"])
+    apart = {(one["first"], one["second"]): one for one in again["differences"]}
+    paired = {(one["first"], one["second"]): one for one in held["differences"]}
+    assert apart.keys() == paired.keys()
+    assert apart["base + energy", "vos + energy"] == paired["base + energy", "vos + energy"]
+    one, two = (told["base", "opendet"]["values"]["ap_known"] for told in (apart, paired))
+    assert apart["base", "opendet"]["paired"] is False
+    assert one["difference"] == pytest.approx(two["difference"])
+
+
+def test_methods_that_were_judged_apart_are_compared_by_their_deviations():
+    def held(value, sd):
+        return {"values": {n: {"value": value, "sd_images": sd, "runs": [value]} for n in METRICS}}
+
+    found = photographs.unpaired("a", "b", {"a": held(10.0, 3.0), "b": held(40.0, 4.0)})
+    one = found["values"]["a_ose"]
+    assert one["difference"] == 30 and found["paired"] is False
+    assert one["interval"] == pytest.approx([30 - 1.96 * 5, 30 + 1.96 * 5], abs=1e-3)
+    assert one["p"] == pytest.approx(2e-9, rel=0.05)  # six deviations
