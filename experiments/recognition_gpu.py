@@ -19,10 +19,13 @@ shrinks pictures to 16 by 16 and takes 1,000 of each known class. ``--left-out 0
 two known classes for unknown, and trains on the others: what options are chosen on. No test picture
 and no unknown class takes part in that.
 
-Pictures rest on the card as bytes; bfloat16, channels last. One process a training: while one waits
-for Python, the others keep the card busy, more so where NVIDIA's multi-process service lets them
-share it (`nvidia-cuda-mps-control -d`). Needs NumPy, scikit-learn and torch only. Recipes are the
-package's, over fewer epochs.
+Pictures rest on the card as bytes; bfloat16, channels last; those of 32 steps are augmented at
+once (``--ahead``). ``--graphed`` replays a CUDA graph of the step, ``--compiled`` fuses its kernels
+first; neither changes what is computed, but for chance. One process a training: while one waits,
+the others keep the card busy, more so where NVIDIA's multi-process service lets them share it
+(`nvidia-cuda-mps-control -d`). A training that fails is said, and the others go on: the same
+command, with other flags if need be, trains what is missing. Needs NumPy, scikit-learn and torch
+only. Recipes are the package's, over fewer epochs.
 """
 
 from __future__ import annotations
@@ -61,11 +64,21 @@ def main() -> None:
     # Without what was cut off within a row.
     given["rows"].write_text("".join(json.dumps(row) + "\n" for row in there), "utf-8")
     with ProcessPoolExecutor(given["processes"], mp_context=get_context("spawn")) as pool:
-        for job in as_completed([pool.submit(trained, one) for one in missing]):
+        jobs = {
+            pool.submit(trained, one): f"{one['method']}, trial {one['trial']}" for one in missing
+        }
+        failed = 0
+        for job in as_completed(jobs):
+            if job.exception() is not None:
+                failed += 1
+                print(f"{jobs[job]}: {job.exception()!r}", file=sys.stderr, flush=True)
+                continue
             text = "".join(json.dumps(row) + "\n" for row in job.result())
             with given["rows"].open("a", encoding="utf-8") as rows:
                 rows.write(text)
             print(text, end="", flush=True)
+    if failed:
+        raise SystemExit(f"{failed} of {len(missing)} trainings failed")
 
 
 def _arguments() -> argparse.Namespace:
@@ -88,6 +101,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--device", default=None)
     parser.add_argument("--precision", default="bfloat16")
     parser.add_argument("--compiled", action="store_true", help="let torch compile the network")
+    parser.add_argument("--graphed", action="store_true", help="replay a CUDA graph of the step")
+    parser.add_argument("--ahead", type=int, default=32, help="steps to augment the pictures of")
     parser.add_argument("--processes", type=int, default=10)
     return parser.parse_args()
 
@@ -116,10 +131,12 @@ def trained(job: dict[str, Any]) -> list[dict[str, Any]]:
     from openset.recognition.training import train
 
     torch.set_num_threads(1)  # the work is on the card; idle threads would spin
+    torch.backends.cudnn.benchmark = True
     start = time.perf_counter()
     split, recipe = split_of(job), recipe_of(job)
     work = job["work"] and job["work"] / _name(job)
-    trained = train(split, recipe, folder=work, device=job["device"], compiled=job["compiled"])
+    how = {name: job[name] for name in ("device", "compiled", "graphed", "ahead")}
+    trained = train(split, recipe, folder=work, **how)
     cuda = trained.learner.device.type == "cuda"
     about = {
         "pictures": recipe.plan(len(split.train.label)).steps * recipe.batch,

@@ -23,7 +23,7 @@ module = runpy.run_path(sys.argv[1])
 JOB = {
     "data": "digits", "also": [], "folder": "", "unknown_folder": "", "work": None, "epochs": 1,
     "device": "cpu", "precision": "float32", "compiled": False, "network": "", "size": 0,
-    "images": 0, "left_out": [],
+    "images": 0, "left_out": [], "graphed": False, "ahead": 1,
 }  # fmt: skip
 
 

@@ -172,6 +172,67 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_weights(split, tmp_path
         train(split, ClassifierRecipe.of(QUICK, seed=1), folder=tmp_path)
 
 
+def weights_of(trained):
+    return [weight.detach().clone() for weight in trained.learner.network.state_dict().values()]
+
+
+def test_augmenting_ahead_changes_chances_only(split):
+    plain, ahead = (weights_of(train(split, QUICK, ahead=steps)) for steps in (1, 4))
+    assert all(map(torch.equal, plain, ahead))  # nothing to draw: the same pictures
+    moved = ClassifierRecipe.of(QUICK, shift=1, flip=0.5)
+    plain, ahead = (weights_of(train(split, moved, ahead=steps)) for steps in (1, 4))
+    assert not all(map(torch.equal, plain, ahead))
+
+
+def test_a_training_that_augments_ahead_goes_on_in_the_middle(split, tmp_path, monkeypatch):
+    recipe = ClassifierRecipe.of(QUICK, shift=2, flip=0.5)
+    whole = train(split, recipe, ahead=4)
+
+    def stops(state, plan, batches, **options):
+        advance(state, plan, batches, **options, stop=lambda: state.step == 6)
+
+    monkeypatch.setattr(training, "advance", stops)
+    train(split, recipe, folder=tmp_path, ahead=4)
+    resumed = train(split, recipe, folder=tmp_path, ahead=4)
+    assert all(map(torch.equal, weights_of(whole), weights_of(resumed)))
+
+
+def test_a_recording_leaves_the_network_as_it_was(split, monkeypatch):
+    """What CUDA does, played on a CPU: the losses are tried, and called at every step."""
+    tried = []
+
+    def graphed(losses, sample, **_):
+        for _ in range(3):
+            losses(*sample)
+        tried.append([part.shape for part in sample])
+
+    monkeypatch.setattr(torch.cuda, "make_graphed_callables", graphed)
+    monkeypatch.setattr(training, "GRAPHS", "cpu")
+    recipe = ClassifierRecipe.of(QUICK, method="ce_plus", training={"precision": "float32"})
+    plain = weights_of(train(split, recipe))
+    recorded = weights_of(train(split, recipe, graphed=True))
+    assert tried == [[(16, 1, 8, 8), (16,)]]
+    assert all(map(torch.equal, plain, recorded))
+    with pytest.raises(UsageError, match="one loss"):
+        train(split, ClassifierRecipe.of(QUICK, method="arpl_cs"), graphed=True)
+
+
+def test_a_recording_needs_a_gpu(split):
+    with pytest.raises(UsageError, match="needs a GPU"):
+        train(split, QUICK, device="cpu", graphed=True)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("name", ["softmax", "ce_plus", "openauc", "arpl", "rpl", "gcpl"])
+def test_a_recorded_step_is_the_step(split, name):
+    recipe = ClassifierRecipe.of(QUICK, method=name, epochs=1)
+    plain, graphed = (
+        weights_of(train(split, recipe, device="cuda", graphed=g)) for g in (False, True)
+    )
+    for one, other in zip(plain, graphed, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+
+
 def test_a_classifier_is_written_and_read(split, tmp_path):
     changes = {"method": "arpl_cs", "epochs": 1, "size": 12, "mean": [0.0], "std": [1.0]}
     made = train(split, ClassifierRecipe.of(QUICK, **changes))

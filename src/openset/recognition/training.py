@@ -3,12 +3,17 @@
 The pictures rest on the device, as bytes, and are augmented there; on a GPU convolutions see them
 channels last. Optimiser, schedule, precision, running mean of weights, checkpoints and the going on
 after a stop are `openset.training.steps`, the same as for detectors. Needs torch.
+
+The networks are small, and so are the steps: Python starts a GPU's work more slowly than the GPU
+does it. Two options spare it that. `ahead` augments the pictures of several steps at once, and
+`graphed` records network, loss and gradients once, as a CUDA graph, and plays that at every step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +37,36 @@ from openset.recognition.scores import Scores, class_column, same_length
 from openset.training.data import Order
 from openset.training.folder import RunFolder, about_run
 from openset.training.log import Log
-from openset.training.steps import Kept, TrainingState, advance
+from openset.training.recipe import Recipe
+from openset.training.steps import Kept, TrainingState, advance, precise, seed_at
 
 __all__ = ["Classifier", "ClassifierRecipe", "train"]
 LOG_EVERY = 100
+GRAPHS = "cuda"
+"""The kind of device that replays recordings."""
 Shape = tuple[int, int, int]
 """Channels, height and width of a picture."""
+
+
+class _Losses(nn.Module):
+    """What to minimise on a batch of augmented pictures, by name.
+
+    Args:
+        network: The body, and the head on top of it.
+        precision: To compute at; by default that of whoever calls.
+    """
+
+    def __init__(self, network: nn.Module, precision: str = "") -> None:
+        super().__init__()
+        self.network, self.precision = network, precision
+
+    def forward(self, pixels: Tensor, label: Tensor) -> dict[str, Tensor]:
+        body, head = self.network.get_submodule("body"), self.network.get_submodule("head")
+        assert isinstance(head, Objective)
+        if not self.precision:
+            return head.losses(body, pixels, label)
+        with precise(self.precision, pixels.device, cached=False):
+            return head.losses(body, pixels, label)
 
 
 class Learner(nn.Module):
@@ -56,6 +85,7 @@ class Learner(nn.Module):
         body = head.adapted(body, shape)
         both = nn.ModuleDict({"body": body, "head": head})
         self.network: nn.Module = both.to(device_of(device))
+        self.losses = _Losses(self.network)
         self.augment = Augment(recipe.shift, recipe.flip, recipe.randaugment, recipe.operations)
         if self.device.type == "cuda":
             self.network.to(memory_format=torch.channels_last)
@@ -82,11 +112,29 @@ class Learner(nn.Module):
         weights.load_into(self.network, state, where)
 
     def forward(self, images: Tensor, label: Tensor) -> dict[str, Tensor]:
-        """Losses on some pictures (bytes, channels first)."""
+        """Losses on some pictures: bytes, channels first, or what `augmented` has made of them."""
+        pixels = images if images.is_floating_point() else self.augmented(images)
+        losses: dict[str, Tensor] = self.losses(pixels, label)
+        return losses
+
+    def augmented(self, images: Tensor) -> Tensor:
+        """What the network is taught with."""
         pixels = self.augment(images)
-        if pixels.is_cuda:
-            pixels = pixels.contiguous(memory_format=torch.channels_last)
-        return self.objective.losses(self.body, pixels, label)
+        return pixels.contiguous(memory_format=torch.channels_last) if pixels.is_cuda else pixels
+
+    def record(self, batch: int, precision: str) -> None:
+        """Make a CUDA graph of the losses of so many pictures, and of their gradients."""
+        if type(self.objective).losses is not Objective.losses or self.device.type != GRAPHS:
+            raise UsageError("graphed=True needs a GPU, and a method whose step is one loss")
+        self.train()
+        before = {name: held.clone() for name, held in self.network.named_buffers()}
+        pixels = torch.rand(batch, *self.about["shape"], device=self.device)
+        pixels = pixels.contiguous(memory_format=torch.channels_last)
+        label = torch.arange(batch, device=self.device) % len(self.labels)
+        self.losses = _Losses(self.network, precision)
+        torch.cuda.make_graphed_callables(self.losses, (pixels, label), allow_unused_input=True)
+        for name, held in self.network.named_buffers():  # it was tried out before it was recorded
+            held.copy_(before[name])
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +191,8 @@ def train(
     folder: str | Path | None = None,
     device: str | None = None,
     compiled: bool = False,
+    graphed: bool = False,
+    ahead: int = 1,
     checkpoint_every: int = 2000,
 ) -> Classifier:
     """Train a classifier on the known samples of a split.
@@ -153,6 +203,8 @@ def train(
         folder: Where to keep checkpoints and the log; a training that is there is gone on with.
         device: Such as ``cuda:1``; by default a GPU where there is one.
         compiled: Whether torch compiles the network first, a minute that long trainings earn back.
+        graphed: Whether a GPU replays a recording of the step, so that it need not wait for Python.
+        ahead: Steps whose pictures are augmented at once. Another number draws other chances.
         checkpoint_every: Steps between checkpoints.
 
     Raises:
@@ -173,9 +225,12 @@ def train(
         learner = Learner(how, labels, shape, device)
         state = TrainingState.of(plan, learner)
         kept = _claimed(folder, how, split, state, checkpoint_every)
-        batches = _batches(split, Order(len(split.train.label), how.batch, how.seed), state, plan)
+        order = Order(len(split.train.label), how.batch, how.seed)
+        batches = _batches(split, order, state, plan, ahead)
         if compiled:
             learner.body.compile()
+        if graphed:
+            learner.record(how.batch, plan.precision)
         if state.step < plan.steps:
             advance(state, plan, batches, kept=kept)
         state.finish()
@@ -215,14 +270,20 @@ def _claimed(
 
 
 def _batches(
-    split: OpenSplit, order: Order, state: TrainingState, plan: Any
+    split: OpenSplit, order: Order, state: TrainingState, plan: Recipe, ahead: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
     device = state.model.device
     images = _resident(split.train.images, state.model.about["shape"], device)
     label = torch.as_tensor(split.train.label.astype(np.int64), device=device)
-    for step in range(state.step, plan.steps):
-        rows = torch.tensor([at for _, at in order.images(step)], device=device)
-        yield images[rows], label[rows]
+    for first in range(state.step - state.step % ahead, plan.steps, ahead):
+        seen = [at for step in range(first, first + ahead) for _, at in order.images(step)]
+        rows = torch.tensor(seen, device=device)
+        pictures = images[rows]
+        if ahead > 1:
+            torch.manual_seed(seed_at(plan.seed, first, 1))  # step by step, the loop does it
+            pictures = state.model.augmented(pictures)
+        parts = zip(pictures.split(plan.batch), label[rows].split(plan.batch), strict=True)
+        yield from islice(parts, max(0, state.step - first), None)
 
 
 def _resident(images: NDArray[np.uint8], shape: Sequence[int], device: torch.device) -> Tensor:

@@ -159,7 +159,7 @@ def advance(
     model = among.wrapped(state.model, state.model.device, idle=bool(recipe.method))
     model.train()
     for batch in batches:
-        torch.manual_seed(_seed(recipe.seed, state.step, among.rank))
+        torch.manual_seed(seed_at(recipe.seed, state.step, among.rank))
         with memory_guard(share):
             losses = _step(state, model, recipe, batch)
         state.step += 1
@@ -173,8 +173,15 @@ def advance(
             return
 
 
-def _seed(seed: int, step: int, rank: int) -> int:
+def seed_at(seed: int, step: int, rank: int) -> int:
+    """What all chances of a step are drawn from."""
     return int(np.random.SeedSequence((seed, step, rank)).generate_state(1, np.uint64)[0] >> 1)
+
+
+def precise(precision: str, device: torch.device, *, cached: bool = True) -> torch.autocast:
+    """Where a network computes at a recipe's precision; `cached` if weights are cast once."""
+    half = _PRECISION.get(precision)
+    return torch.autocast(device.type, half, enabled=half is not None, cache_enabled=cached)
 
 
 def _step(
@@ -183,8 +190,7 @@ def _step(
     factor = recipe.factor(state.step)
     for group in state.optimizer.param_groups:
         group["lr"] = recipe.lr * group["factor"] * factor
-    half = _PRECISION.get(recipe.precision)
-    with torch.autocast(state.model.device.type, half, enabled=half is not None):
+    with precise(recipe.precision, state.model.device):
         losses: dict[str, Tensor] = model(*batch)
     total = torch.stack([loss.float() for loss in losses.values()]).sum()
     state.optimizer.zero_grad(set_to_none=True)
