@@ -4,23 +4,27 @@ From the repository's root, with the extra ``torch``; stopped, it goes on where 
 ``--jobs`` learns several chains at a time:
 
     python experiments/open_world.py --work runs/open --results experiments/results --jobs 2
-    python experiments/open_world_page.py experiments/results/open_world.json \
-        --page docs/results/open-world.md
+    python experiments/open_world_page.py experiments/results --page docs/results/open-world.md
 
 Unknown objects stand on the training images, unlabelled. Every chain is two tasks and a fine-tuning
 by the recipe ``digits-tasks``, with three seeds. *pad* is advised by its own proposals, *pad,
 advised by truth* by the boxes of all objects: no method, but what an advisor could do at best. With
 *+ cec* the same trainings are judged again, with the expelling classifier of RE-OWOD, its alpha by
-the paper's rule on val images.
+the paper's rule on val images; with *+ ebui* by ORE's identifier, which is fitted on val images
+with the labels of unknown objects. What is needed for the page is kept in ``WORK/kept``.
+
+`open_world_photos` does the same on photographs.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
+import os
 import shutil
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -29,8 +33,12 @@ from typing import Any
 from methods_digits import asked
 from photographs import write_json
 
-from openset.evaluation.run import Run
+from openset.evaluation.comparison import compare
+from openset.evaluation.result import Evaluation
+from openset.evaluation.run import evaluate_all
+from openset.evaluation.settings import Settings
 from openset.evaluation.trainings import Trainings
+from openset.findings import InputError
 from openset.formats import read_annotations, write
 from openset.learning import Plan, bundle_of, learn
 from openset.tables.union import merged
@@ -41,27 +49,73 @@ from openset.worlds.digits import DigitsWorld
 METRICS = ("ap_previous", "ap_current", "ap_known", "ap_unknown", "unknown_recall", "udr", "udp")
 METRICS += ("a_ose", "wilderness_impact")
 PAD = {"start": 0.1, "overlap": 0.5, "guide_overlap": 0.7}  # as the recipe pad-digits
-STAGES = ("t1", "t2", "t2-ft")
+AT_ONCE = {"start": 0.0}  # in fine-tunings, too, unlike in the release
+KEPT, ABOUT = "kept", "about.json"
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A row of the page: a method with its options, and whether CEC decides."""
+    """A row of the page: a method with its options, and whether a rule decides.
+
+    Attributes:
+        method: Its name; empty is none.
+        options: Its options.
+        later: Those that are others in later tasks and fine-tunings.
+        of: The chain whose trainings it judges again.
+        rule: By which rule: ``cec`` or ``ebui``.
+    """
 
     method: str = ""
-    options: dict[str, Any] = field(default_factory=dict)
-    of: str = ""  # the chain whose trainings it judges again
+    options: Mapping[str, Any] = field(default_factory=dict)
+    later: Mapping[str, Any] = field(default_factory=dict)
+    of: str = ""
+    rule: str = ""
 
 
 CHAINS = {
     "base": Chain(),
+    "base + cec": Chain(of="base", rule="cec"),
     "ore": Chain("ore"),
-    "pad": Chain("pad", PAD),
-    "pad, advised by truth": Chain("pad", PAD),
+    "ore + ebui": Chain("ore", of="ore", rule="ebui"),
+    "pad": Chain("pad", PAD, AT_ONCE),
+    "pad + cec": Chain("pad", PAD, AT_ONCE, of="pad", rule="cec"),
+    "pad, advised by truth": Chain("pad", PAD, AT_ONCE),
     "oracle": Chain("oracle"),
-    "base + cec": Chain(of="base"),
-    "pad + cec": Chain("pad", PAD, of="pad"),
 }
+# Pairs that papers say something about: the reference, and what is compared with it.
+COMPARED = (
+    ("base", "ore"),
+    ("ore", "pad"),
+    ("ore", "pad, advised by truth"),
+    ("base", "base + cec"),
+    ("pad", "pad + cec"),
+    ("ore", "pad + cec"),
+    ("ore", "ore + ebui"),
+    ("base", "oracle"),
+)
+
+
+@dataclass(frozen=True)
+class Course:
+    """What is learned: a benchmark with its pictures, and how.
+
+    Attributes:
+        bundle: Its folder.
+        images: What names of pictures are relative to.
+        recipe: How, without method and seed.
+        told: Val images of a task with the labels of unknown objects, ``{}`` being the task.
+        settings: How stages are evaluated.
+        options: Of training.
+        running: Of running.
+    """
+
+    bundle: Path
+    images: Path
+    recipe: Recipe
+    told: str = "val-t{}-complete.json"
+    settings: Settings = field(default_factory=Settings)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    running: Mapping[str, Any] = field(default_factory=dict)
 
 
 def main() -> None:
@@ -73,30 +127,125 @@ def main() -> None:
     world, truth = made.write(given.work / "world"), given.work / "advice.json"
     parts = [read_annotations(world / f"train-t{task}-complete.json") for task in (1, 2)]
     write(merged(parts, sorted({label for part in parts for label in part.labels})), truth)
+    recipe = Recipe.of("digits-tasks")
+    recipe = recipe if given.steps is None else recipe.scaled(given.steps)
+    course = Course(world, world, recipe, options={"device": given.device, "hold": True})
+    chains = {
+        name: replace(chain, options={**chain.options, **_told(name, truth)})
+        for name, chain in CHAINS.items()
+    }
     each = [(name, seed) for seed in range(given.seeds) for name in given.only]
-    one = partial(learned, world=world, given=given, truth=truth)
-    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
-        for again in (False, True):  # what judges the trainings of another comes after them
-            some = [(name, seed) for name, seed in each if bool(CHAINS[name].of) == again]
-            list(pool.map(one, *zip(*some, strict=True)) if some else ())
+    learn_all(each, chains, course, given.work, given.jobs)
     given.results.mkdir(parents=True, exist_ok=True)
-    write_json(given.results / "open_world.json", means(given.work, given.images))
+    facts = {"images": given.images, **means(given.work)}
+    write_json(given.results / "open_world.json", facts)
 
 
-def learned(name: str, seed: int, world: Path, given: argparse.Namespace, truth: Path) -> None:
+def _told(name: str, truth: Path) -> dict[str, str]:
+    """What rows are told that are no methods."""
+    held = {"oracle": "truth", "pad, advised by truth": "advisor"}
+    return {held[name]: str(truth)} if name in held else {}
+
+
+def learn_all(
+    each: Sequence[tuple[str, int]],
+    chains: Mapping[str, Chain],
+    course: Course,
+    work: Path,
+    jobs: int,
+) -> None:
+    """All chains with their seeds, several at a time; those that judge another's come after it."""
+    families: dict[tuple[str, int], list[str]] = {}
+    for name, seed in each:
+        families.setdefault((chains[name].of or name, seed), []).append(name)
+    one = partial(_learned, chains=chains, course=course, work=work)
+    with ProcessPoolExecutor(jobs, get_context("spawn"), _share, (jobs,)) as pool:
+        list(pool.map(one, families.values(), [seed for _, seed in families]))
+
+
+def _learned(names: Sequence[str], seed: int, **how: Any) -> None:
+    """Chains of the same trainings, the one that trains first."""
+    for name in sorted(names, key=lambda one: bool(CHAINS[one].of)):
+        learned(name, seed, **how)
+
+
+def _share(jobs: int) -> None:
+    """Processes that run beside one another share the processors."""
+    import torch
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    torch.set_num_threads(max(1, (cores or 1) // jobs))
+    torch.backends.cudnn.benchmark = True
+
+
+def learned(name: str, seed: int, chains: Mapping[str, Chain], course: Course, work: Path) -> None:
     """One chain, or what is left of it."""
-    chain, out = CHAINS[name], folder(given.work, name, seed)
-    options = {**chain.options}
-    if name.endswith("truth") or name == "oracle":
-        options["truth" if name == "oracle" else "advisor"] = str(truth)
+    chain, out, began = chains[name], folder(work, name, seed), time.perf_counter()
     if chain.of and not out.exists():
         unjudged = shutil.ignore_patterns("evaluation", "learned.*")
-        shutil.copytree(folder(given.work, chain.of, seed), out, ignore=unjudged)
-    recipe = Recipe.of("digits-tasks", method=chain.method, method_options=options, seed=seed)
-    recipe = recipe if given.steps is None else recipe.scaled(given.steps)
-    plan = Plan(recipe, world, expel=bool(chain.of), options={"device": given.device})
-    went = learn(bundle_of(world), plan, out)
-    print(f"{name}, seed {seed}", *went.learned.lines(), sep="\n", flush=True)
+        source = folder(work, chain.of, seed)
+        shutil.copytree(source, out, ignore=unjudged, copy_function=os.link)
+    plan = Plan(
+        _recipe(course.recipe, chain, seed),
+        course.images,
+        settings=course.settings,
+        expel=chain.rule == "cec",
+        options=dict(course.options),
+        running=dict(course.running),
+        force=course.settings.force,
+    )
+    if chain.rule == "ebui":
+        judge_told(course, plan, out)
+    else:
+        say = lambda stage, at: print(name, seed, stage.name, at.step, flush=True)  # noqa: E731
+        went = learn(bundle_of(course.bundle), plan, out, say=say)
+        print(f"{name}, seed {seed}", *went.learned.lines(), *went.findings, sep="\n", flush=True)
+    keep(work, name, seed, time.perf_counter() - began)
+
+
+def _recipe(recipe: Recipe, chain: Chain, seed: int) -> Recipe:
+    """The recipe of a chain, in all its tasks."""
+    changes: dict[str, Any] = {"method": chain.method, "method_options": dict(chain.options)}
+    if chain.later:
+        told = {"method_options": dict(chain.later)}
+        changes |= {"later": {**recipe.later, **told}, "finetune": {**recipe.finetune, **told}}
+    return Recipe.of(recipe, seed=seed, **changes)
+
+
+def judge_told(course: Course, plan: Plan, out: Path) -> None:
+    """Judge the stages of a chain by EBUI, which is told which val objects are unknown.
+
+    Where no object is unknown any more there is nothing to fit it on, and the detector stands as it
+    is: so ORE and ORE* are one in the last task of the paper, too.
+    """
+    from openset.detectors import ImageFiles, load, run
+    from openset.matching import told_detections
+    from openset.scorers import find
+    from openset.scorers.ebui import EbuiRule
+
+    for model in sorted(out.glob("t*/model.pt")):
+        place = out / "evaluation" / model.parent.name
+        if place.is_dir():
+            continue
+        task = int(model.parent.name[1])
+        loaded = load(str(model), device=plan.options.get("device"))
+        running = {**plan.running, "keep": ("logits",)}
+        truth, told = (
+            read_annotations(course.bundle / name.format(task))
+            for name in ("test-t{}.json", course.told)
+        )
+        found, seen = (
+            run(loaded, ImageFiles.of_annotations(table, course.images), split=split, **running)
+            for table, split in ((truth, "test"), (told, "val"))
+        )
+        try:
+            rule = EbuiRule(fitted=find("ebui").fit(told_detections(told, seen)))
+        except InputError as error:
+            print(f"{out.name}, {model.parent.name}: {error}", flush=True)
+        else:
+            found = rule.apply(found)
+        place.parent.mkdir(exist_ok=True)
+        evaluate_all(truth, {"model": found}, settings=plan.settings).save(place)
 
 
 def folder(work: Path, name: str, seed: int) -> Path:
@@ -104,27 +253,117 @@ def folder(work: Path, name: str, seed: int) -> Path:
     return work / f"{name.replace(' ', '-').replace(',', '')}-{seed}"
 
 
-def means(work: Path, images: int) -> dict[str, Any]:
-    """Every stage of every chain over the seeds that have it."""
-    found: dict[str, Any] = {}
-    for name in CHAINS:
-        stages = {stage: _stage(work, name, stage) for stage in STAGES}
-        if all(stages.values()):
-            found[name] = stages
-    return {"openset": __version__, "images": images, "chains": found}
+def keep(work: Path, name: str, seed: int, seconds: float) -> None:
+    """What the page needs of a chain: few numbers, with every resample, and what it cost."""
+    out, kept = folder(work, name, seed), folder(work / KEPT, name, seed)
+    kept.mkdir(parents=True, exist_ok=True)
+    for place in sorted((out / "evaluation").iterdir()):
+        result = Evaluation.from_json(place / "model.result.json")
+        slim(result).to_json(kept / f"{place.name}.json", replicates=True)
+    if (out / "learned.json").is_file():
+        shutil.copy(out / "learned.json", kept)
+    held = json.loads((kept / ABOUT).read_text("utf-8")) if (kept / ABOUT).is_file() else {}
+    write_json(kept / ABOUT, {"seconds": held.get("seconds", 0) + round(seconds, 1), **machine()})
 
 
-def _stage(work: Path, name: str, stage: str) -> dict[str, Any] | None:
-    places: Sequence[Path] = [
-        place
-        for seed in range(10)
-        if (place := folder(work, name, seed) / "evaluation" / stage).is_dir()
+def slim(result: Evaluation) -> Evaluation:
+    """Only the metrics of the page."""
+    values = {name: value for name, value in result.values.items() if name in METRICS}
+    drawn = {name: values for name, values in result.replicates.items() if name in METRICS}
+    return replace(result, values=values, replicates=drawn)
+
+
+def machine() -> dict[str, Any]:
+    """What it was measured on."""
+    import torch
+
+    name = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
+    return {"on": name, "torch": str(torch.__version__), "threads": torch.get_num_threads()}
+
+
+def means(work: Path) -> dict[str, Any]:
+    """Every stage of every chain over the seeds that have it, and how chains differ."""
+    names = sorted({path.stem for path in (work / KEPT).glob("*/t*.json")})
+    results = {stage: _results(work, stage) for stage in names}
+    return {
+        "openset": __version__,
+        "stages": {
+            stage: {name: one.document() for name, one in rows.items()}
+            for stage, rows in results.items()
+        },
+        "differences": {stage: differences(rows) for stage, rows in results.items()},
+        "restored": {
+            stage: restored(results[stage], results[f"{stage}-ft"])
+            for stage in names
+            if f"{stage}-ft" in results
+        },
+        "cost": [
+            {"chain": name, "seed": int(place.name.rpartition("-")[2]), **_read(place / ABOUT)}
+            for name in CHAINS
+            for place in _kept(work, name)
+        ],
+        "forgotten": {
+            name: _forgotten(place) for name in CHAINS for place in _kept(work, name)[:1]
+        },
+    }
+
+
+def _results(work: Path, stage: str) -> dict[str, Trainings]:
+    """Every chain that has come to a stage."""
+    files = {name: [place / f"{stage}.json" for place in _kept(work, name)] for name in CHAINS}
+    return {
+        name: Trainings.of([Evaluation.from_json(path) for path in some])
+        for name, some in files.items()
+        if some and all(path.is_file() for path in some)
+    }
+
+
+def _kept(work: Path, name: str) -> list[Path]:
+    places = (folder(work / KEPT, name, seed) for seed in range(10))
+    return [place for place in places if (place / ABOUT).is_file()]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    held: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return held
+
+
+def differences(rows: Mapping[str, Trainings]) -> list[dict[str, Any]]:
+    """How chains differ that papers compare; those of the same trainings are paired."""
+    return [
+        {
+            "first": first,
+            "second": second,
+            "values": _differences(rows[first], rows[second], CHAINS[second].of == first),
+        }
+        for first, second in COMPARED
+        if first in rows and second in rows
     ]
-    if not places:
-        return None
-    several = Trainings.of([Run.load(place).evaluations["model"] for place in places])
-    values = {k: v for k, v in several.document()["values"].items() if k in METRICS}
-    return {"runs": len(places), "values": values}
+
+
+def restored(before: Mapping[str, Trainings], after: Mapping[str, Trainings]) -> dict[str, Any]:
+    """What fine-tuning changes in every chain."""
+    return {
+        name: _differences(one, after[name], paired=True)
+        for name, one in before.items()
+        if name in after
+    }
+
+
+def _differences(first: Trainings, second: Trainings, paired: bool) -> dict[str, Any]:
+    paired = paired and len(first) == len(second)
+    return {
+        name: {"difference": one.difference, "interval": one.interval, "p": one.p}
+        for name, one in compare(first, second, paired=paired).differences.items()
+    }
+
+
+def _forgotten(place: Path) -> list[str]:
+    """What the first seed forgot, and what it called what it did not know yet."""
+    from openset.evaluation.learned import Learned
+
+    path = place / "learned.json"
+    return Learned.load(place).lines() if path.is_file() else []
 
 
 if __name__ == "__main__":

@@ -258,8 +258,9 @@ _ENTRIES = (
     Code("OS341", "detections without confidence", "All count as 1, so that nothing ranks them.",
          "predictions were saved without their confidences",
          "save them again with confidences: save_txt=True save_conf=True"),
-    Code("OS342", "pictures of another size", "Boxes were scaled to the size that the ground truth "
-         "says; in pictures of another shape they may lie elsewhere all the same.",
+    Code("OS342", "pictures of another size", "Boxes found were scaled to the size that the ground "
+         "truth says, boxes taught to that of the pictures; in pictures of another shape they may "
+         "lie elsewhere all the same.",
          "pictures were resized, or turned by their EXIF tag, after they were annotated",
          "nothing, if the shape is the same; else use the pictures that were annotated"),
     Code("OS343", "evidence of other rows", "Logits or embeddings are not one row per detection.",

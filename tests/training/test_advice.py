@@ -82,6 +82,18 @@ def test_other_images_and_sizes_are_refused(truth, tmp_path):
     assert advised(data, Advisor(near)).advised[0].tolist() == [[40, 2, 64, 12]]
 
 
+def test_advice_is_in_pixels_of_the_stated_size(truth, tmp_path):
+    known = read_annotations(truth)
+    sides = np.full(len(known.images), 128.0)
+    images = replace(known.images, width=sides, height=sides)
+    twice = replace(known, images=images, box=2 * known.box, area=None)
+    file = table(tmp_path, *every([[60, 4, 60, 20]]))
+    data = advised(TrainingData.of(twice, truth.parent), Advisor(file))
+    assert Views(data, recipe(flip=0.0))[(0, 2)][1][METHOD_BOXES].tolist() == [[30, 2, 60, 12]]
+    with pytest.raises(InputError, match=r"OS673[\s\S]*image 0, 64 x 64"):
+        advised(TrainingData.of(truth), Advisor(file))
+
+
 def test_advice_is_flipped_and_cut_with_its_image(truth, tmp_path):
     data = advised(TrainingData.of(truth), Advisor(str(truth)))
     for changes in ({"flip": 1.0}, {"flip": 0.5, "zoom": 2.0}):

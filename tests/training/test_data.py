@@ -122,6 +122,28 @@ def test_a_flip_moves_boxes_with_their_pixels(truth):
     assert flipped[0][colour, int(y1) + 1, int(x1) + 1] > 0.8
 
 
+def test_boxes_are_scaled_to_pictures_of_another_size(truth):
+    """Annotated at twice the width and three times the height, or at a size that is not said."""
+    table = read_annotations(truth)
+    box = table.box * [2, 3, 2, 3]
+    width, height = (np.full(len(table.images), 64.0 * by) for by in (2, 3))
+    images = replace(table.images, width=width, height=height)
+    data = TrainingData.of(replace(table, images=images, box=box, area=None), truth.parent)
+    plain = TrainingData.of(truth)
+    for at in range(len(data)):
+        one, two = (Views(each, recipe(flip=1.0))[(0, at)][1]["boxes"] for each in (data, plain))
+        assert len(one) and torch.allclose(one, two)
+    (said,) = data.resized()
+    assert said.code == "OS342" and "also have another shape" in said.message
+    assert plain.resized() == ()
+    unsaid = replace(table.images, width=None, height=None)
+    data = TrainingData.of(replace(table, images=unsaid), truth.parent)
+    assert data.resized() == ()
+    assert torch.equal(
+        Views(data, recipe())[(0, 1)][1]["boxes"], Views(plain, recipe())[(0, 1)][1]["boxes"]
+    )
+
+
 def test_the_fingerprint_tells_data_apart(truth):
     table = read_annotations(truth)
     same, less = TrainingData.of(truth), TrainingData.of(table.select(np.arange(15)), truth.parent)

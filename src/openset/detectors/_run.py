@@ -168,8 +168,7 @@ def _as_stated(part: Part, images: ImageFiles) -> Part:
         return part
     rows = {one: row for row, one in enumerate(images.id.tolist())}
     at = [rows[one] for one in part.ids]
-    with np.errstate(invalid="ignore"):
-        by = np.where(images.size[at] > 0, images.size[at] / np.array(part.size), 1.0)
+    by = images.stated(at, part.size)
     other = np.flatnonzero((by != 1).any(axis=1)).tolist()
     found = list(part.found)
     for row in other:

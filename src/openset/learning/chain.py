@@ -64,6 +64,8 @@ class Plan:
             A stage with no right training detection expels nothing, and says so.
         phi: Of CEC: right are training detections that overlap their object by more.
         options: What `openset.training.train` takes beside: device, workers, checkpoint_every ...
+        running: What `openset.detectors.run` takes beside: batch, threads, and what to keep of test
+            detections.
         force: Learn a benchmark that fails its audit.
     """
 
@@ -74,6 +76,7 @@ class Plan:
     expel: bool = False
     phi: float = 0.9
     options: dict[str, Any] = field(default_factory=dict)
+    running: dict[str, Any] = field(default_factory=dict)
     force: bool = False
 
     def __post_init__(self) -> None:
@@ -210,8 +213,11 @@ class _Chain:
         loaded = load(str(model), device=self.plan.options.get("device"))
         keeps = find(loaded.about["detector"]).keeps
         files = ImageFiles.of_annotations(table, self.plan.images)
-        kept = tuple(name for name in KEPT if name in keeps)
-        return run(loaded, files, keep=kept, split=f"{self.bundle.name} {split}")
+        # Of what is not tested, rules ask for logits at most.
+        wanted = self.plan.running.get("keep", KEPT) if split == "test" else ("logits",)
+        kept = tuple(name for name in wanted if name in keeps)
+        options = {**self.plan.running, "keep": kept, "split": f"{self.bundle.name} {split}"}
+        return run(loaded, files, **options)
 
     def _judged(self, stage: Stage, model: Path) -> tuple[Run, tuple[Finding, ...]]:
         """The run of a stage: what it was, if it is of this model, test and these settings."""

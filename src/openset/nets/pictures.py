@@ -93,10 +93,24 @@ class ImageFiles:
         found._refuse_missing()
         return found
 
-    def select(self, rows: slice) -> ImageFiles:
+    def select(self, rows: slice | NDArray[np.intp]) -> ImageFiles:
         """Only some of the images."""
         size = None if self.size is None else self.size[rows]
-        return ImageFiles(self.id[rows], self.path[rows], size)
+        path = self.path[rows] if isinstance(rows, slice) else tuple(self.path[at] for at in rows)
+        return ImageFiles(self.id[rows], path, size)
+
+    def stated(self, rows: Any, size: Any) -> NDArray[np.float64]:
+        """What brings boxes on pictures of a width and height to the size that is stated.
+
+        >>> files = ImageFiles(np.array([7]), (Path("7.jpg"),), np.array([[640.0, np.nan]]))
+        >>> files.stated([0], [(320, 240)]).tolist()
+        [[2.0, 1.0]]
+        """
+        actual = np.asarray(size, np.float64)
+        if self.size is None:
+            return np.ones_like(actual)
+        with np.errstate(invalid="ignore"):
+            return np.where(self.size[rows] > 0, self.size[rows] / actual, 1.0)
 
     def _refuse_escapes(self, root: Path) -> None:
         bad = [p for p in self.path if ".." in p.parts[len(root.parts) :] or root not in p.parents]

@@ -60,7 +60,7 @@ def resized_finding(resized: Sequence[Resized], images: int) -> Finding:
     bent = [one for one in resized if abs(one[1] / one[2] - 1) > _SHAPE]
     name, wide, high = (bent or resized)[0]
     said = f"{len(resized)} of {images} pictures are of another size than the "
-    said += "ground truth says, and their boxes were scaled to it"
+    said += "ground truth says, and boxes were scaled from the one to the other"
     said += f"; {len(bent)} also have another shape" if bent else ""
     example = f"{name} is {wide:.3g} times as wide and {high:.3g} times as high"
     return Finding("OS342", Level.WARNING if bent else Level.NOTE, said, len(resized), example)

@@ -2,8 +2,9 @@
 
 What the proposal advisor of RE-OWOD is (Zhao et al., 2022): Selective Search there, but any table
 of boxes will do: what `openset run` wrote of a detector, someone's segments, a ground truth (an
-oracle, which the ledger then says). The boxes of an image are flipped, cut and scaled with it, in
-the release they are not flipped.
+oracle, which the ledger then says). Like those of objects, boxes are in pixels of images of the
+sizes that the ground truth says. They are flipped, cut and scaled with their image; in the release
+they are not flipped.
 
 Not taught objects: what becomes of them a method decides (`openset.methods`).
 """
@@ -80,8 +81,8 @@ def _refuse_unknown_images(data: TrainingData, known: NDArray[np.generic], by: A
 def _checked(data: TrainingData, boxes: list[CornerBoxes], advisor: Advisor) -> list[CornerBoxes]:
     """Boxes that lie on their images and do not fill them; refused where they lie elsewhere."""
     kept, beyond, first = [], 0, ""
-    for box, path, id_ in zip(boxes, data.files.path, data.files.id.tolist(), strict=True):
-        size = image_size(path) if len(box) else None
+    for at, (box, id_) in enumerate(zip(boxes, data.files.id.tolist(), strict=True)):
+        size = _size(data, at) if len(box) else None
         if size is None:  # that it cannot be read is said when it is decoded
             kept.append(box)
             continue
@@ -89,7 +90,7 @@ def _checked(data: TrainingData, boxes: list[CornerBoxes], advisor: Advisor) -> 
         out = ((box < -_SLACK) | (box > side + _SLACK)).any(axis=1)
         beyond += int(out.sum())
         if out.any() and not first:
-            first = f"image {id_}, {size[0]} x {size[1]} pixels: {_text(box[out][0])}"
+            first = f"image {id_}, {size[0]:g} x {size[1]:g} pixels: {_text(box[out][0])}"
         box = np.clip(box, 0, side)
         share = (box[:, 2] - box[:, 0]) * (box[:, 3] - box[:, 1]) / (size[0] * size[1])
         kept.append(box[(share > 0) & (share < advisor.area)])
@@ -97,6 +98,15 @@ def _checked(data: TrainingData, boxes: list[CornerBoxes], advisor: Advisor) -> 
         message = f"{beyond} of {sum(map(len, boxes))} boxes of {advisor.file} leave their image"
         raise refuse("OS673", message, count=beyond, example=first)
     return kept
+
+
+def _size(data: TrainingData, at: int) -> list[float] | None:
+    """Width and height of an image as stated, or else as they are; None if neither is known."""
+    actual = image_size(data.files.path[at])
+    if actual is None:
+        return None
+    size: list[float] = (data.files.stated(at, actual) * actual).tolist()
+    return size
 
 
 def _text(box: NDArray[np.float32]) -> str:

@@ -19,11 +19,13 @@ from openset import engines
 from openset.detectors import METHOD_BOXES
 from openset.findings import Finding, InputError, UsageError, refuse
 from openset.formats import read_annotations
+from openset.formats.imagesize import image_size
 from openset.formats.yolo import image_folder
 from openset.nets.pictures import ImageFiles, decode
 from openset.plugins import lookup
 from openset.tables import Annotations
 from openset.tables.check import check_layout
+from openset.tables.picture_sizes import resized_finding
 
 if TYPE_CHECKING:
     import torch
@@ -41,7 +43,7 @@ Seen = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingData:
-    """Images, and the known objects on each.
+    """Images, and the known objects on each; boxes are in pixels of images of the stated sizes.
 
     Attributes:
         files: The images.
@@ -109,7 +111,7 @@ class TrainingData:
         column[[table.labels.index(n) for n in seen]] = [names.index(n) for n in seen]
         parts = _by_image(table.image, rows, images)
         return cls(
-            ImageFiles(files.id[images], tuple(files.path[i] for i in images)),
+            files.select(images),
             names,
             tuple(_corners(table.box[part]) for part in parts),
             tuple(column[table.label[part]].astype(np.int64) for part in parts),
@@ -139,6 +141,19 @@ class TrainingData:
         ]
         left_out = {reason: n for reason, n in self.left_out.items() if reason != _OTHER}
         return replace(self, boxes=tuple(both), classes=tuple(classes), left_out=left_out)
+
+    def resized(self) -> tuple[Finding, ...]:
+        """That pictures are of another size than the ground truth says, if some are."""
+        there = [
+            (at, size) for at, path in enumerate(self.files.path) if (size := image_size(path))
+        ]
+        if not there:
+            return ()
+        rows, sizes = zip(*there, strict=True)
+        times = 1 / self.files.stated(list(rows), sizes)
+        other = np.flatnonzero((times != 1).any(axis=1)).tolist()
+        named = [(str(self.files.path[rows[at]]), *times[at].tolist()) for at in other]
+        return (resized_finding(named, len(self)),) if named else ()
 
     def fingerprint(self) -> str:
         """A hash of ids, boxes and classes: whether a run goes on with the same data."""
@@ -312,10 +327,12 @@ class Views:
 
         chance = np.random.default_rng((self.recipe.seed, epoch, index, 1))
         image = _pixels(self.data.files.path[index]) if self.held is None else self.held[index]
-        boxes, classes = self.data.boxes[index], self.data.classes[index]
+        by = self.data.files.stated(index, (image.shape[2], image.shape[1]))
+        by = np.tile(by, 2).astype(np.float32)
+        boxes, classes = self.data.boxes[index] / by, self.data.classes[index]
         if not self.data.advised:
             return augmented(image, torch.tensor(boxes), torch.tensor(classes), self.recipe, chance)
-        advised = self.data.advised[index]  # they go where the objects go
+        advised = self.data.advised[index] / by  # they go where the objects go
         labels = np.append(classes, np.full(len(advised), _ADVISED))
         every = torch.tensor(np.concatenate([boxes, advised]))
         image, seen = augmented(image, every, torch.tensor(labels), self.recipe, chance)

@@ -42,7 +42,7 @@ class Trained:
         resumed: The step at which it went on; 0 for a new training.
         step: The step at which it ended; there is no model before the recipe's last.
         data: What it was taught, as its method wanted it.
-        findings: What its method has to say, once it is done.
+        findings: What is to be known of its pictures, and what its method says once it is done.
     """
 
     model: Path
@@ -122,7 +122,7 @@ def train(
             _finish(state, place)
         among.wait()
     seconds = time.perf_counter() - began
-    said = _said(state, recipe)
+    said = (*data.resized(), *_said(state, recipe))
     return Trained(place.model, place.path, seconds, resumed, state.step, data, said)
 
 
