@@ -159,7 +159,13 @@ def evaluate(
     with output.progress(*_steps(files)) as step:
         truth = gt if id_set is None else Pair(id_set, gt)
         run = evaluate_all(
-            truth, files, settings=settings, command=command_line(), step=step, engine=place
+            truth,
+            files,
+            settings=settings,
+            command=command_line(),
+            step=step,
+            engine=place,
+            lean=out is None and by is None and not per_class,
         )
         run = replace(run, paired=paired, by=by or "")
         beside = Beside(None if by is None else strata_of(run, by), _classes(run, per_class))
@@ -247,7 +253,7 @@ def next_command(out: Path | None) -> str:
     return f"next: openset report {shlex.quote(str(out))} --images DIR --open"
 
 
-def document(run: Run, out: Path | None, beside: Beside = Beside()) -> dict[str, Any]:  # noqa: B008 - frozen
+def document(run: Run, out: Path | None, beside: Beside = Beside()) -> dict[str, Any]:
     """The run for programs: the numbers of every model, and what was found."""
     import json
     from dataclasses import asdict

@@ -101,7 +101,7 @@ def write(
     *,
     images: Path | None = None,
     crops: int = LIMIT,
-    beside: Beside = Beside(),  # noqa: B008 - frozen
+    beside: Beside = Beside(),
 ) -> Path:
     """Write the report of a run.
 
@@ -126,7 +126,7 @@ def render(
     *,
     images: Path | None = None,
     crops: int = LIMIT,
-    beside: Beside = Beside(),  # noqa: B008 - frozen
+    beside: Beside = Beside(),
 ) -> str:
     """The report of a run, as text."""
     with ThreadPoolExecutor(max_workers=1) as pool:
