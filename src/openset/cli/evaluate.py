@@ -255,7 +255,6 @@ def next_command(out: Path | None) -> str:
 
 def document(run: Run, out: Path | None, beside: Beside = Beside()) -> dict[str, Any]:
     """The run for programs: the numbers of every model, and what was found."""
-    import json
     from dataclasses import asdict
 
     from openset.diagnosis.evidence import evidence_of
@@ -263,7 +262,7 @@ def document(run: Run, out: Path | None, beside: Beside = Beside()) -> dict[str,
 
     return {
         "leaks": said_first(run.evaluations),
-        "models": {name: json.loads(one.to_json()) for name, one in run.evaluations.items()},
+        "models": {name: one.document() for name, one in run.evaluations.items()},
         "methods": {name: one.document() for name, one in run.results.items()},
         "differences": _differences(run),
         "object_evidence": {name: asdict(one) for name, one in evidence_of(run)},

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from openset.files import unwritable
 
-LIMIT = 160 << 20  # bytes of columns that are held in memory
+LIMIT = 64 << 20  # bytes of columns that are held in memory
 
 
 class Column:
