@@ -9,12 +9,13 @@ import pytest
 
 from openset.diagnosis.flow import targets
 from openset.evaluation.steps import contact
-from openset.evaluation.suspicion import suspicions
+from openset.evaluation.suspicion import _under, suspicions
 from openset.findings import UsageError
 from openset.matching import Protocol, match
 from openset.matching.lean import as_lean, can_be_lean
 from openset.matching.matches import Matches
 from openset.matching.merge import merge
+from openset.matching.near import FITS, TOUCHES
 from openset.matching.sizes import SIZE_RANGES, coded_areas, size_codes
 from openset.matching.trend import Trend
 from openset.metrics import table
@@ -89,6 +90,17 @@ def test_every_suspicion_is_the_same(wrong):
     lean = as_lean(whole)
     assert (contact(lean), suspicions(lean)) == (contact(whole), suspicions(whole))
     assert bool(contact(whole) or suspicions(whole)) == (wrong != "nothing")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_boxes_are_on_is_the_same_where_it_is_asked_for(seed):
+    whole, lean = both(seed, "default")
+    rows = np.arange(len(whole))
+    (iou, best), (again, same) = _under(whole, rows), _under(lean, rows)
+    assert ((iou >= TOUCHES) & (iou < FITS)).any()
+    for limit in (TOUCHES, FITS):
+        assert (iou < limit).tolist() == (again < limit).tolist()
+    assert best[iou >= FITS].tolist() == same[iou >= FITS].tolist()
 
 
 def test_what_was_left_out_is_said():
