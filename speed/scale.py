@@ -28,7 +28,8 @@ from pathlib import Path
 import numpy as np
 
 import workloads
-from openset.formats.parts import Parts, planned
+from openset.formats.manifest import planned
+from openset.formats.parts import Parts
 from openset.tables import Annotations, Detections, Images
 
 LIKE = workloads.SIZES["L"]

@@ -52,11 +52,13 @@ def numbers(result):
     return document
 
 
+@pytest.mark.parametrize("lean", [False, True])
 @pytest.mark.parametrize("limit", [0, 1 << 20])
 @pytest.mark.parametrize("protocol", ["default", "owod", "elephant", "vos"])
-def test_numbers_are_those_of_the_whole(folders, protocol, limit, monkeypatch):
+def test_numbers_are_those_of_the_whole(folders, protocol, limit, lean, monkeypatch):
     monkeypatch.setattr("openset.matching.spilling.LIMIT", limit)  # 0: all columns are in files
-    in_parts = openset.evaluate(*folders, protocol=protocol, **OPTIONS)
+    in_parts = openset.evaluate(*folders, protocol=protocol, lean=lean, **OPTIONS)
+    assert (in_parts.matches.lean is not None) == (lean and protocol in ("default", "vos"))
     assert numbers(in_parts) == numbers(
         openset.evaluate(*whole(folders), protocol=protocol, **OPTIONS)
     )
@@ -77,6 +79,8 @@ def test_every_engine_gives_the_same_bytes(folders, tables, name, workers, reque
     one = openset.evaluate(*folders, engine=engine, **OPTIONS)
     other = openset.evaluate(*folders, **OPTIONS)
     assert one.to_json(replicates=True) == other.to_json(replicates=True)
+    lean = openset.evaluate(*folders, engine=engine, lean=True, **OPTIONS)
+    assert lean.to_json(replicates=True) == other.to_json(replicates=True)
     # And with a ground truth that is no folder.
     held = openset.evaluate(tables[0], folders[1], engine=engine, **OPTIONS)
     assert numbers(held) == numbers(other) and held.findings == other.findings

@@ -12,7 +12,8 @@ import pytest
 import openset
 from openset.findings import InputError, UsageError
 from openset.formats import read, read_annotations, read_detections, write
-from openset.formats.parts import MANIFEST, Parts, is_parts, merged, planned
+from openset.formats.manifest import MANIFEST, planned
+from openset.formats.parts import Parts, is_parts, merged
 
 
 @pytest.fixture

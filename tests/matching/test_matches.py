@@ -10,7 +10,7 @@ import pytest
 from openset.findings import InputError, UsageError
 from openset.matching import Protocol, match
 from openset.matching import matches as matches_module
-from openset.matching.matches import class_blocks
+from openset.matching.blocks import class_blocks
 from openset.matching.merge import merge
 from openset.metrics import table
 from openset.ranking import Ranking
@@ -190,7 +190,7 @@ def room(request, monkeypatch):
     """Columns that are held, and columns that are too many for that."""
     if request.param != "in memory":
         monkeypatch.setattr("openset.matching.spilling.LIMIT", 0)
-        monkeypatch.setattr("openset.matching.matches.AT_ONCE", 5)
+        monkeypatch.setattr("openset.matching.blocks.AT_ONCE", 5)
 
 
 @pytest.mark.usefixtures("room")
@@ -241,7 +241,7 @@ def test_class_by_class_is_all_at_once(protocol, monkeypatch):
     matches = match(*scene(2, images=9).tables(), KNOWN, protocol)
     values = {n: m.compute(matches).value for n, m in table().items()}
     every = replace(matches, _outcomes={}, _parts={})
-    monkeypatch.setattr("openset.matching.matches.AT_ONCE", 1)
+    monkeypatch.setattr("openset.matching.blocks.AT_ONCE", 1)
     monkeypatch.setattr("openset.matching.counting._CELLS", 1)
     assert {n: m.compute(every).value for n, m in table().items()} == values
 

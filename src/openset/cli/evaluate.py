@@ -159,7 +159,13 @@ def evaluate(
     with output.progress(*_steps(files)) as step:
         truth = gt if id_set is None else Pair(id_set, gt)
         run = evaluate_all(
-            truth, files, settings=settings, command=command_line(), step=step, engine=place
+            truth,
+            files,
+            settings=settings,
+            command=command_line(),
+            step=step,
+            engine=place,
+            lean=out is None and by is None and not per_class,
         )
         run = replace(run, paired=paired, by=by or "")
         beside = Beside(None if by is None else strata_of(run, by), _classes(run, per_class))
@@ -249,7 +255,6 @@ def next_command(out: Path | None) -> str:
 
 def document(run: Run, out: Path | None, beside: Beside = Beside()) -> dict[str, Any]:
     """The run for programs: the numbers of every model, and what was found."""
-    import json
     from dataclasses import asdict
 
     from openset.diagnosis.evidence import evidence_of
@@ -257,7 +262,7 @@ def document(run: Run, out: Path | None, beside: Beside = Beside()) -> dict[str,
 
     return {
         "leaks": said_first(run.evaluations),
-        "models": {name: json.loads(one.to_json()) for name, one in run.evaluations.items()},
+        "models": {name: one.document() for name, one in run.evaluations.items()},
         "methods": {name: one.document() for name, one in run.results.items()},
         "differences": _differences(run),
         "object_evidence": {name: asdict(one) for name, one in evidence_of(run)},

@@ -110,13 +110,11 @@ def _text(found: Mapping[str, Sequence[Recognition]], board: Scoreboard) -> str:
 
 
 def _document(together: Mapping[str, Trainings], written: list[Path]) -> dict[str, Any]:
-    import json
-
     from openset.evaluation.trainings import apart
 
     flat, _ = apart({name: one.results for name, one in together.items()})
     return {
-        "models": {name: json.loads(result.to_json()) for name, result in flat.items()},
+        "models": {name: result.document() for name, result in flat.items()},
         "methods": {name: one.document() for name, one in together.items()},
         "written": [str(path) for path in written],
     }

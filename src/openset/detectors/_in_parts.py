@@ -18,7 +18,8 @@ from openset.detectors._spec import Model
 from openset.engines import Engine, Shard, find
 from openset.files import digest
 from openset.findings import refuse
-from openset.formats.parts import PER_PART, Manifest, Parts, planned
+from openset.formats.manifest import PER_PART, Manifest, planned
+from openset.formats.parts import Parts
 from openset.json_text import compact, plain
 from openset.nets.pictures import ImageFiles
 from openset.nets.processes import processes

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from openset.diagnosis._spec import Diagnosis, Row
 from openset.matching import Matches
+from openset.matching.near import KINDS, Near
 
 RIGHT, WRONG, UNKNOWN, MISSED, IGNORED = range(5)
 NOTHING, NO_PART = -1, -2
@@ -170,12 +171,11 @@ class Called(NamedTuple):
 
 def targets(matches: Matches) -> Targets:
     """The object each box speaks of."""
-    c, outcome, near = matches.columns, matches.outcome(), matches.overlaps
-    own = np.where(near(c.iou_same), c.object_same, np.int32(NOTHING))
+    outcome, (same, known_, unknown_) = matches.outcome(), map(matches.near, KINDS)
+    own, other, alien = (_spread(matches, near) for near in (same, known_, unknown_))
     own = np.where(outcome.correct, outcome.object, own)
-    other = np.where(near(c.iou_known), c.object_known, np.int32(NOTHING))
-    alien = np.where(near(c.iou_unknown), c.object_unknown, np.int32(NOTHING))
-    rest = np.where((alien >= 0) & (c.iou_unknown >= c.iou_known), alien, other)
+    rest, nearer = other.copy(), unknown_.iou >= known_.at(unknown_.position)[0]
+    rest[unknown_.position[nearer]] = unknown_.object[nearer]
     said = matches.labelled_unknown
     known = np.where(own >= 0, own, rest)
     first = np.where(said, own, alien)
@@ -184,6 +184,13 @@ def targets(matches: Matches) -> Targets:
         _taking_part(matches, np.where(said, np.int32(NO_PART), known)),
         _taking_part(matches, unknown),
     )
+
+
+def _spread(matches: Matches, near: Near) -> Index:
+    """By detection, the object that it is near."""
+    objects = np.full(len(matches), NOTHING, np.int32)
+    objects[near.position] = near.object
+    return objects
 
 
 def _taking_part(matches: Matches, target: Index) -> Index:

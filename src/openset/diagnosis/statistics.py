@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.matching.matches import SIZE_RANGES
+from openset.matching.sizes import SIZE_RANGES
 from openset.tables import Annotations, Role, Vocabulary
 
 SIZES = ("small", "medium", "large")

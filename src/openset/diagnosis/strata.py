@@ -24,7 +24,7 @@ from openset.diagnosis._spec import Diagnosis, Row, question
 from openset.diagnosis.deployed import Deployed
 from openset.findings import UsageError
 from openset.matching import Matches, Protocol, match
-from openset.matching.matches import SIZE_RANGES
+from openset.matching.sizes import SIZE_RANGES
 from openset.metrics import Metric, Value, table
 from openset.plugins import lookup
 from openset.tables import Annotations, Detections, Vocabulary

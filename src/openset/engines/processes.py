@@ -78,9 +78,17 @@ def _from_pool(function: Callable[[Any], Any], items: Sequence[Any], workers: in
 
 
 class _Sent(NamedTuple):
-    """A result on its way: pickled but for its arrays, which lie in a file one after another."""
+    """A result on its way: pickled but for its arrays, and these.
+
+    Attributes:
+        pickled: All but the arrays.
+        small: The arrays, if they are small.
+        file: Where they lie one after another, if they are not.
+        sizes: How many bytes each has there.
+    """
 
     pickled: bytes
+    small: list[bytearray]
     file: Path | None = None
     sizes: tuple[int, ...] = ()
 
@@ -94,7 +102,7 @@ def _sent(function: Callable[[Any], Any], folder: Path, item: Any) -> _Sent:
     raw = [buffer.raw() for buffer in buffers]
     sizes = tuple(map(len, raw))
     if sum(sizes) < _SMALL:
-        return _Sent(pickle.dumps(result, protocol=5))
+        return _Sent(pickled, list(map(bytearray, raw)))
     try:
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
             for one in raw:
@@ -102,7 +110,7 @@ def _sent(function: Callable[[Any], Any], folder: Path, item: Any) -> _Sent:
                 file.write(bytes(-len(one) % _ALIGNED))
     except OSError as error:
         raise unwritable(folder, error) from error
-    return _Sent(pickled, Path(file.name), sizes)
+    return _Sent(pickled, [], Path(file.name), sizes)
 
 
 def _received(sent: _Sent) -> Any:
@@ -110,7 +118,8 @@ def _received(sent: _Sent) -> Any:
     import mmap
 
     if sent.file is None:
-        return pickle.loads(sent.pickled)  # noqa: S301 - of a process that we started
+        # Of a process that we started.
+        return pickle.loads(sent.pickled, buffers=sent.small)  # noqa: S301
     with sent.file.open("rb") as file:
         mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
     with suppress(OSError):  # Windows keeps a file that is mapped

@@ -20,6 +20,7 @@ from openset.evaluation.steps import Ground, contact, errors, examine
 from openset.evaluation.suspicion import suspicions
 from openset.findings import Finding, InputError, Level, UsageError
 from openset.matching import Matches
+from openset.matching.lean import as_lean, can_be_lean
 from openset.matching.merge import Merging
 from openset.tables import Detections
 from openset.tables.check import group_sizes
@@ -62,8 +63,16 @@ def refuse_whole(settings: Settings) -> None:
         raise UsageError("the best score needs all images at once: give a number")
 
 
-def batch_of(ground: Ground, detections: Detections, settings: Settings) -> Batch:
+def batch_of(
+    ground: Ground, detections: Detections, settings: Settings, *, lean: bool = False
+) -> Batch:
     """Adjust, join, check and match the detections of some images, whatever is found.
+
+    Args:
+        ground: The ground truth of these images.
+        detections: The detections.
+        settings: What is asked.
+        lean: Whether nobody but metrics will read the matches (`openset.matching.lean`).
 
     Raises:
         InputError: What not even force can match: scores that are no numbers.
@@ -72,6 +81,8 @@ def batch_of(ground: Ground, detections: Detections, settings: Settings) -> Batc
     if one.matches is None:
         raise InputError(errors(one.findings))  # a batch may lack what its truth lacks
     rows = len(ground.truth), len(one.detections)
+    if lean and can_be_lean(settings.rules):
+        return Batch(as_lean(one.matches), ground.findings, one.findings, one.ledger, rows)
     bare = replace(one.matches, _outcomes={}, _parts={})  # without what was computed meanwhile
     vars(bare)["place"] = one.matches.place  # but for this, which is of each image alone
     return Batch(bare, ground.findings, one.findings, one.ledger, rows)

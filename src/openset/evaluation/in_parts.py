@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from openset import engines
 from openset.engines import Engine
+from openset.engines.parcel import Parcel
 from openset.evaluation.batches import Batch, Gathering, batch_of, refuse_whole
 from openset.evaluation.grouping import as_grouped
 from openset.evaluation.settings import Settings
@@ -46,8 +47,18 @@ def batches_of(
     settings: Settings,
     engine: Engine,
     done: Done | None = None,
+    *,
+    lean: bool = False,
 ) -> tuple[Tables, dict[str, Batch]]:
     """What the parts of every detector are together, and the tables that nobody has read yet.
+
+    Args:
+        truth: The ground truth, as it was given.
+        detections: Folders of parts, by detector.
+        settings: What is asked.
+        engine: Where parts are matched.
+        done: Called with the number of parts that are matched.
+        lean: Whether nobody but metrics will read the matches (`openset.matching.lean`).
 
     Raises:
         InputError: Parts are missing, damaged, or of other images than the ground truth. Every part
@@ -62,12 +73,12 @@ def batches_of(
     vocabulary = settings.vocabulary(source.cut(0, edges[1]).read())
     asked = replace(settings, known=vocabulary)  # afresh: what it keeps for itself cannot travel
     works = [
-        _Work(source.cut(*cut), {n: parts.only(at) for n, parts in found.items()}, asked)
+        _Work(source.cut(*cut), {n: parts.only(at) for n, parts in found.items()}, asked, lean)
         for at, cut in enumerate(pairwise(edges))
     ]
     gathered = {name: Gathering() for name in found}
-    for batches in engine.each(_matched, works, done):
-        for name, batch in batches.items():
+    for parcel in engine.each(_matched, works, done):
+        for name, batch in parcel.content.items():
             gathered[name].add(batch)
     tables = Tables(truth, detections, asked)
     here = engines.beside(engine)
@@ -170,9 +181,10 @@ class _Work:
     truth: _Truth
     found: Mapping[str, Parts]
     settings: Settings
+    lean: bool
 
 
-def _matched(work: _Work) -> dict[str, Batch]:
+def _matched(work: _Work) -> Parcel[dict[str, Batch]]:
     """The batch of every detector on some images."""
     ground = _ground(work.truth.read(), work.settings)
     batches: dict[str, Batch] = {}
@@ -181,14 +193,14 @@ def _matched(work: _Work) -> dict[str, Batch]:
         try:
             (table,) = parts.read_all()
             assert isinstance(table, Detections)
-            batches[name] = batch_of(ground, table, work.settings)
+            batches[name] = batch_of(ground, table, work.settings, lean=work.lean)
         except InputError as error:
             file = parts.manifest.parts[0].file
             where = f"{name}, {file}" if name else file
             named = [replace(f, message=f"{where}: {f.message}") for f in error.findings]
             failures.append(InputError(named))
     raise_all(failures)
-    return batches
+    return Parcel(batches)
 
 
 def _ground(truth: Annotations, settings: Settings) -> Ground:

@@ -22,6 +22,7 @@ def evaluate(
     dt: Input,
     *,
     engine: Engine | None = None,
+    lean: bool = False,
     settings: Settings | None = None,
     **options: Any,
 ) -> Evaluation:
@@ -32,6 +33,8 @@ def evaluate(
             a `Pair` of such, of an in-distribution and an out-of-distribution set.
         dt: Detections, likewise.
         engine: Where parts are matched, if `dt` is a folder of parts (`openset.engines.find`).
+        lean: Whether matches of parts hold what metrics read, in a quarter of the memory, and
+            nothing for diagnosis.
         settings: Options made before, which those given by name change.
         **options: What `Settings` holds, by name.
 
@@ -44,7 +47,7 @@ def evaluate(
     """
     asked = Settings.of(settings, options)
     if engine is not None or are_parts([dt]):
-        return _in_parts(gt, dt, asked, engine)
+        return _in_parts(gt, dt, asked, engine, lean)
     reading = Reading(gt, {"": dt}, asked.class_names)
     # Imported while the files are being read: it takes as long.
     from openset.evaluation.run import examine_all
@@ -55,10 +58,12 @@ def evaluate(
     return evaluation_of(matched, asked)
 
 
-def _in_parts(gt: Input, dt: Input, settings: Settings, engine: Engine | None) -> Evaluation:
+def _in_parts(
+    gt: Input, dt: Input, settings: Settings, engine: Engine | None, lean: bool
+) -> Evaluation:
     from openset.engines import beside
     from openset.evaluation.run import examined
     from openset.evaluation.steps import evaluation_of
 
-    (matched,) = examined(gt, {"": dt}, settings, engine)[1].values()
+    (matched,) = examined(gt, {"": dt}, settings, engine, lean=lean)[1].values()
     return evaluation_of(matched, settings, engine=beside(engine))

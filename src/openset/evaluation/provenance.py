@@ -7,7 +7,7 @@ pass over the same data agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from openset.evaluation.leaks import LEAK, TAUGHT_CLASSES, taught
 from openset.findings import Finding
-from openset.kernels import class_order
 from openset.matching import Matches
 from openset.tables import Detections
 from openset.tables.columns import ranks
@@ -81,7 +80,7 @@ def describe(
         vocabulary=vocabulary.name,
         vocabulary_hash=vocabulary.hash,
         truth_hash=_truth_hash(matches),
-        detections_hash=_detections_hash(matches),
+        detections_hash=f"{matches.digest:016x}",
         counts=counts(matches),
         seed=seed,
         resamples=resamples,
@@ -171,53 +170,6 @@ def _groups_hash(matches: Matches) -> str:
     if not matches.grouped:
         return ""
     return digest([matches.units[np.argsort(matches.image_ids, kind="stable")]])
-
-
-def _detections_hash(matches: Matches) -> str:
-    """By class, score, image and area; a few classes at a time, since an order of all is large."""
-    rank = ranks(matches.image_ids)
-    columns: tuple[Callable[[slice], NDArray[Any]], ...] = (
-        lambda rows: rank[matches.image[rows]],
-        matches.classes_in,
-        lambda rows: matches.score[rows],
-        lambda rows: matches.area[rows],
-    )
-
-    def order(rows: slice) -> NDArray[np.int32]:
-        place, klass, score, area = (column(rows) for column in columns)
-        matches.forget()
-        return _order(klass, score, place, area)
-
-    def pieces() -> Iterator[NDArray[Any]]:
-        for column in columns:
-            for rows, at in orders:
-                yield column(rows)[at]
-                matches.forget()
-
-    orders = [(rows, order(rows)) for rows in matches.blocks]
-    return digest(pieces())
-
-
-def _order(
-    klass: NDArray[np.int32],
-    score: NDArray[np.float64],
-    place: NDArray[np.int32],
-    area: NDArray[np.float64],
-) -> NDArray[np.int32]:
-    """What ``np.lexsort((area, place, score, klass))`` gives, in a quarter of the time.
-
-    The kernel sorts by three keys, and the last is only asked where these are equal.
-    """
-    falling = 0.0 - score  # the kernel puts large ones first; and there is one zero
-    order, _ = class_order(klass, falling, place, int(klass.max(initial=0)) + 1)
-    equal = np.ones(max(len(order) - 1, 0), np.bool_)
-    for key in (klass, score, place):
-        ordered = key[order]
-        equal &= ordered[1:] == ordered[:-1]
-    tied = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
-    among = order[tied]
-    order[tied] = among[np.lexsort((area[among], place[among], score[among], klass[among]))]
-    return order
 
 
 def digest(columns: Iterable[NDArray[Any]]) -> str:

@@ -151,13 +151,8 @@ class Evaluation:
         rows = [row[1:] for row in self.board().rows()]  # without the name of the model
         return polars.DataFrame(rows, dict(zip(COLUMNS, kinds, strict=True)), orient="row")
 
-    def to_json(self, path: str | Path | None = None, *, replicates: bool = False) -> str:
-        """The result as JSON of a versioned schema; written to `path` if one is given.
-
-        Args:
-            path: Where to write; the file appears whole or not at all.
-            replicates: Also keep every resample, which `compare` needs.
-        """
+    def document(self, *, replicates: bool = False) -> dict[str, Any]:
+        """The result as `to_json` writes it: mappings, lists, text and numbers."""
         document = {
             "schema": self.schema,
             "provenance": plain(asdict(self.provenance)),
@@ -166,9 +161,18 @@ class Evaluation:
         }
         if replicates:
             document["replicates"] = {n: plain(v.tolist()) for n, v in self.replicates.items()}
+        return document
+
+    def to_json(self, path: str | Path | None = None, *, replicates: bool = False) -> str:
+        """The result as JSON of a versioned schema; written to `path` if one is given.
+
+        Args:
+            path: Where to write; the file appears whole or not at all.
+            replicates: Also keep every resample, which `compare` needs.
+        """
         import json
 
-        text = json.dumps(document, indent=1, allow_nan=False)
+        text = json.dumps(self.document(replicates=replicates), indent=1, allow_nan=False)
         if path is not None:
             from openset.files import replacing
 

@@ -191,6 +191,7 @@ def evaluate_all(
     command: str = "",
     step: Step = _nothing,
     engine: Engine | None = None,
+    lean: bool = False,
     settings: Settings | None = None,
     **options: Any,
 ) -> Run:
@@ -205,6 +206,8 @@ def evaluate_all(
             and one for each part.
         engine: Where parts are matched, if the detections of all are folders of parts
             (`openset.evaluation.in_parts`); by default here, one after another.
+        lean: Whether matches of parts hold what metrics and the words below a table read, in a
+            quarter of the memory, and nothing for diagnosis and a report.
         settings: Options made before, which those given by name change.
         **options: What `Settings` holds, by name.
 
@@ -227,7 +230,7 @@ def evaluate_all(
     step("reading")
     listed = {name: one if _are_several(one) else [one] for name, one in detections.items()}
     given, trainings = apart(listed)
-    run, matched = examined(truth, given, asked, engine, step)
+    run, matched = examined(truth, given, asked, engine, step, lean=lean)
     evaluations, drawn = {}, lru_cache(maxsize=1)(draw)  # all see the same resamples
     for name, one in matched.items():
         step(f"measuring {name}")
@@ -242,6 +245,8 @@ def examined(
     settings: Settings,
     engine: Engine | None = None,
     step: Step = _nothing,
+    *,
+    lean: bool = False,
 ) -> tuple[Run, dict[str, Matched]]:
     """Check and match: part by part where all detections are in parts, of one set, else as tables.
 
@@ -249,7 +254,8 @@ def examined(
         InputError: When an input cannot be used; says what is wrong with all of them.
     """
     if are_parts(detections.values()) and not isinstance(truth, Pair):
-        return examine_parts(truth, detections, settings, engine or find("local"), step)
+        place = engine or find("local")
+        return examine_parts(truth, detections, settings, place, step, lean=lean)
     if engine is not None:
         raise UsageError(
             f"the engine {engine.name} works on parts of one set: openset convert FOUND --truth GT "
@@ -323,6 +329,8 @@ def examine_parts(
     settings: Settings,
     engine: Engine,
     step: Step = _nothing,
+    *,
+    lean: bool = False,
 ) -> tuple[Run, dict[str, Matched]]:
     """The same of folders of parts, each part where the engine says; no table is held as a whole.
 
@@ -332,9 +340,8 @@ def examine_parts(
     from openset.evaluation.in_parts import batches_of
 
     settings.resolve()
-    tables, batches = batches_of(
-        truth, detections, settings, engine, lambda done: step(f"matched part {done}")
-    )
+    said: Callable[[int], None] = lambda done: step(f"matched part {done}")  # noqa: E731
+    tables, batches = batches_of(truth, detections, settings, engine, said, lean=lean)
     first, force = next(iter(batches.values())), settings.force
     failures: list[InputError] = []
     findings: dict[str, tuple[Finding, ...]] = {}

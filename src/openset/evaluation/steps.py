@@ -37,7 +37,6 @@ from openset.tables.written import Written
 from openset.wording import grouped
 
 E = TypeVar("E", bound=Evaluation)
-TOUCHES = 0.1  # an overlap below this is background in every published error diagnosis
 _TOLD = 8  # detections, and objects, from which no overlap at all is no chance
 _TINY = 16.0**2  # an area below which a near miss does not overlap either
 _BESIDE = 1 << 24  # detections up to which two metrics are computed at a time
@@ -216,9 +215,7 @@ def mixed(matches: Matches) -> list[Finding]:
 
 
 def _any_contact(matches: Matches) -> bool:
-    columns = matches.columns
-    overlaps = (columns.iou_same, columns.iou_known, columns.iou_unknown)
-    return len(columns.position) > 0 or any(iou.max() >= TOUCHES for iou in overlaps)
+    return len(matches.columns.position) > 0 or not matches.apart.all()
 
 
 def errors(findings: Sequence[Finding]) -> list[Finding]:

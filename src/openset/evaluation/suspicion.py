@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from openset.findings import Finding, Level
 from openset.json_text import compact
 from openset.matching import Matches
+from openset.matching.near import FITS, TOUCHES, Kind, Near
 from openset.ranking import area_under_roc, clearly_below_half, rank
 from openset.tables import Annotations, Detections
 from openset.tables.category_ids import POSITIONS
@@ -38,8 +39,6 @@ from openset.tables.misnaming import (
 from openset.tables.vocabulary import is_unknown_spelling
 from openset.wording import spaced
 
-FITS = 0.5  # an overlap from which a box is on an object
-MISSES = 0.1  # an overlap below which it is on background
 _Whole = NDArray[np.int32] | NDArray[np.int64]
 _Rows = NDArray[np.int64]
 _SAMPLE = 5_000
@@ -294,19 +293,33 @@ def _best_of_each(matches: Matches, unknown: int) -> NDArray[np.intp]:
 def _under(
     matches: Matches, rows: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """The object that each detection is on and their overlap; one of its class, if that fits."""
-    columns = matches.columns
-    iou, best = columns.iou_same[rows], columns.object_same[rows]
+    """The object that each detection is on and their overlap; one of its class, if that fits.
+
+    What neither fits nor is apart from all objects may have any overlap in between.
+    """
+    iou, best = _overlap(matches, "same", rows)
     wrong = iou < FITS
-    for other, index in (
-        (columns.iou_known, columns.object_known),
-        (columns.iou_unknown, columns.object_unknown),
-    ):
-        matches.forget()  # of a column in a file, rows here and there take much of it along
-        wins = wrong & (other[rows] > iou)
-        iou[wins], best[wins] = other[rows[wins]], index[rows[wins]]
+    others: tuple[Kind, ...] = ("known", "unknown")
+    for kind in others:
+        other, index = _overlap(matches, kind, rows)
+        wins = wrong & (other > iou)
+        iou[wins], best[wins] = other[wins], index[wins]
+    if matches.lean is not None:
+        iou[~matches.apart[rows] & (iou < TOUCHES)] = TOUCHES
     matches.forget()
     return iou, best
+
+
+def _overlap(
+    matches: Matches, kind: Kind, rows: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Overlap of some detections with objects of a kind, and the object."""
+    if matches.lean is not None:
+        near: Near = getattr(matches.lean, kind)
+        return near.at(rows)
+    matches.forget()  # of a column in a file, rows here and there take much of it along
+    iou, best = matches.overlapped(kind)
+    return iou[rows], best[rows]
 
 
 def _explained(names: _Names, found: dict[int, int], counts: NDArray[np.int64]) -> tuple[str, str]:
@@ -362,8 +375,8 @@ def _scores(matches: Matches) -> Finding | None:
     Those on other objects play no part: to be sure of an unknown object is what is measured.
     """
     rows = _some(matches.known_end)
-    overlap = matches.columns.iou_same[rows]
-    right, wrong = rows[overlap >= FITS], rows[_under(matches, rows)[0] < MISSES]
+    overlap = _overlap(matches, "same", rows)[0]
+    right, wrong = rows[overlap >= FITS], rows[_under(matches, rows)[0] < TOUCHES]
     said = "a box on background scores higher than one on an object of its class"
     upside_down = _upside_down("OS318", matches, "score", (wrong, right), said)
     return upside_down or _unrelated(matches, wrong, right)
@@ -381,10 +394,10 @@ def _unrelated(matches: Matches, wrong: _Rows, right: _Rows) -> Finding | None:
     if area > _TELLS or score[right].min() == score[right].max():  # of equal ones OS209 speaks
         return None
     row = int(right[score[right].argmin()])
-    steps = np.diff(score[np.argsort(matches.row)])
+    in_order = matches.trend.falls or matches.trend.rises
     return Finding(
         "OS332",
-        Level.WARNING if (steps <= 0).all() or (steps >= 0).all() else Level.NOTE,
+        Level.WARNING if in_order else Level.NOTE,
         f"a box on an object of its class scores higher than one on background in {area:.0%} of "
         "pairs, as if by chance",
         count=len(wrong) + len(right),

@@ -56,9 +56,10 @@ def running(
     mask: NDArray[np.bool_], class_start: NDArray[Any], at: NDArray[np.intp]
 ) -> NDArray[np.int64]:
     """How many of `mask` stand at or before each position of `at`, from its class's start."""
-    total = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
+    total = np.zeros(len(mask) + 1, np.int32)  # of all detections, which 32 bits can count
+    np.cumsum(mask, out=total[1:])
     klass = np.searchsorted(class_start, at, side="right") - 1
-    return np.asarray(total[at + 1] - total[class_start[klass]])
+    return np.asarray(total[at + 1] - total[class_start[klass]], np.int64)
 
 
 def envelope(values: NDArray[np.floating], start: NDArray[np.intp]) -> NDArray[np.floating]:

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from openset import kernels
 from openset.findings import refuse
 from openset.matching import geometry
-from openset.matching.matches import SIZE_RANGES, Matches, Objects
+from openset.matching.matches import Matches
+from openset.matching.objects import Objects
 from openset.matching.protocol import Protocol
+from openset.matching.sizes import SIZE_RANGES
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.columns import ranks
 from openset.tables.groups import groups_of

@@ -12,10 +12,9 @@ return one number per resample, so that a metric written once gives its bootstra
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,19 +22,23 @@ from numpy.typing import NDArray
 from openset import kernels
 from openset.findings import UsageError
 from openset.kernels import MatchColumns, PrecisionRecall, accumulate
+from openset.matching.blocks import class_blocks
 from openset.matching.counting import Weights, count_classes, weighted_count, widened
+from openset.matching.digest import digest
+from openset.matching.near import KINDS, TOUCHES, Kind, Near
+from openset.matching.objects import Objects
+from openset.matching.outcome import Outcome, outcome_at
 from openset.matching.populations import TPR, Drawn, Populations
 from openset.matching.protocol import Protocol
+from openset.matching.sizes import SIZE_RANGES, coded_areas
 from openset.matching.spilling import forget
+from openset.matching.trend import Trend
 from openset.tables.groups import units
 from openset.tables.vocabulary import Vocabulary
 
-SIZE_RANGES = {
-    "all": (0.0, 1e10),
-    "small": (0.0, 32.0**2),
-    "medium": (32.0**2, 96.0**2),
-    "large": (96.0**2, 1e10),
-}
+if TYPE_CHECKING:
+    from openset.matching.lean import Lean
+
 RECALL_GRID = np.linspace(0.0, 1.0, 101)
 DETECTION_LIMITS = (1, 10, 100)
 # What is computed on first use and does not depend on weights: resamples take it from the data.
@@ -49,58 +52,13 @@ _WEIGHTLESS = (
     "detection_limits",
     "populations",
     "place",
+    "apart",
+    "digest",
+    "trend",
 )
-AT_ONCE = 1 << 21  # detections that a step looks at, unless one class has more
 
 Mask = NDArray[np.bool_]
 Count = Any  # int, or an array with one count per resample
-
-
-class Outcome(NamedTuple):
-    """What became of each detection at one overlap threshold.
-
-    Attributes:
-        correct: True positive: it claimed an object of its class.
-        ignored: Neither right nor wrong: on an ignored object, or beyond the detection limit.
-        object: The object it claimed, -1 for none.
-    """
-
-    correct: Mask
-    ignored: Mask
-    object: NDArray[np.int32]
-
-    @property
-    def wrong(self) -> Mask:
-        """False positives."""
-        return ~(self.correct | self.ignored)
-
-
-@dataclass(frozen=True, eq=False)
-class Objects:
-    """Ground-truth objects that take part: columns, in the order of the file.
-
-    Attributes:
-        image: Index of the image.
-        klass: Class index, K for unknown.
-        label: Index of the original label, which tells unknown classes apart.
-        ignored: Not counted (by the protocol's choice of flags).
-        area: Area for size ranges.
-        row: Row in the `Annotations`.
-        box: For those who show an object or identify it; no metric reads it.
-        copy: Counted again because the image is listed again (`Protocol.repeats`); never found.
-    """
-
-    image: NDArray[np.int32]
-    klass: NDArray[np.int32]
-    label: NDArray[np.int32]
-    ignored: Mask
-    area: NDArray[np.float64]
-    row: NDArray[np.int32]
-    box: NDArray[np.float64]
-    copy: Mask
-
-    def __len__(self) -> int:
-        return len(self.image)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +85,8 @@ class Matches:
         weights: Per image and resample, how often the image was drawn; None for the data itself.
         object_weights: The same for objects, where they count otherwise than detections.
         excused: How many detections took no part because they lie on one of `excusing`.
+        lean: What stands for overlaps, areas and rows where these were left out, since nobody but
+            metrics reads the matches; None where all is there.
     """
 
     protocol: Protocol
@@ -148,6 +108,7 @@ class Matches:
     weights: NDArray[np.uint8] | None = None
     object_weights: NDArray[np.uint8] | None = None
     excused: int = 0
+    lean: Lean | None = None
     _outcomes: dict[float, Outcome] = field(default_factory=dict, repr=False, compare=False)
     _parts: dict[str, Matches] = field(default_factory=dict, repr=False, compare=False)
 
@@ -173,6 +134,24 @@ class Matches:
     def area(self) -> NDArray[np.float64]:
         """Area of each detection."""
         return self.columns.area
+
+    def _areas(self, rows: slice) -> NDArray[np.float64]:
+        """Areas of some detections, or others in the same size ranges."""
+        return self.area[rows] if self.lean is None else coded_areas(self.lean.size[rows])
+
+    @cached_property
+    def digest(self) -> int:
+        """What changes when detections change (`openset.matching.digest`)."""
+        return digest(self) if self.lean is None else self.lean.digest
+
+    @cached_property
+    def trend(self) -> Trend:
+        """Whether scores are in order in the input."""
+        if self.lean is not None:
+            return self.lean.trend
+        given = np.full(int(self.row.max(initial=-1)) + 1, np.nan)
+        given[self.row] = self.score
+        return Trend.of(given[~np.isnan(given)])
 
     @cached_property
     def units(self) -> NDArray[np.int32]:
@@ -226,20 +205,8 @@ class Matches:
         """Correct, ignored and claimed objects at an overlap threshold (the protocol's first)."""
         threshold = self.protocol.iou[0] if iou is None else iou
         if threshold not in self._outcomes:
-            self._outcomes[threshold] = self._outcome_at(threshold)
+            self._outcomes[threshold] = outcome_at(self, threshold)
         return self._outcomes[threshold]
-
-    def _outcome_at(self, threshold: float) -> Outcome:
-        if self.protocol.rule == "coco":
-            outcome = self._greedy(self.threshold_index(threshold))
-        elif self.protocol.rule == "voc":
-            outcome = self._best_or_nothing(threshold)
-        else:
-            outcome = self._best_of_any_class(threshold)
-        if self.protocol.empty_images == "skip":
-            # Not dropped: published code keeps their place in the order, and they are predictions.
-            return outcome._replace(ignored=outcome.ignored | self.on_empty_image)
-        return outcome
 
     @cached_property
     def on_empty_image(self) -> Mask:
@@ -256,54 +223,35 @@ class Matches:
         listed = ", ".join(f"{value:.2f}" for value in self.protocol.iou)
         raise UsageError(f"no matching was done at IoU {iou}; the protocol has {listed}")
 
-    def _greedy(self, index: int) -> Outcome:
-        columns, bit = self.columns, np.uint16(1 << index)
-        limit = self.protocol.max_detections
-        ignored = np.zeros(len(self), np.bool_)
-        correct = np.zeros(len(self), np.bool_)
-        claimed = np.full(len(self), -1, np.int32)
-        for rows in self.blocks:
-            near = self.candidates(rows)
-            at = columns.position[near]
-            if limit is not None:
-                np.greater_equal(columns.rank[rows], limit, out=ignored[rows])
-            correct[at] = columns.matched[near, 0] & bit != 0
-            ignored[at] = columns.ignored[near, 0] & bit != 0
-            claimed[at] = columns.object[near, index]
-            self.forget()
-        return Outcome(correct, ignored, claimed)
-
-    def _best_or_nothing(self, threshold: float) -> Outcome:
-        columns = self.columns
-        near = np.flatnonzero(self.overlaps(columns.iou_same, threshold))
-        best = columns.object_same[near]
-        dropped = self.objects.ignored[best]
-        ignored = np.zeros(len(self), np.bool_)
-        ignored[near[dropped]] = True
-        return self._first_claims(near[~dropped], ignored)
-
-    def _best_of_any_class(self, threshold: float) -> Outcome:
-        iou, best = self.best_any
-        near = np.flatnonzero(self.overlaps(iou, threshold) & (best == self.columns.object_same))
-        near = near[np.argsort(self.row[near], kind="stable")]  # claims go in the order given
-        return self._first_claims(near, np.zeros(len(self), np.bool_))
-
-    def _first_claims(self, near: NDArray[np.intp], ignored: Mask) -> Outcome:
-        """Each object goes to the first detection in `near` that wants it."""
-        best = self.columns.object_same[near]
-        winner = np.full(len(self.objects), -1, np.int64)
-        winner[best[::-1]] = near[::-1]  # the last assignment stands: the first in order
-        taken = np.flatnonzero(winner >= 0)
-        correct = np.zeros(len(self), np.bool_)
-        claimed = np.full(len(self), -1, np.int32)
-        correct[winner[taken]] = True
-        claimed[winner[taken]] = taken
-        return Outcome(correct, ignored, claimed)
-
     def overlaps(self, iou: NDArray[np.float64], threshold: float | None = None) -> Mask:
         """Whether overlaps reach a threshold, by the protocol's comparison."""
         limit = self.protocol.iou[0] if threshold is None else threshold
         return iou >= limit if self.protocol.iou_inclusive else iou > limit
+
+    def overlapped(self, kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """By detection, its best overlap with objects of a kind, and the object."""
+        return getattr(self.columns, f"iou_{kind}"), getattr(self.columns, f"object_{kind}")
+
+    def near(self, kind: Kind, threshold: float | None = None) -> Near:
+        """The detections that overlap an object of a kind, by a threshold as in `overlaps`."""
+        limit = self.protocol.iou[0] if threshold is None else threshold
+        if self.lean is None:
+            iou, best = self.overlapped(kind)
+            return Near.of(iou, best, self.overlaps(iou, limit))
+        if limit < self.lean.least:
+            raise UsageError(f"overlaps below {self.lean.least:g} were left out: lean=False")
+        near: Near = getattr(self.lean, kind)
+        return near.only(self.overlaps(near.iou, limit))
+
+    @cached_property
+    def apart(self) -> Mask:
+        """Detections that touch no object at all."""
+        if self.lean is not None:
+            return self.lean.apart
+        apart = np.ones(len(self), np.bool_)
+        for kind in KINDS:
+            apart &= self.overlapped(kind)[0] < TOUCHES
+        return apart
 
     @cached_property
     def best_any(self) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
@@ -322,15 +270,15 @@ class Matches:
         Many detections may name one object, and a correct detection may be among them: published
         code asks nothing else. The protocol says whether ignored unknown objects count.
         """
-        c = self.columns
-        near = self.overlaps(c.iou_unknown)
-        near[self.known_end :] = False
-        if not self.protocol.ose_counts_ignored and self.objects.ignored.any():
-            hit = np.flatnonzero(near)
-            near[hit[self.objects.ignored[c.object_unknown[hit]]]] = False
+        near = self.near("unknown")
+        some = near.position < self.known_end
+        if not self.protocol.ose_counts_ignored:
+            some &= ~self.objects.ignored[near.object]
         if self.protocol.max_detections is not None:
-            near &= c.rank < self.protocol.max_detections
-        return near
+            some &= self.columns.rank[near.position] < self.protocol.max_detections
+        mask = np.zeros(len(self), np.bool_)
+        mask[near.position[some]] = True
+        return mask
 
     @cached_property
     def populations(self) -> Populations | None:
@@ -449,7 +397,7 @@ class Matches:
         near = self.candidates(rows)
         found = accumulate(
             self.score[rows],
-            self.area[rows],
+            self._areas(rows),
             self.columns.rank[rows],
             edges - rows.start,
             self.columns.position[near] - np.int32(rows.start),
@@ -482,8 +430,10 @@ class Matches:
         return self.place[rows] < limit
 
     @cached_property
-    def place(self) -> NDArray[np.int32]:
+    def place(self) -> NDArray[np.integer]:
         """Place of each detection in its image by falling score, ties in the order of the input."""
+        if self.lean is not None:
+            return self.lean.place
         order, start = kernels.class_order(self.image, self.score, self.row, self.n_images)
         place = np.empty(len(self), np.int32)
         place[order] = np.arange(len(self)) - np.repeat(start[:-1], np.diff(start))
@@ -491,12 +441,17 @@ class Matches:
 
     def forget(self) -> None:
         """Hand back the memory of columns that are in files, until somebody looks at them."""
-        tables = (vars(self), self.columns._asdict(), vars(self.objects), vars(self.excusing))
+        tables = [vars(self), self.columns._asdict(), vars(self.objects), vars(self.excusing)]
+        if self.lean is not None:
+            near = (self.lean.same, self.lean.known, self.lean.unknown)
+            tables += [self.lean._asdict(), *(one._asdict() for one in near)]
         held = [one for table in tables for one in tuple(table.values())]  # others may add to it
         forget(one for one in held if isinstance(one, np.ndarray))
 
     def only(self, keep: Mask) -> Matches:
         """Only some detections; every object stays."""
+        if self.lean is not None:
+            raise UsageError("of matches for metrics alone there are no others: lean=False")
         before = np.concatenate([[0], np.cumsum(keep)])
         taken = {name: getattr(self, name)[keep] for name in ("image", "score", "row")}
         return replace(
@@ -555,26 +510,6 @@ class Matches:
         held = vars(self)
         vars(drawn).update({name: held[name] for name in _WEIGHTLESS if name in held})
         return drawn
-
-
-def class_blocks(
-    class_start: NDArray[np.int64], most: int | None = None
-) -> Iterator[tuple[int, int]]:
-    """Classes in a row, from the first to before the last, that have some detections together.
-
-    Args:
-        class_start: Where each class begins, and the end.
-        most: How many detections, unless one class has more; `AT_ONCE` by default.
-
-    >>> list(class_blocks(np.array([0, 2, 3, 9, 9]), 4))
-    [(0, 2), (2, 3), (3, 4)]
-    """
-    first, end, limit = 0, len(class_start) - 1, AT_ONCE if most is None else most
-    while first < end:
-        last = int(np.searchsorted(class_start, class_start[first] + limit, side="right")) - 1
-        last = min(max(last, first + 1), end)
-        yield first, last
-        first = last
 
 
 def _take_columns(columns: MatchColumns, keep: Mask, before: NDArray[np.intp]) -> MatchColumns:

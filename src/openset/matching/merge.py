@@ -21,14 +21,19 @@ from openset.engines import Engine, find
 from openset.findings import UsageError
 from openset.kernels import MatchColumns, class_order, take
 from openset.matching import spilling
+from openset.matching.blocks import class_blocks
+from openset.matching.lean import Lean
 from openset.matching.matcher import tie_keys
-from openset.matching.matches import Matches, Objects, class_blocks
+from openset.matching.matches import Matches
+from openset.matching.near import KINDS, Near
+from openset.matching.objects import Objects
 from openset.matching.spilling import Column, forget
 from openset.wording import spaced
 
 _OF_IMAGES = ("image_ids", "wild", "ood", "groups")
-_OF_CANDIDATES = ("matched", "ignored", "object")
+_OF_CANDIDATES = ("position", "matched", "ignored", "object")
 _OF_MATCHES = ("image", "score", "row", "tie", "class_start", "unknownness")
+_OF_LEAN = ("place", "size", "apart")
 _NAMING = ("object_same", "object_known", "object_unknown", "object")  # objects, by their index
 MOST = np.iinfo(np.int32).max  # rows are counted in 32 bits
 Columns = dict[str, NDArray[Any]]
@@ -57,7 +62,6 @@ class _Sizes(NamedTuple):
     object_rows: int = 0
     detections: int = 0
     detection_rows: int = 0
-    candidates: int = 0
     excused: int = 0
 
 
@@ -67,39 +71,48 @@ class Merging:
     def __init__(self) -> None:
         self._first: Matches | None = None
         self._sizes = _Sizes()
-        self._starts: list[NDArray[np.int64]] = []  # of the classes of each shard
-        self._candidates: list[NDArray[np.int64]] = []  # the same among candidates
+        self._starts: dict[str, list[NDArray[np.int64]]] = {}  # of the classes of each shard
         self._images: dict[str, list[NDArray[Any]]] = {}
         self._labels: dict[str, int] = {}
         self._columns: dict[str, Column] = {}
+        self._lean: Lean | None = None  # of all so far, but for columns
 
     def add(self, part: Matches, rows: tuple[int, int]) -> None:
         """Take the columns of a shard, whose tables have so many objects and detections."""
         if self._first is None:
-            self._first = part
+            self._first, self._lean = part, part.lean
+        elif self._lean is not None and part.lean is not None:
+            self._lean = self._lean.then(part.lean)
         _refuse_unlike(part, self._first)
         self._refuse_without_unknownness(part)
-        at, position = self._sizes, part.columns.position
+        at = self._sizes
         _refuse_many(at, rows)
-        self._starts.append(part.class_start + at.detections)
-        self._candidates.append(np.searchsorted(position, part.class_start) + at.candidates)
         for name in _OF_IMAGES:
             if getattr(part, name) is not None:
                 # A copy: a view would keep all that came with it, where that is a mapped file.
                 self._images.setdefault(name, []).append(getattr(part, name).copy())
         self._take("objects", _shifted(part.objects, self._label_places(part), at))
         self._take("excusing", _shifted(part.excusing, self._label_places(part), at))
+        self._start("detections", part.class_start)
         self._take("detections", _of_detections(part, at))
-        self._take("candidates", _of_candidates(part, at))
-        more = (part.n_images, len(part.objects), rows[0], len(part), rows[1], len(position))
-        self._sizes = _Sizes(*np.add(at, (*more, part.excused)).tolist())
+        for kind, columns in _of_some(part).items():
+            self._start(kind, np.searchsorted(columns["position"], part.class_start))
+            columns["position"] = columns["position"] + np.int32(at.detections)
+            self._take(kind, _renamed(columns, at.objects))
+        more = (part.n_images, len(part.objects), rows[0], len(part), rows[1], part.excused)
+        self._sizes = _Sizes(*np.add(at, more).tolist())
         if self._is_large:
             for column in self._columns.values():
                 column.spill()
 
     @property
     def _is_large(self) -> bool:
-        return self._sizes.detections > spilling.LIMIT
+        return sum(column.nbytes for column in self._columns.values()) > spilling.LIMIT
+
+    def _start(self, kind: str, starts: NDArray[np.integer]) -> None:
+        """Note where the classes of a shard begin, behind those of the shards before."""
+        before = self._starts.setdefault(kind, [])
+        before.append(starts + (before[-1][-1] if before else np.int64(0)))
 
     def _take(self, kind: str, columns: Columns) -> None:
         for name, values in columns.items():
@@ -127,16 +140,25 @@ class Merging:
         """
         if self._first is None:
             raise UsageError("there are no shards to merge")
-        if len(self._starts) == 1:
+        if len(self._starts["detections"]) == 1:
             return self._first
         images = {name: _concatenated(columns) for name, columns in self._images.items()}
         ids = images["image_ids"]
         if len(np.unique(ids)) < len(ids):
             raise UsageError("an image is in two shards")
         keys = tie_keys(self._first.protocol, ids, images["wild"])
-        found = self._ordered(keys, engine or find("local"))
-        columns = MatchColumns(**{name: found.pop(name, None) for name in MatchColumns._fields})
+        tables = self._ordered(keys, engine or find("local"))
+        found = tables.pop("detections") | tables.pop("candidates")
+        lean = self._lean
+        if lean is not None:
+            ordered: dict[str, Any] = {name: found.pop(name) for name in _OF_LEAN}
+            ordered |= {kind: Near(**columns) for kind, columns in tables.items()}
+            lean = lean._replace(**ordered)
+        bare = self._first.columns._asdict()
+        columns = MatchColumns(**{name: found.pop(name, bare[name]) for name in bare})
         own: dict[str, Any] = {name: found.pop(name, None) for name in _OF_MATCHES}
+        if lean is not None:
+            own["row"] = self._first.row  # none
         of_images: dict[str, Any] = {name: images.get(name) for name in _OF_IMAGES}
         merged = replace(
             self._first,
@@ -145,6 +167,7 @@ class Merging:
             excusing=Objects(**self._whole("excusing")),
             columns=columns,
             excused=self._sizes.excused,
+            lean=lean,
             _outcomes={},
             _parts={},
             **of_images,
@@ -153,28 +176,32 @@ class Merging:
         vars(merged).update(found)  # what was computed per image, and would be on first use
         return merged
 
-    def _ordered(self, keys: NDArray[np.int32] | None, engine: Engine) -> dict[str, Any]:
-        """Everything about detections and candidates, in class order; `tie` where there are keys.
+    def _ordered(self, keys: NDArray[np.int32] | None, engine: Engine) -> dict[str, Columns]:
+        """Everything about detections, and some of them, in class order; `tie` if there are keys.
 
         Args:
             keys: By image, what equal scores go by; None for the order of the input.
             engine: Where columns are ordered.
         """
-        shards = _Shards(np.stack(self._starts), self._is_large)
-        held = self._whole("detections")
-        tie, by = (held["row"], None) if keys is None else (held["image"], keys)
-        orders = [shards.order(block, held["score"], tie, by) for block in shards.blocks]
-        near = _Shards(np.stack(self._candidates), self._is_large, shards.blocks)
-        candidates = self._whole("candidates")
-        places = _positions(shards, orders, near, candidates.pop("position"))
-        position, rising = zip(*places, strict=True)
-        found: Columns = {"class_start": shards.class_start, "position": shards.joined(position)}
-        for table, rows, by_block in ((held, shards, orders), (candidates, near, rising)):
-            order = partial(_popped, table, rows, by_block)
-            found.update(zip(list(table), engine.map(order, list(table)), strict=True))
-        if keys is not None:
-            image, edges = found["image"], shards.class_start
-            found["tie"] = shards.joined(
+        large = self._is_large
+        held = {kind: self._whole(kind) for kind in self._starts}
+        shards = _Shards(np.stack(self._starts.pop("detections")), large)
+        whole = held.pop("detections")
+        by = whole["score"], whole["image"], keys
+        orders = [shards.order(block, *by) for block in shards.blocks]
+        found = {"detections": _in_order(whole, shards, orders, engine)}
+        for kind, columns in held.items():
+            some = _Shards(np.stack(self._starts.pop(kind)), large, shards.blocks)
+            position, rising = zip(
+                *_positions(shards, orders, some, columns.pop("position")), strict=True
+            )
+            found[kind] = {"position": shards.joined(position)}
+            found[kind] |= _in_order(columns, some, rising, engine)
+        every = found["detections"]
+        every["class_start"] = shards.class_start
+        if keys is not None and self._lean is None:
+            image, edges = every["image"], shards.class_start
+            every["tie"] = shards.joined(
                 keys[image[edges[first] : edges[last]]] for first, last in shards.blocks
             )
         return found
@@ -219,18 +246,20 @@ class _Shards:
         self,
         block: tuple[int, int],
         score: NDArray[np.float64],
-        tie: NDArray[np.int32],
+        image: NDArray[np.int32],
         keys: NDArray[np.int32] | None,
     ) -> NDArray[np.int32]:
-        """The order of the detections of some classes; keys are what a `tie` stands for, if any."""
+        """The order of the detections of some classes, ties by the keys of their images.
+
+        Ties of these stay as they are: each shard has them in order, and shards follow another.
+        """
         first, last = block
         each = np.diff(self.starts[:, first : last + 1], axis=1)
         classes = np.tile(np.arange(last - first, dtype=np.int32), len(each))
-        ties = self.of(block, tie)
-        ties = ties if keys is None else keys[ties]
         klass = np.repeat(classes, each.ravel())
+        ties = None if keys is None else keys[self.of(block, image)]
         order, _ = class_order(klass, self.of(block, score), ties, last - first)
-        forget((score, tie))
+        forget((score, image))
         return order
 
     def ordered(self, column: NDArray[Any], orders: Sequence[NDArray[np.int32]]) -> NDArray[Any]:
@@ -253,6 +282,15 @@ class _Shards:
         for piece in pieces:
             column.add(piece)
         return column.array()
+
+
+def _in_order(
+    table: Columns, shards: _Shards, orders: Sequence[NDArray[np.int32]], engine: Engine
+) -> Columns:
+    """The columns of a table in class order; what they were made from is gone."""
+    names = list(table)
+    order = partial(_popped, table, shards, orders)
+    return dict(zip(names, engine.map(order, names), strict=True))
 
 
 def _popped(
@@ -282,21 +320,27 @@ def _positions(
 def _of_detections(part: Matches, at: _Sizes) -> Columns:
     """The columns of a shard's detections, counted on from those before."""
     columns = {"image": part.image + np.int32(at.images), "score": part.score}
-    columns["row"] = part.row + np.int32(at.detection_rows)
-    columns["place"] = part.place
     if part.unknownness is not None and len(part):
         columns["unknownness"] = part.unknownness
+    if part.lean is not None:
+        return columns | {"rank": part.columns.rank, **_columns_of(part.lean, _OF_LEAN)}
+    columns["row"] = part.row + np.int32(at.detection_rows)
+    columns["place"] = part.place
     every = part.columns._asdict()
-    own = {
-        k: v for k, v in every.items() if v is not None and k not in (*_OF_CANDIDATES, "position")
-    }
+    own = {k: v for k, v in every.items() if v is not None and k not in _OF_CANDIDATES}
     return {**columns, **_renamed(own, at.objects)}
 
 
-def _of_candidates(part: Matches, at: _Sizes) -> Columns:
-    columns = {name: getattr(part.columns, name) for name in _OF_CANDIDATES}
-    position = part.columns.position + np.int32(at.detections)
-    return {"position": position, **_renamed(columns, at.objects)}
+def _of_some(part: Matches) -> dict[str, Columns]:
+    """The columns of those detections of a shard that are candidates, or near an object."""
+    found = {"candidates": _columns_of(part.columns, _OF_CANDIDATES)}
+    if part.lean is not None:
+        found |= {kind: getattr(part.lean, kind)._asdict() for kind in KINDS}
+    return found
+
+
+def _columns_of(table: Any, names: Iterable[str]) -> Columns:
+    return {name: getattr(table, name) for name in names}
 
 
 def _renamed(columns: Columns, before: int) -> Columns:
@@ -327,10 +371,12 @@ def _refuse_many(at: _Sizes, rows: tuple[int, int]) -> None:
 def _refuse_unlike(part: Matches, first: Matches) -> None:
     if part.protocol != first.protocol:
         raise UsageError("shards were matched under different protocols")
-    if part.vocabulary.hash != first.vocabulary.hash:
+    if part.vocabulary != first.vocabulary and part.vocabulary.hash != first.vocabulary.hash:
         raise UsageError("shards were matched with different vocabularies")
     if (part.groups is None) != (first.groups is None):
         raise UsageError("some shards have groups and others do not")
+    if (part.lean is None) != (first.lean is None):
+        raise UsageError("some shards are for metrics alone and others are not")
     if (part.ood is None) != (first.ood is None):
         raise UsageError("some shards are of two sets and others are not")
 

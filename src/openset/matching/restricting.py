@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import UsageError
-from openset.matching.matches import Matches, Objects
+from openset.matching.matches import Matches
+from openset.matching.objects import Objects
 from openset.tables.sets import ID, Which
 
 NO_OBJECT = np.int32(-1)  # at the end of a table, so that index -1 finds it

@@ -10,6 +10,7 @@ Not a format: nobody else reads these files, and they are gone with the process.
 
 from __future__ import annotations
 
+import math
 import mmap
 import tempfile
 from collections.abc import Iterable
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from openset.files import unwritable
 
-LIMIT = 1 << 20  # detections that are held in memory: some 80 MB
+LIMIT = 64 << 20  # bytes of columns that are held in memory
 
 
 class Column:
@@ -51,6 +52,11 @@ class Column:
             self._pieces.append(values)
         else:
             self._write(self._file, values)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all values."""
+        return math.prod(self._shape) * self._type.itemsize
 
     def spill(self) -> None:
         """Go on in a file, with what was added so far."""

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from openset.findings import UsageError
 from openset.matching import Matches
 from openset.matching.curves import Curve, curve, envelope, hits_needed, resampled_precision
-from openset.matching.matches import DETECTION_LIMITS, SIZE_RANGES
+from openset.matching.matches import DETECTION_LIMITS
+from openset.matching.sizes import SIZE_RANGES
 from openset.metrics._classes import (
     class_mean,
     settle,

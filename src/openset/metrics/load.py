@@ -44,7 +44,9 @@ def images_without_predictions(
     """
     level = matches.protocol.minimum_score if minimum_score is None else minimum_score
     silent = np.ones(matches.n_images, np.bool_)
-    silent[matches.image[matches.score >= level]] = False
+    for rows in matches.blocks:
+        silent[matches.image[rows][matches.score[rows] >= level]] = False
+        matches.forget()
     chosen = np.ones_like(silent) if wild is None else matches.wild == wild
     number, total = matches.count_images(silent & chosen), matches.count_images(chosen)
     value = Value.ratio(number, total, why=NO_IMAGE, params={"minimum_score": level})

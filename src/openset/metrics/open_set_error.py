@@ -173,7 +173,7 @@ def _countable_unknown(matches: Matches) -> np.ndarray:
 
 
 def hit_by(matches: Matches, detections: NDArray[np.bool_]) -> np.ndarray:
-    """Objects that are the best unknown object of some of these detections."""
-    hit = np.zeros(len(matches.objects), np.bool_)
-    hit[matches.columns.object_unknown[detections]] = True
+    """Objects that are the best unknown object of some of these detections, which overlap it."""
+    near, hit = matches.near("unknown"), np.zeros(len(matches.objects), np.bool_)
+    hit[near.object[detections[near.position]]] = True
     return hit

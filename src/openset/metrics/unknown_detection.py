@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.matching import Matches
+from openset.matching.near import Kind
 from openset.matching.protocol import COCO_IOU
 from openset.metrics._classes import share_of_unknown, where_unknown, without_unknown
 from openset.metrics._left_out import beyond, beyond_best, ignored_objects, neither, resting
@@ -126,23 +127,17 @@ def unknown_recall_any_label(
 
 def _covered(matches: Matches, limit: int, iou: float | str | None) -> tuple[Any, Any]:
     """How many unknown objects the best boxes cover, on average over thresholds; and how many."""
-    columns, end = matches.columns, matches.known_end
-    reached = np.zeros(len(matches.objects))
-    for rows in matches.blocks:
-        # An unknown object is one of its own class to what is labelled unknown.
-        known, unknown = (
-            slice(rows.start, min(rows.stop, end)),
-            slice(max(rows.start, end), rows.stop),
-        )
-        for best, overlap, own in (
-            (columns.object_unknown, columns.iou_unknown, known),
-            (columns.object_same, columns.iou_same, unknown),
-        ):
-            some = np.flatnonzero((best[own] >= 0) & matches.top(limit, own)) + own.start
-            np.maximum.at(reached, best[some], overlap[some])
-        matches.forget()
-    countable = _countable_unknown(matches)
     levels = COCO_IOU if iou == "mean" else [matches.protocol.iou[0] if iou is None else float(iou)]
+    reached, end = np.zeros(len(matches.objects)), matches.known_end
+    kinds: tuple[Kind, ...] = ("unknown", "same")
+    for kind in kinds:
+        # An unknown object is one of its own class to what is labelled unknown.
+        near = matches.near(kind, min(levels))
+        own = near.position < end if kind == "unknown" else near.position >= end
+        near = near.only(own & (matches.place[near.position] < limit))
+        np.maximum.at(reached, near.object, near.iou)
+    matches.forget()
+    countable = _countable_unknown(matches)
     counts = [matches.count_objects(countable & matches.overlaps(reached, at)) for at in levels]
     return sum(counts) / len(counts), matches.count_objects(countable)
 

@@ -1,0 +1,183 @@
+"""Manifest: what a folder of parts says of itself, and what each finished part says of its own.
+
+The manifest is written first, as a plan. A part that is done leaves a receipt beside it, until all
+are done and the manifest says so. What cannot be meant is refused where it is read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from numpy.typing import NDArray
+
+from openset.files import replacing, safe_name
+from openset.findings import UsageError, refuse
+from openset.formats._spec import Kind
+from openset.json_text import decode, encode, plain
+from openset.refusals import shown, undecodable
+
+SCHEMA = "openset.parts/1"
+MANIFEST = "manifest.json"
+PER_PART = 2_000  # images: some ten megabytes of boxes, some hundred with logits
+_RECEIPT = ".done.json"
+_Id = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | str
+
+
+class Part(msgspec.Struct, frozen=True):
+    """What a manifest says of one part.
+
+    Attributes:
+        file: Its file, in the folder of the manifest.
+        images: Ids of its images, with or without rows, in the order of the ground truth.
+        rows: How many rows it has, once it is done.
+        sha256: Checksum of its file, likewise.
+        done: Whether it is.
+        skipped: Which of its images could not be decoded and were left out, and why.
+    """
+
+    file: str
+    images: list[_Id]
+    rows: int = 0
+    sha256: str = ""
+    done: bool = False
+    skipped: list[str] = []
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What a folder of parts says of itself.
+
+    Attributes:
+        schema: Which version of this.
+        kind: Which table the parts are of.
+        about: What made all of them: model, options. Parts of another are refused.
+        parts: The parts, in order.
+    """
+
+    schema: str
+    kind: Kind
+    about: dict[str, Any]
+    parts: list[Part]
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What a finished part leaves until the manifest says it; `plan` is what it was made for."""
+
+    plan: str
+    rows: int
+    sha256: str
+    skipped: list[str] = []
+
+
+def planned(
+    kind: Kind, images: NDArray[Any], about: Mapping[str, Any], per_part: int = PER_PART
+) -> Manifest:
+    """A plan: so many images a part, in their order."""
+    if per_part < 1:
+        raise UsageError(f"a part has at least 1 image, not {per_part}")
+    listed = images.tolist()
+    starts = range(0, max(len(listed), 1), per_part)
+    parts = [
+        Part(f"part-{at:05d}.parquet", listed[start : start + per_part])
+        for at, start in enumerate(starts)
+    ]
+    return Manifest(SCHEMA, kind, in_json(about), parts)
+
+
+def in_json(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What JSON can say of it, so that it is the same once it was written."""
+    said: dict[str, Any] = decode(encode(plain(dict(about)), finite=False), "the plan")
+    return said
+
+
+def identity(manifest: Manifest) -> str:
+    """A hash of what a plan says, without what is done."""
+    import hashlib
+
+    plan = [manifest.kind, manifest.about, [[part.file, part.images] for part in manifest.parts]]
+    return hashlib.sha256(encode(plan)).hexdigest()
+
+
+def put(path: Path, value: msgspec.Struct) -> None:
+    """Write a manifest or a receipt, whole or not at all."""
+    with replacing(path, folder=False) as target:
+        target.write_bytes(encode(value) + b"\n")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The only manifest of a folder, refused where it cannot be meant."""
+    held = sorted(path.name for path in folder.glob("manifest*.json"))
+    if len(held) > 1:
+        said = f"{folder} has {len(held)} manifests: {', '.join(held[:4])}"
+        raise refuse("OS360", said, count=len(held), example=held[1])
+    path = folder / MANIFEST
+    manifest: Manifest = _decoded(path, Manifest)
+    if manifest.schema != SCHEMA:
+        raise undecodable(str(path), f"its schema is {shown(manifest.schema)}, not {SCHEMA}")
+    if not manifest.parts:  # a plan has one at least, of no image if there is none
+        raise refuse("OS365", f"{path} lists no part", example="parts: []")
+    for part in manifest.parts:
+        safe_name(part.file)
+    _refuse_twice(path, [part.file for part in manifest.parts], "OS362", "parts are listed")
+    every = [image for part in manifest.parts for image in part.images]
+    _refuse_twice(path, every, "OS364", "images are in a part")
+    return manifest
+
+
+def _decoded(path: Path, type_: type[Any]) -> Any:
+    try:
+        data = path.read_bytes()  # not by `load`: what a command goes on with, it also reads
+    except OSError as error:
+        raise undecodable(str(path), error) from error
+    try:
+        return msgspec.convert(decode(data, str(path)), type_)
+    except msgspec.ValidationError as error:
+        cause = "edited by hand, or of another version"
+        raise undecodable(str(path), error, cause=cause) from error
+
+
+def _refuse_twice(path: Path, values: Sequence[Any], code: str, what: str) -> None:
+    if len(set(values)) < len(values):
+        twice = [value for value, times in Counter(values).items() if times > 1]
+        raise refuse(
+            code, f"{path}: {len(twice)} {what} twice", count=len(twice), example=shown(twice[0])
+        )
+
+
+def receipt_of(folder: Path, part: Part) -> Path:
+    """Where a part leaves its receipt."""
+    return folder / (part.file + _RECEIPT)
+
+
+def with_receipts(folder: Path, manifest: Manifest) -> Manifest:
+    """A manifest with what the receipts of its parts say."""
+    plan = identity(manifest)
+    parts = [part if part.done else _received(folder, part, plan) for part in manifest.parts]
+    return msgspec.structs.replace(manifest, parts=parts)
+
+
+def _received(folder: Path, part: Part, plan: str) -> Part:
+    """A part with what its receipt says, if it has one."""
+    path = receipt_of(folder, part)
+    if not path.is_file():
+        return part
+    receipt: Receipt = _decoded(path, Receipt)
+    if receipt.plan != plan:
+        raise refuse("OS361", f"{path} is of another plan than {MANIFEST}", example=part.file)
+    said = {name: getattr(receipt, name) for name in ("rows", "sha256", "skipped")}
+    return msgspec.structs.replace(part, **said, done=True)
+
+
+def refuse_other(folder: Path, there: Manifest, plan: Manifest) -> None:
+    """Refuse to go on with parts that something else has made."""
+    if identity(there) == identity(plan):
+        return
+    keys = sorted({*there.about, *plan.about})
+    differ = [key for key in keys if there.about.get(key) != plan.about.get(key)]
+    what = f"{differ[0]} differs" if differ else "the images, or how many are in a part, differ"
+    raise refuse(
+        "OS361", f"{folder} holds parts of something else: {what}", example=what.split()[0]
+    )
