@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from openset.cli._app import verbs
+from openset.cli import _app, _front
+from openset.cli._front import verbs
 from scenes.cli import write_pictures, write_trainings
 
 
@@ -347,6 +349,18 @@ def test_help_lists_every_verb(openset):
         assert f"│ {verb} " in shown
     assert openset().out == shown  # nothing typed is a question too
     assert openset("--version").out.strip() == "0.1.0"
+
+
+@pytest.mark.parametrize("verb", verbs())
+def test_the_front_page_reads_what_an_import_would_say(verb):
+    assert _front._FACTS.search(Path(_front.__file__).with_name(f"{verb}.py").read_text("utf-8"))
+    assert _front._facts(verb, verbs()[verb]) == _app.facts(verb)
+
+
+def test_the_front_page_where_frames_cannot_be_drawn():
+    assert _front.front_page(60, encoding="cp1252").isascii()
+    assert "│ evaluate " in _front.front_page(60)
+    assert max(map(len, _front.front_page(60).splitlines())) == 60
 
 
 def test_help_snapshots(openset, snapshot):

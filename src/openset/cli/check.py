@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Output, finding_text, wrapped
+from openset.cli._console import Answer, Output, finding_text
+from openset.cli._terminal import wrapped
 from openset.findings import Finding, InputError, Level
 from openset.wording import spaced
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Flag, Output, width
+from openset.cli._console import Answer, Flag, Output
 from openset.cli._engine import Where
+from openset.cli._terminal import width
 from openset.wording import spaced
 
 if TYPE_CHECKING:
