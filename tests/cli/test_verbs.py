@@ -348,6 +348,9 @@ def test_help_lists_every_verb(openset):
     for verb in verbs():
         assert f"│ {verb} " in shown
     assert openset().out == shown  # nothing typed is a question too
+    assert openset("help").out == shown
+    for asked in ("help", "-h"):
+        assert openset(asked, "evaluate").out == openset("evaluate", "--help").out
     assert openset("--version").out.strip() == "0.1.0"
 
 
@@ -380,3 +383,12 @@ def test_a_comparison_keeps_to_the_terminal(run, openset, monkeypatch):
 def test_a_run_of_several_models_is_not_one_result(run, openset):
     done = openset("compare", "run", "run/shy.result.json")
     assert done.code == 2 and "OS103" in done.err and "run/base" in done.err
+
+
+def test_a_run_is_found_one_folder_deeper(run, openset):
+    run.rename(run.with_name("moved"))
+    (run.parent / "outer").mkdir()
+    run.with_name("moved").rename(run.parent / "outer" / "run")
+    done = openset("report", "outer")
+    assert done.code == 2
+    assert "give outer/run" in done.err.replace("\\", "/")

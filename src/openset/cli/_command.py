@@ -14,7 +14,7 @@ from inspect import BoundArguments
 from pathlib import Path
 from typing import Any, TextIO
 
-from cyclopts import CycloptsError
+from cyclopts import Argument, CycloptsError, MissingArgumentError
 from cyclopts.exceptions import UnknownOptionError, UnusedCliTokensError
 
 from openset.cli._app import build, resolve
@@ -128,6 +128,8 @@ def _said(error: Exception) -> str:
     if isinstance(error, UnusedCliTokensError):
         more = ", ".join(map(repr, error.unused_tokens or ()))
         return f"nothing takes {more} here; what is written is given by -o"
+    if isinstance(error, MissingArgumentError) and error.argument and not error.tokens_so_far:
+        return _needed(error, error.argument) or str(error)
     if isinstance(error, UnknownOptionError):
         word = (error.token.keyword or error.token.value).lstrip("-")
         flags = [name for one in error.argument_collection for name in one.names]
@@ -135,6 +137,18 @@ def _said(error: Exception) -> str:
         if akin:
             return f"{str(error).partition(' Did you')[0]} Did you mean {akin[0]}?"
     return str(error)
+
+
+def _needed(error: MissingArgumentError, argument: Argument) -> str:
+    """What is not there, and what it is; nothing where its flag stands without a value."""
+    from openset.explain import arguments_in
+
+    if error.keyword or argument.tokens:
+        return ""
+    said = arguments_in(getattr(error.target, "__doc__", None) or "")
+    meaning = said.get(argument.field_info.name, "").partition(". ")[0].rstrip(".")
+    names = " ".join(name for name in argument.names if name.startswith("-")) or argument.name
+    return f"{' '.join(error.command_chain or ())} needs {names}{meaning and ': '}{meaning}"
 
 
 def _fail(kind: str, text: str, output: Output, code: int = FAILED, **more: Any) -> int:

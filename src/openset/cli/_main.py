@@ -17,6 +17,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:  # a file name that is not Unicode must not stop an answer
             reconfigure(errors="backslashreplace")
+    if tokens and tokens[0] in {"help", "--help", "-h"}:  # also as other tools have it
+        tokens = [*tokens[1:], "--help"]
     if is_asked_for(tokens):
         page = front_page(width(), encoding=sys.stdout.encoding or "utf-8")
         return put(partial(write, page, styles=STYLES))
