@@ -1,4 +1,4 @@
-"""main: the front page, which waits for nothing, or the command of a verb."""
+"""main: what needs no parser, the front page and the version; or the command of a verb."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 
 from openset.cli._front import STYLES, front_page, is_asked_for
 from openset.cli._terminal import put, width, write
+from openset.version import __version__
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,6 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             reconfigure(errors="backslashreplace")
     if tokens and tokens[0] in {"help", "--help", "-h"}:  # also as other tools have it
         tokens = [*tokens[1:], "--help"]
+    if tokens == ["--version"]:
+        return put(partial(write, __version__))
     if is_asked_for(tokens):
         page = front_page(width(), encoding=sys.stdout.encoding or "utf-8")
         return put(partial(write, page, styles=STYLES))
