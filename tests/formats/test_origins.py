@@ -135,6 +135,26 @@ def test_what_a_file_says_to_leave_open_must_be_so(said, of):
         openset.evaluate(of.scene.truth, table, **OPTIONS)
 
 
+def test_broken_images_where_ultralytics_opens_images(tmp_path, monkeypatch):
+    """Its `Image.open` imports a decoder that need not be there, whatever the file holds."""
+    from PIL import Image
+
+    from openset.formats.imagesize import image_size
+    from openset.nets.pictures import decode
+    from openset.report.crops import Pixels
+
+    def opened(path):
+        raise ModuleNotFoundError("No module named 'pi_heif'")
+
+    broken = tmp_path / "a.webp"
+    broken.write_text("broken")
+    monkeypatch.setattr(Image, "open", opened)
+    assert image_size(broken) is None
+    assert Pixels(tmp_path).crop("a.webp", (0, 0, 9, 9), (9, 9)) is None
+    with pytest.raises(openset.InputError, match="OS603"):
+        decode(broken)
+
+
 def test_data_yaml_of_roboflow_and_absolute_paths(tmp_path):
     from PIL import Image
 

@@ -204,7 +204,7 @@ class Pixels(ImageFolder):
                 if image.width * image.height > MOST_PIXELS:
                     raise OSError("the image is too large")
                 return _jpeg(image, _scaled(region, size, image.size), side)
-        except (OSError, UnidentifiedImageError, ValueError, SyntaxError):
+        except (OSError, UnidentifiedImageError, ValueError, SyntaxError, ImportError):
             self.missing += 1
             return None
 
