@@ -207,7 +207,8 @@ _ENTRIES = (
     Code("OS315", "numbers, but the ground truth has names", "Which number is which name is stated "
          "nowhere: any answer would be a guess.", "ground truth in a format without category ids "
          "(VOC, YOLO, Open Images), detections in one with them (COCO)",
-         "map each number to a name in a JSON or CSV file: category_ids='FILE'"),
+         "give a COCO file of these ids, or a JSON or CSV file that maps each to a name: "
+         "category_ids='FILE'"),
     Code("OS316", "labels name other classes", "Boxes fit, but the objects under a label are of "
          "one other class: every number by class would be wrong.", "another list or order of "
          "classes, or ids that are off by one", "say what the labels mean: category_ids='index', "

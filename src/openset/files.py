@@ -465,7 +465,8 @@ def target_of(path: Path, *, folder: bool, empty: bool = True) -> Path:
         raise unwritable(path, error) from error
     target = Path(os.path.realpath(path))
     if taken:
-        raise UsageError(f"{path} is a folder{' that is not empty' if folder else ''}")
+        why = "a folder that is not empty: remove it, or name another" if folder else "a folder"
+        raise UsageError(f"{path} is {why}")
     if folder and (target == Path.cwd() or path.name == ".."):
         raise UsageError(f"{path} is the working folder; name a folder inside it")
     if mode and not stat.S_ISDIR(mode) and (folder or not stat.S_ISREG(mode)):

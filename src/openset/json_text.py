@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -105,12 +106,14 @@ def collector_paused() -> Iterator[None]:
 
 def plain(value: Any) -> Any:
     """Only what JSON has: mappings, lists, strings, finite numbers, None."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+    if value is None or isinstance(value, (str, int)):  # most of them, and quickly
+        return value
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
     return value

@@ -79,16 +79,18 @@ def _hint(function: Any, name: str) -> Any:
 
 def is_of(value: Any, hint: Any) -> bool:
     """Whether a plain value is of a type; whole numbers are numbers, true and false are not."""
-    origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
+    if hint is int or hint is float:
+        kind = Integral if hint is int else Real  # those of NumPy, too
+        return isinstance(value, kind) and not isinstance(value, bool)
+    if type(hint) is type:
+        return isinstance(value, hint)
+    origin, inner = get_origin(hint), get_args(hint)
     if origin is Literal:
         return value in inner
     if origin in (Union, types.UnionType):
         return any(is_of(value, one) for one in inner)
-    if hint is int or hint is float:
-        kind = Integral if hint is int else Real  # those of NumPy, too
-        return isinstance(value, kind) and not isinstance(value, bool)
     if origin in (tuple, Sequence):
         return isinstance(value, tuple | list) and all(is_of(item, inner[0]) for item in value)
     plain = origin or hint

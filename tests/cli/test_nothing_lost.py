@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 
 from openset import files
-from openset.cli._app import build, resolve, verbs
-from openset.cli._main import OUTPUTS
+from openset.cli._app import build, resolve
+from openset.cli._command import OUTPUTS
+from openset.cli._front import verbs
 from scenes.cli import write_pictures
 from scenes.files import contents, write_evidence
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from openset.cli._app import verbs
+from openset.cli import _app, _front
+from openset.cli._front import verbs
 from scenes.cli import write_pictures, write_trainings
 
 
@@ -315,7 +317,7 @@ def test_draw(run, openset, snapshot):
     for colour in ("#999999", "#0072B2", "#009E73", "#CC79A7", "#D55E00"):
         assert tuple(bytes.fromhex(colour[1:])) in colours
     again = openset("draw", "run", "--images", "images", "--limit", "3")
-    assert again.code == 2 and "not empty" in again.err
+    assert again.code == 2 and "not empty: remove it" in again.err
 
 
 def test_draw_one_image(run, openset):
@@ -346,7 +348,22 @@ def test_help_lists_every_verb(openset):
     for verb in verbs():
         assert f"│ {verb} " in shown
     assert openset().out == shown  # nothing typed is a question too
+    assert openset("help").out == shown
+    for asked in ("help", "-h"):
+        assert openset(asked, "evaluate").out == openset("evaluate", "--help").out
     assert openset("--version").out.strip() == "0.1.0"
+
+
+@pytest.mark.parametrize("verb", verbs())
+def test_the_front_page_reads_what_an_import_would_say(verb):
+    assert _front._FACTS.search(Path(_front.__file__).with_name(f"{verb}.py").read_text("utf-8"))
+    assert _front._facts(verb, verbs()[verb]) == _app.facts(verb)
+
+
+def test_the_front_page_where_frames_cannot_be_drawn():
+    assert _front.front_page(60, encoding="cp1252").isascii()
+    assert "│ evaluate " in _front.front_page(60)
+    assert max(map(len, _front.front_page(60).splitlines())) == 60
 
 
 def test_help_snapshots(openset, snapshot):
@@ -366,3 +383,12 @@ def test_a_comparison_keeps_to_the_terminal(run, openset, monkeypatch):
 def test_a_run_of_several_models_is_not_one_result(run, openset):
     done = openset("compare", "run", "run/shy.result.json")
     assert done.code == 2 and "OS103" in done.err and "run/base" in done.err
+
+
+def test_a_run_is_found_one_folder_deeper(run, openset):
+    run.rename(run.with_name("moved"))
+    (run.parent / "outer").mkdir()
+    run.with_name("moved").rename(run.parent / "outer" / "run")
+    done = openset("report", "outer")
+    assert done.code == 2
+    assert "give outer/run" in done.err.replace("\\", "/")

@@ -13,7 +13,8 @@ pytest.importorskip("torchvision")
 from openset import benchmarks, detectors, engines, integrations, methods, scorers, worlds
 from openset.benchmarks.principles import principles
 from openset.benchmarks.rules import rules
-from openset.cli._app import build, resolve, verbs
+from openset.cli._app import build, resolve
+from openset.cli._front import verbs
 from openset.cli.list import spelt, topics
 from openset.diagnosis import table as questions
 from openset.explain import entries

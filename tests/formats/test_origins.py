@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace as Namespace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import openset
 from openset.formats import objects, read_annotations, read_detections, write
+from openset.formats.yolo import image_folder
 from scenes.builders import scene
 from scenes.origins import ORIGINS, Of, fiftyone, supervision, ultralytics, write_save_txt
 
@@ -133,6 +135,26 @@ def test_what_a_file_says_to_leave_open_must_be_so(said, of):
         openset.evaluate(of.scene.truth, table, **OPTIONS)
 
 
+def test_broken_images_where_ultralytics_opens_images(tmp_path, monkeypatch):
+    """Its `Image.open` imports a decoder that need not be there, whatever the file holds."""
+    from PIL import Image
+
+    from openset.formats.imagesize import image_size
+    from openset.nets.pictures import decode
+    from openset.report.crops import Pixels
+
+    def opened(path):
+        raise ModuleNotFoundError("No module named 'pi_heif'")
+
+    broken = tmp_path / "a.webp"
+    broken.write_text("broken")
+    monkeypatch.setattr(Image, "open", opened)
+    assert image_size(broken) is None
+    assert Pixels(tmp_path).crop("a.webp", (0, 0, 9, 9), (9, 9)) is None
+    with pytest.raises(openset.InputError, match="OS603"):
+        decode(broken)
+
+
 def test_data_yaml_of_roboflow_and_absolute_paths(tmp_path):
     from PIL import Image
 
@@ -146,6 +168,60 @@ def test_data_yaml_of_roboflow_and_absolute_paths(tmp_path):
         assert read_annotations(root / "data.yaml").box.tolist() == [[90, 40, 20, 20]]
     (tmp_path / "elsewhere.yaml").write_text(f"path: {root}\nval: valid/images\nnames: [dog]\n")
     assert len(read_annotations(tmp_path / "elsewhere.yaml")) == 1
+
+
+def listed_images(root, lines, val="val2017.txt"):
+    """A data set as ultralytics' coco.yaml lays it out: lists of images, labels beside images."""
+    from PIL import Image
+
+    for stem in ("a", "b", "c"):
+        for part in ("images", "labels"):
+            (root / part / "val2017").mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (200, 100)).save(root / f"images/val2017/{stem}.jpg")
+    for stem in ("a", "c"):
+        (root / f"labels/val2017/{stem}.txt").write_text("0 0.5 0.5 0.1 0.2\n")
+    (root / "val2017.txt").write_text("".join(f"{line}\n" for line in lines))
+    yaml = root.parent / "coco.yaml"
+    yaml.write_text(f"path: {root}\nval: {val}\nnames: {{0: dog}}\n")
+    return yaml
+
+
+@pytest.mark.parametrize("before", ["./images/val2017/", "images/val2017/", "/"])
+def test_data_yaml_with_a_list_of_images(before, tmp_path):
+    start = f"{tmp_path}/coco/images/val2017/" if before == "/" else before
+    yaml = listed_images(tmp_path / "coco", [f"{start}b.jpg", f"{start}a.jpg", ""])
+    table = read_annotations(yaml)  # c is in the folder, and not in the list
+    assert table.images.id.tolist() == ["a", "b"]
+    assert table.images.file_name.tolist() == ["a.jpg", "b.jpg"]
+    assert table.image.tolist() == [0] and table.box.tolist() == [[90, 40, 20, 20]]
+    assert image_folder(yaml) == tmp_path / "coco/images/val2017"
+
+
+def test_data_yaml_with_several_lists_and_folders(tmp_path, monkeypatch):
+    line = "./images/val2017/a.jpg"
+    yaml = listed_images(tmp_path / "coco", [line], "[val2017.txt, more/images]")
+    (tmp_path / "coco/more/images").mkdir(parents=True)
+    (tmp_path / "coco/images/val2017/b.jpg").rename(tmp_path / "coco/more/images/b.jpg")
+    table = read_annotations(yaml)
+    assert table.images.file_name.tolist() == ["images/val2017/a.jpg", "more/images/b.jpg"]
+    assert image_folder(yaml) == tmp_path / "coco"
+    monkeypatch.chdir(tmp_path)
+    yaml.write_text(yaml.read_text().replace(str(tmp_path), "."))
+    assert read_annotations(Path("coco.yaml")).images.file_name.tolist()[1] == "more/images/b.jpg"
+
+
+@pytest.mark.parametrize(
+    ("lines", "val", "said"),
+    [
+        (["./elsewhere/a.jpg"], "val2017.txt", "OS101.*none of 1 images"),
+        (["0 0.5 0.5 0.1 0.1"], "val2017.txt", "OS108.*the path of an image"),
+        ([], "nowhere.txt", "OS101.*nowhere"),
+        ([], "[1]", "OS108.*list of them"),
+    ],
+)
+def test_lists_of_images_that_are_none(lines, val, said, tmp_path):
+    with pytest.raises(openset.InputError, match=said):
+        read_annotations(listed_images(tmp_path / "coco", lines, val))
 
 
 BAD = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import replace
 
@@ -50,8 +51,17 @@ def test_files(tmp_path):
     pairs = {str(at + 100): int(id_) for at, id_ in enumerate(IDS)}
     (tmp_path / "ids.json").write_text(json.dumps(pairs))
     (tmp_path / "ids.csv").write_text("".join(f"{a},{b}\n" for a, b in pairs.items()))
-    for name in ("ids.json", "ids.csv"):
+    rows = [{"id": at + 100, "name": name} for at, name in enumerate(NAMES)]
+    coco = json.dumps({"images": [], "categories": rows}).encode()
+    (tmp_path / "coco.json.gz").write_bytes(gzip.compress(coco))
+    for name in ("ids.json", "ids.csv", "coco.json.gz"):
         assert names(with_names(moved, GT, category_ids_of(tmp_path / name))) == WANTED
+
+
+def test_categories_that_name_nothing(tmp_path):
+    (tmp_path / "coco.json").write_text('{"categories": [{"id": 1}]}')
+    with pytest.raises(InputError, match=r"OS104.*no name"):
+        category_ids_of(tmp_path / "coco.json")
 
 
 def test_an_evaluation_reads_them():

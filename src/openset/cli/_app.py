@@ -1,35 +1,25 @@
 """The app: every file of this package that is not private is a verb.
 
 So is every entry point of the group ``openset.cli``, by its name. Verbs are registered by name,
-without importing them: ``openset evaluate`` never imports ``draw``. Only the list of all verbs
-(``openset --help``) imports all, which is why their files import nothing heavy at the top.
+without importing them: ``openset evaluate`` never imports ``draw``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import cache
 from inspect import cleandoc
 
 from cyclopts import App, ArgumentCollection, Group, Parameter
 
 from openset.cli import _config
+from openset.cli._front import EXIT_CODES, PANELS, verbs
 from openset.findings import OpenSetError, UsageError
 from openset.options import is_of
-from openset.plugins import PluginError, modules, only
+from openset.plugins import PluginError, only
 from openset.version import __version__
 
-EXIT_CODES = "Exit codes: 0 computed, 1 computed and the answer is no, 2 could not compute."
-PANELS = {
-    name: Group(name, sort_key=place)
-    for place, name in enumerate(("Measure", "Understand", "Data", "Models", "Other"))
-}
+_GROUPS = {name: Group(name, sort_key=place) for place, name in enumerate(PANELS)}
 _ARGUMENT = 4  # blanks before the name of an argument in a docstring
-_HELP = """What does an object detector do with objects it was never taught?
-
-Start with: openset demo
-Options may also be given in openset.toml, or under [tool.openset] in pyproject.toml."""
 
 
 def verb(name: str, *, panel: str) -> App:
@@ -39,20 +29,13 @@ def verb(name: str, *, panel: str) -> App:
         name: The verb, which is also the name of its file.
         panel: Where ``openset --help`` lists it, one of `PANELS`.
     """
-    return App(name=name, group=PANELS[panel], help_flags=["--help", "-h"], version_flags=[])
-
-
-@cache
-def verbs() -> Mapping[str, Sequence[str]]:
-    """All verbs by name, and the module of each; more than one where packages disagree."""
-    return modules(__package__)
+    return App(name=name, group=_GROUPS[panel], help_flags=["--help", "-h"], version_flags=[])
 
 
 def build() -> App:
     """The whole command line, with no verb imported yet."""
     app = App(
         name="openset",
-        help=_HELP,
         help_format="plaintext",
         help_epilogue=EXIT_CODES,
         version=__version__,
@@ -76,16 +59,17 @@ def _refuse_fractions(app: App, commands: tuple[str, ...], arguments: ArgumentCo
                     raise UsageError(f"{argument.name} takes a whole number, not {token.value}")
 
 
-def complete_help(app: App) -> None:
-    """Import every verb, so that the list of all can say what each is for, or what is wrong."""
-    for name in verbs():
-        try:
-            resolve(app, name)
-        except OpenSetError as error:
-            broken = verb(name, panel="Other")
-            broken.help = str(error)
-            del app[name]
-            app.command(broken)
+def facts(name: str) -> tuple[str, str]:
+    """The panel of a verb and what the verb is for, or what is wrong with it, once imported."""
+    app = build()
+    try:
+        resolve(app, name)
+    except OpenSetError as error:
+        return PANELS[-1], str(error)
+    groups = app[name].group
+    groups = groups if isinstance(groups, tuple) else (groups,)
+    panel = next(panel for panel in PANELS if _GROUPS[panel] in groups)
+    return panel, (app[name].default_command.__doc__ or "").partition("\n")[0]
 
 
 def resolve(app: App, name: str) -> None:

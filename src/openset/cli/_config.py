@@ -93,7 +93,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def check(table: Mapping[str, Any], source: Path, verb: str, arguments: ArgumentCollection) -> None:
     """Refuse keys that mean nothing."""
-    from openset.cli._app import verbs
+    from openset.cli._front import verbs
 
     if not isinstance(table, Mapping):
         raise UsageError(f"[tool.openset] in {source} must be a table")

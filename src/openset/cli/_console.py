@@ -1,28 +1,22 @@
-"""Console: the only module that writes to the terminal.
+"""Console: what a verb says while it works, and its answer.
 
-stdout is the answer, stderr everything else. Colour only on a terminal and without ``NO_COLOR``;
-progress only on a terminal and after half a second. Control characters in labels or file names are
-shown, never sent: a hostile name cannot move the cursor.
+stdout is the answer, stderr everything else; progress only on a terminal and after half a second.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
-import re
-import shutil
 import sys
-import textwrap
 import time
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from openset.cli._terminal import clean, wrapped, write
 from openset.findings import Finding, Level
 from openset.flags import as_flags
 
@@ -32,12 +26,6 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 PATIENCE = 0.5  # seconds without a progress bar
 PAUSE = 10.0  # seconds between lines of progress where there is no terminal
-_STYLES = {
-    r"^(error\b.*?:|error OS\d+)": "bold red",
-    r"^warning( OS\d+)?": "yellow",
-    r"^note( OS\d+)?": "cyan",
-    r"^(next|report|wrote|checked)\b": "bold",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,46 +174,6 @@ def _bar(steps: int) -> Iterator[Progress]:
         bar.stop()
 
 
-def write(text: str, stream: TextIO) -> None:
-    """Write text and a line end, coloured where colour is welcome."""
-    text = clean(text)
-    if not stream.isatty() or os.environ.get("NO_COLOR"):
-        stream.write(text + "\n")
-        stream.flush()
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    styled = Text(text)
-    for pattern, style in _STYLES.items():
-        styled.highlight_regex(re.compile(pattern, re.MULTILINE), style)
-    Console(file=stream, highlight=False, soft_wrap=True).print(styled)
-
-
-def clean(text: str) -> str:
-    r"""Text whose control and direction characters are shown instead of obeyed.
-
-    >>> clean("zebra\x1b[2J")
-    'zebra\\x1b[2J'
-    """
-    if text.isascii() and text.replace("\n", "").isprintable():
-        return text
-    return "".join(c if c == "\n" or _harmless(c) else _escaped(c) for c in text)
-
-
-def _harmless(char: str) -> bool:
-    return unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Zl", "Zp"}
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
-
-
-def width() -> int:
-    """Columns there are to fill: the terminal's, ``COLUMNS``, or 80."""
-    return max(40, shutil.get_terminal_size((80, 24)).columns)
-
-
 def finding_text(finding: Finding, about: str = "", *, short: bool = False) -> str:
     """A finding for the terminal: wrapped, in words of the command line, with what to type next."""
     head = f"{finding.level} {finding.code}  "
@@ -239,10 +187,3 @@ def finding_text(finding: Finding, about: str = "", *, short: bool = False) -> s
             wrapped(f"{pad}{k:<6}{as_flags(v)}", pad * 2 + "  ") for k, v in rows.items() if v
         ]
     return "\n".join(lines)
-
-
-def wrapped(text: str, indent: str) -> str:
-    """Text as wide as the terminal, its further lines indented."""
-    return textwrap.fill(
-        text, width(), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )

@@ -1,172 +1,30 @@
-"""main: parse, run the verb, print its answer, and turn every outcome into an exit code.
-
-0 computed; 1 computed and the answer is no; 2 could not compute; 130 interrupted.
-"""
+"""main: what needs no parser, the front page and the version; or the command of a verb."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from collections.abc import Sequence
 from functools import partial
-from inspect import BoundArguments
-from pathlib import Path
-from typing import Any, TextIO
 
-from cyclopts import CycloptsError
-from cyclopts.exceptions import UnknownOptionError, UnusedCliTokensError
-
-from openset.cli._app import build, complete_help, resolve, verbs
-from openset.cli._config import Used, used
-from openset.cli._console import (
-    SCHEMA_VERSION,
-    Answer,
-    Output,
-    finding_text,
-    wrapped,
-    write,
-)
-from openset.findings import InputError, OpenSetError
-from openset.flags import as_flags
-
-FAILED, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
-OUTPUTS = {"out", "plot"}  # arguments of verbs that are written, not read
+from openset.cli._front import STYLES, front_page, is_asked_for
+from openset.cli._terminal import put, width, write
+from openset.version import __version__
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     tokens = list(sys.argv[1:] if arguments is None else arguments)
-    output = Output(json="--json" in tokens)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:  # a file name that is not Unicode must not stop an answer
             reconfigure(errors="backslashreplace")
-    try:
-        command, bound = _parse(tokens)
-        spoken = [v for v in bound.arguments.values() if isinstance(v, Output)]
-        output = (spoken or [output])[0]
-        added = used(tokens) if spoken else None  # help has no options to add
-        if added is not None:
-            output.say(str(added))
-        with _inputs_kept(bound):
-            answer = command(*bound.args, **bound.kwargs)
-        return _print(answer, output, tokens, added) if isinstance(answer, Answer) else 0
-    except KeyboardInterrupt:
-        return _fail("interrupted", "interrupted", output, INTERRUPTED)
-    except BrokenPipeError:  # whoever read stdout has seen enough
-        return BROKEN_PIPE
-    except (OpenSetError, CycloptsError, OSError) as error:
-        return _refuse(error, output, tokens)
-    except Exception:
-        import traceback
+    if tokens and tokens[0] in {"help", "--help", "-h"}:  # also as other tools have it
+        tokens = [*tokens[1:], "--help"]
+    if tokens == ["--version"]:
+        return put(partial(write, __version__))
+    if is_asked_for(tokens):
+        page = front_page(width(), encoding=sys.stdout.encoding or "utf-8")
+        return put(partial(write, page, styles=STYLES))
+    from openset.cli._command import run  # and with it the parser
 
-        return _fail(
-            "internal", "internal error, please report it\n" + traceback.format_exc(), output
-        )
-
-
-def _parse(tokens: list[str]) -> tuple[Callable[..., Any], BoundArguments]:
-    app = build()
-    if tokens and tokens[0] in verbs():
-        resolve(app, tokens[0])
-    else:
-        complete_help(app)
-    command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
-    bound.apply_defaults()
-    return command, bound
-
-
-@contextmanager
-def _inputs_kept(bound: BoundArguments) -> Iterator[None]:
-    """No verb writes over a file that it was given to read, whatever it calls its arguments."""
-    from openset.files import keeping, refuse_kept
-
-    given: dict[str, list[Any]] = {
-        name: value if isinstance(value, list) else [value]
-        for name, value in bound.arguments.items()
-    }
-    read = [v for name, values in given.items() if name not in OUTPUTS for v in values]
-    written = [path for name in OUTPUTS & given.keys() for path in given[name] if path]
-    inputs = [str(value) for value in read if isinstance(value, (str, Path))]
-    with keeping(inputs, own=map(str, written)):
-        for path in written:
-            if not path.is_dir():  # of folders the verbs know what they replace
-                refuse_kept(path)
-        yield
-
-
-def _print(answer: Answer, output: Output, tokens: Sequence[str], added: Used | None) -> int:
-    failed = 0
-    if output.json:
-        document: dict[str, Any] = {"verb": tokens[0], "exit_code": answer.code}
-        if added is not None:
-            document["settings"] = {"file": str(added.file), "options": added.options}
-        document |= answer.document()
-        failed = _put(_json(document))
-    elif answer.text:
-        failed = _put(partial(write, answer.text))
-    return failed or answer.code
-
-
-def _json(document: dict[str, Any]) -> Callable[[TextIO], None]:
-    import json
-
-    from openset.json_text import plain
-
-    text = json.dumps(plain({"schema_version": SCHEMA_VERSION, **document}), indent=1)
-
-    def written(stream: TextIO) -> None:
-        stream.write(text + "\n")
-        stream.flush()
-
-    return written
-
-
-def _put(written: Callable[[TextIO], None]) -> int:
-    """Write to stdout; the exit code if nobody reads it, or if it has no room, else 0."""
-    try:
-        written(sys.stdout)
-    except BrokenPipeError:
-        return BROKEN_PIPE
-    except OSError as error:
-        with suppress(OSError, ValueError):  # what is left in the buffer must not fail again
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        write(f"error: cannot write the answer: {error}", sys.stderr)
-        return FAILED
-    return 0
-
-
-def _refuse(error: Exception, output: Output, tokens: Sequence[str]) -> int:
-    """Say what is wrong with the input or the command."""
-    if isinstance(error, InputError):
-        text = "\n".join(finding_text(finding) for finding in error.findings)
-        return _fail("input", text, output, findings=[asdict(f) for f in error.findings])
-    hint = ""
-    if isinstance(error, CycloptsError):
-        known = tokens[0] if tokens and tokens[0] in verbs() else ""
-        hint = f"\nsee: {' '.join(filter(None, ['openset', known, '--help']))}"
-    return _fail("usage", wrapped(f"error: {as_flags(_said(error))}", "    ") + hint, output)
-
-
-def _said(error: Exception) -> str:
-    """What is wrong with a command, in words; a flag of several words may be known by one."""
-    if isinstance(error, UnusedCliTokensError):
-        more = ", ".join(map(repr, error.unused_tokens or ()))
-        return f"nothing takes {more} here; what is written is given by -o"
-    if isinstance(error, UnknownOptionError):
-        word = (error.token.keyword or error.token.value).lstrip("-")
-        flags = [name for one in error.argument_collection for name in one.names]
-        akin = [flag for flag in flags if word in flag.split("-")]
-        if akin:
-            return f"{str(error).partition(' Did you')[0]} Did you mean {akin[0]}?"
-    return str(error)
-
-
-def _fail(kind: str, text: str, output: Output, code: int = FAILED, **more: Any) -> int:
-    if output.json:
-        document = {"exit_code": code, "error": {"kind": kind, "message": text, **more}}
-        return _put(_json(document)) or code
-    write(text, sys.stderr)
-    return code
+    return run(tokens)

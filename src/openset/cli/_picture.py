@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.cli._console import clean
+from openset.cli._terminal import clean
 
 Four = tuple[float, float, float, float]
 Sides = tuple[int, int]

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
 
-from openset.cli._app import build, resolve, verbs
+from openset.cli._app import build, resolve
+from openset.cli._front import verbs
 from openset.findings import OpenSetError
 
 Rows = Mapping[str, Mapping[str, Any]]

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Output, finding_text, wrapped
+from openset.cli._console import Answer, Output, finding_text
+from openset.cli._terminal import wrapped
 from openset.findings import Finding, InputError, Level
 from openset.wording import spaced
 
@@ -42,7 +43,8 @@ def check(
             -norm-1000, -letterbox-640 ... where they are not in pixels of the image.
         image_ids: What detections call images by: id, name, number (of the file name), index ...
         category_ids: What labels of detections mean, if not ids or names of the ground truth: index
-            (its categories from 0), index1 (from 1), or a JSON or CSV file that maps them.
+            (its categories from 0), index1 (from 1), or a JSON or CSV file that maps them, or a
+            COCO file whose categories they are.
         names: Names of classes where files have numbers alone: a data.yaml, JSON, or a name a line.
         group_by: Which images belong together, as in `openset evaluate`.
         output: How to speak.

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Flag, Output, width, wrapped
+from openset.cli._console import Answer, Flag, Output
+from openset.cli._terminal import width, wrapped
 from openset.findings import UsageError
 from openset.plugins import lookup
 from openset.render import Table

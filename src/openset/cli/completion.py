@@ -25,9 +25,15 @@ def completion(
         shell: The shell.
         output: How to speak.
     """
-    from openset.cli._app import build, complete_help
+    from openset.cli._app import build, resolve
+    from openset.cli._front import verbs
+    from openset.findings import OpenSetError
 
     whole = build()
-    complete_help(whole)
+    for name in verbs():
+        try:
+            resolve(whole, name)
+        except OpenSetError:  # what another package broke is in nobody's way
+            del whole[name]
     script = whole.generate_completion(shell=shell)
     return Answer(script, lambda: {"shell": shell, "script": script})

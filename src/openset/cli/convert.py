@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Output, wrapped
+from openset.cli._console import Answer, Output
+from openset.cli._terminal import wrapped
 from openset.findings import UsageError
 
 if TYPE_CHECKING:

@@ -110,8 +110,8 @@ def _images(folder: Path, count: int) -> Path:
 
 
 def _table(run: Run) -> str:
-    from openset.cli._console import width
     from openset.cli._lines import ledger_lines
+    from openset.cli._terminal import width
 
     columns = width()
     table = run.board(headline=True).text(columns, decimals=1)

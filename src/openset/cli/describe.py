@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Output, width, wrapped
+from openset.cli._console import Answer, Output
+from openset.cli._terminal import width, wrapped
 from openset.findings import UsageError
 from openset.wording import short, spaced
 

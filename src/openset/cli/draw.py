@@ -192,8 +192,8 @@ def _beside(run: Path, photos: int) -> Path:
 
 def _seen_text(seen: Seen, drawn: Drawn, out: Path) -> str:
     """What was drawn; of a single photo its boxes, too."""
-    from openset.cli._console import clean
     from openset.cli._seen import BACKGROUND, KINDS
+    from openset.cli._terminal import clean
     from openset.render import Table
 
     names = {path.name: at for at, path in enumerate(seen.files.path)}

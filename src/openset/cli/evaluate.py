@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Flag, Output, width
+from openset.cli._console import Answer, Flag, Output
 from openset.cli._engine import Where
+from openset.cli._terminal import width
 from openset.wording import spaced
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ def evaluate(
             -norm-1000, -letterbox-640 ... where they are not in pixels of the image.
         image_ids: What detections call images by: id, name, number (of the file name), index ...
         category_ids: What labels of detections mean, if not ids or names of the ground truth: index
-            (its categories from 0), index1 (from 1), or a JSON or CSV file that maps them.
+            (its categories from 0), index1 (from 1), or a JSON or CSV file that maps them, or a
+            COCO file whose categories they are.
         names: Names of classes where files have numbers alone: a data.yaml, JSON, or a name a line.
         leaked: Detections of classes that are unknown here count as unknown, or are dropped.
         seed: Seed of the resamples.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Output, width
+from openset.cli._console import Answer, Output
+from openset.cli._terminal import width
 from openset.findings import UsageError
 from openset.flags import as_flags
 

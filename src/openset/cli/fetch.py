@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Flag, Output, wrapped
+from openset.cli._console import Answer, Flag, Output
+from openset.cli._terminal import wrapped
 
 if TYPE_CHECKING:
     from openset.benchmarks.definition import Benchmark

@@ -158,8 +158,8 @@ class _Telling:
 
 
 def _answer(went: Went, out: Path) -> Answer:
-    from openset.cli._console import width
     from openset.cli._stopping import STOPPED
+    from openset.cli._terminal import width
 
     learned = went.learned
     lines = [learned.table().text(width()), *learned.lines()] if learned.rows else []

@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import Any
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Output, width
+from openset.cli._console import Answer, Output
+from openset.cli._terminal import width
 from openset.cli._words import option_rows, verb_rows
 from openset.findings import OpenSetError, UsageError
 

@@ -103,7 +103,7 @@ def _write(
 
 def _text(found: Mapping[str, Sequence[Recognition]], board: Scoreboard) -> str:
     """What each was evaluated on, and the table of all."""
-    from openset.cli._console import width
+    from openset.cli._terminal import width
 
     heads = [f"{name}: {results[0].headline()}" for name, results in found.items()]
     return "\n".join([*heads, "", board.text(width(), decimals=1)])

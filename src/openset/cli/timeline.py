@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Output, width
+from openset.cli._console import Answer, Output
+from openset.cli._terminal import width
 
 if TYPE_CHECKING:
     from openset.evaluation.learned import Learned

@@ -158,10 +158,19 @@ class Costs:
             return self._ap(self._errors_first, keep, correct, self._positives)
         klass = matches.klass.copy()
         klass[moved] = matches.objects.klass[self.target[moved]]
-        assert matches.tie is not None
-        order = np.lexsort((matches.row, matches.tie, self.correct, -matches.score, klass))
-        order = order[keep[order]]
+        kept = np.flatnonzero(keep)
+        order = kept[np.argsort(klass[kept] * np.int64(len(klass)) + self._place[kept])]
         return mean_ap(klass[order], correct[order], self._positives)
+
+    @cached_property
+    def _place(self) -> NDArray[np.intp]:
+        """The place of each detection in the order of `_errors_first`, classes apart."""
+        matches = self.cast.matches
+        assert matches.tie is not None
+        place = np.empty(len(matches.row), np.intp)
+        order = np.lexsort((matches.row, matches.tie, self.correct, -matches.score))
+        place[order] = np.arange(len(order))
+        return place
 
     def without_false_positives(self) -> float:
         """With every false positive behind every true positive."""

@@ -118,26 +118,29 @@ class Sliders:
         return not self.by_score or self.labels_unknown
 
     @cached_property
+    def _role(self) -> Bytes:
+        """Per object: 2 if it is unknown, and 1 more if its image is wild."""
+        return self.unknown * np.uint8(2) + self.wild
+
+    @cached_property
     def along_score(self) -> tuple[Flow, ...]:
         """The flow at every position of the first slider, the second at rest."""
         return tuple(self.count(i, self.rest) for i in range(len(self.score)))
 
     def count(self, i: int, j: int, weight: float = 1.0) -> Flow:
         """The flow at two positions, with wild images counted `weight` times."""
-        n = len(self.unknown)
         right, wrong, alien = (
-            np.bincount(claims.object[active], minlength=n) > 0
-            for claims, active in (
-                (self.right, (self.right.s > i) & (self.right.u <= j)),
-                (self.wrong, (self.wrong.s > i) & (self.wrong.u <= j)),
-                (self.alien, (self.alien.s > i) & (self.alien.u > j)),
-            )
+            claims.object[(claims.s > i) & ((claims.u > j) == unknown)]
+            for claims, unknown in ((self.right, False), (self.wrong, False), (self.alien, True))
         )
-        fate = np.select([right, wrong, alien], [RIGHT, WRONG, UNKNOWN], MISSED)
-        cell = (self.unknown * 4 + fate) * 2 + self.wild
+        fate = np.full(len(self.unknown), MISSED, np.uint8)
+        fate[alien] = UNKNOWN
+        doubted = fate[wrong] == UNKNOWN  # claims beside a box that calls the same object unknown
+        fate[wrong], fate[right] = WRONG, RIGHT
         once = np.array([1.0, weight])
-        known, unknown = (np.bincount(cell, minlength=16).reshape(2, 4, 2) @ once).tolist()
-        both = np.bincount(self.wild[self.unknown & wrong & alien], minlength=2)
+        cell = self._role * 4 + fate
+        known, unknown = (once @ np.bincount(cell, minlength=16).reshape(2, 2, 4)).tolist()
+        both = np.bincount(self._role[np.unique(wrong[doubted])], minlength=4)[2:]
         return Flow(
             known_right=known[RIGHT],
             known_wrong=known[WRONG],
@@ -153,19 +156,27 @@ class Sliders:
 
     def _count_boxes(self, i: int, j: int, weight: float) -> dict[str, float]:
         s, u, flags = self.boxes.T
-        kept, above = s > i, u > j
-        known, unknown = kept & ~above, kept & above
-        wild = flags & 2 != 0
-        counted = {
-            "background_wrong": known & (flags & 4 != 0),
-            "background_unknown": unknown & (flags & 8 != 0),
-            "boxes_known": known & (flags & 16 != 0),
-            "boxes_unknown": unknown & (flags & 32 != 0),
-        }
+        kept = s > i
+        above, flags, times = u[kept] > j, flags[kept], self.times[kept]
+        # How many boxes have which flags, by whether they are called unknown.
+        known, unknown = (
+            np.bincount(flags[mask], times[mask], minlength=64) for mask in (~above, above)
+        )
         return {
-            name: float(self.times[mask & ~wild].sum() + weight * self.times[mask & wild].sum())
-            for name, mask in counted.items()
+            "background_wrong": _flagged(known, 4, weight),
+            "background_unknown": _flagged(unknown, 8, weight),
+            "boxes_known": _flagged(known, 16, weight),
+            "boxes_unknown": _flagged(unknown, 32, weight),
         }
+
+
+_FLAGS = np.arange(64)
+
+
+def _flagged(boxes: NDArray[np.number], flag: int, weight: float) -> float:
+    """Boxes with a flag, those on wild images counted `weight` times."""
+    has, wild = _FLAGS & flag != 0, _FLAGS & 2 != 0
+    return float(boxes[has & ~wild].sum() + weight * boxes[has & wild].sum())
 
 
 def sliders(matches: Matches, score: NDArray[np.float64]) -> Sliders:

@@ -52,5 +52,5 @@ def _by_pillow(path: Path) -> tuple[int, int] | None:
     try:
         with Image.open(path) as image:
             return image.size
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, ImportError):
         return None

@@ -84,7 +84,7 @@ class Parts:
             # Others may begin at the same moment: hidden names are drafts of theirs.
             others = [path for path in folder.iterdir() if not path.name.startswith(".")]
             if others and not is_parts(folder):
-                raise UsageError(f"{folder} is a folder that is not empty")
+                raise UsageError(f"{folder} is a folder that is not empty: name another")
             put(folder / MANIFEST, plan)
         there = cls.open(folder)
         refuse_other(folder, there.manifest, plan)

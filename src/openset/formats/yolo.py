@@ -3,7 +3,9 @@
 A line is ``class cx cy width height [confidence]``: centre and size as fractions of the image,
 `class` an index into ``names`` of ``data.yaml``. The path is the folder or the YAML file. Sizes of
 images come from ``sizes=`` (a CSV of ``image,width,height`` or a dict), from ``sizes.csv`` in the
-folder, or from the headers of the images. Image ids are file-name stems, as text.
+folder, or from the headers of the images. Image ids are file-name stems, as text. Images are those
+of a folder, or those that a text file names, a path a line, as in ultralytics' ``coco.yaml``; or of
+several of either.
 
 Without ``data.yaml`` the ``classes.txt`` of labelling tools, a name a line, names the classes.
 
@@ -38,6 +40,7 @@ from openset.tables.left_open import LeftOpen
 from openset.tables.names import detection_images, named, sizes_for, sizes_of, stems
 
 _LIST = "classes.txt"
+_LISTING = ".txt"  # a file that names images, a path a line
 _SPLITS = ("val", "test", "train")
 _FEWEST = 20  # lines, fewer of which prove nothing
 _FITS = 0.8, 0.99  # shares of boxes in their image: wrong if no more are, right if as many are
@@ -170,39 +173,54 @@ class Yolo(Format):
 
 @dataclass(slots=True)
 class _Folder:
-    """Where the parts of a YOLO data set lie."""
+    """Where the parts of a YOLO data set lie.
+
+    Attributes:
+        root: The folder of ``data.yaml``.
+        config: What it says.
+        images: The folder of the images, or the one that all listed images lie in.
+        labels: Likewise.
+        listed: The images, where a list names them, not a folder.
+    """
 
     root: Path
     config: Mapping[str, Any] | None
     images: Path
     labels: Path
+    listed: tuple[Path, ...] | None = None
 
     @classmethod
     def of(cls, path: Path, split: str | None = None) -> _Folder:
         file = path if path.is_file() else _yaml_in(path)
         root = file.parent if file else path
         config = load_yaml(file) if file else None
-        entry = _split_entry(config or {}, split)
-        if entry is None:
+        entries = _split_entries(config or {}, split)
+        if not entries:
             flat = root if not (root / "labels").is_dir() else root / "labels"
             return cls(root, config, root / "images", flat)
-        base = root / str((config or {}).get("path") or ".")
-        inner = entry.removeprefix("../")  # Roboflow names folders beside data.yaml so
-        places = (base / entry, root / entry, base / inner, root / inner)
-        images = next((place for place in places if _is_folder(place)), root / entry)
-        return cls(root, config, images, _labels_beside(images))
+        bases = (root / str((config or {}).get("path") or "."), root)
+        if len(entries) == 1 and not entries[0].endswith(_LISTING):
+            images = _place(entries[0], bases)
+            return cls(root, config, images, _labels_beside(images))
+        listed = sorted({path for entry in entries for path in _images_of(entry, bases)})
+        images = Path(os.path.commonpath([path.parent for path in listed] or [_absolute(root)]))
+        return cls(root, config, images, _labels_beside(images), tuple(listed))
 
     def label_files(self) -> list[Path]:
         """One for each image; a list of classes is none of them."""
+        if self.listed is not None:
+            return [file for file in map(_label_of, self.listed) if _is_file(file)]
         found = sorted(self.labels.glob("*.txt")) if _is_folder(self.labels) else []
         return [file for file in found if file.name != _LIST]
 
-    def members(self) -> list[tuple[str, str]]:
-        """Stem and file name of every image, in order."""
+    def members(self) -> list[tuple[str, str, Path]]:
+        """Stem, file name and label file of every image, in order."""
+        if self.listed is not None:
+            inside = self.images
+            return [(p.stem, p.relative_to(inside).as_posix(), _label_of(p)) for p in self.listed]
         if _is_folder(self.images):
-            names = (p.name for p in self.images.iterdir() if p.suffix.lower() in SUFFIXES)
-            return [(Path(name).stem, name) for name in sorted(names)]
-        return [(file.stem, "") for file in self.label_files()]
+            return [(p.stem, p.name, self.labels / f"{p.stem}.txt") for p in _pictures(self.images)]
+        return [(file.stem, "", file) for file in self.label_files()]
 
 
 def image_folder(file: Path) -> Path:
@@ -215,6 +233,14 @@ def _is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir fails for a name that is too long
 
 
+def _is_file(path: Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113 - likewise
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - labels are beside links, not their targets
+
+
 def _yaml_in(folder: Path) -> Path | None:
     """The ``data.yaml`` of a folder, or another that has names: trainings write ``args.yaml``."""
     found = sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
@@ -222,17 +248,55 @@ def _yaml_in(folder: Path) -> Path | None:
     return next((file for file in own or found if own or "names" in load_yaml(file)), None)
 
 
-def _split_entry(config: Mapping[str, Any], split: str | None) -> str | None:
+def _split_entries(config: Mapping[str, Any], split: str | None) -> list[str]:
+    """Folders of images, or lists of them, that ``data.yaml`` names for a split."""
     wanted = (split,) if split else _SPLITS
     value = next((config[key] for key in wanted if config.get(key)), None)
-    value = value[0] if isinstance(value, list) and len(value) == 1 else value
     if split and value is None:
         raise missing_key("data.yaml", split, [0], 1, "see its train, val and test")
-    if isinstance(value, str) and not value.endswith(".txt"):
-        return value
-    if value is None:
-        return None
-    raise wrong_type("data.yaml", split or "val", "one folder of images", [], value, 1)
+    entries = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(isinstance(entry, str) for entry in entries):
+        expected = "a folder of images, a .txt list of them, or several"
+        raise wrong_type("data.yaml", split or "val", expected, [], value, 1)
+    return entries
+
+
+def _place(entry: str, bases: Sequence[Path]) -> Path:
+    """Where a folder or a file that ``data.yaml`` names is, or would be."""
+    inner = entry.removeprefix("../")  # Roboflow names folders beside data.yaml so
+    places = [base / name for name in (entry, inner) for base in bases]
+    found = _is_file if entry.endswith(_LISTING) else _is_folder
+    return next((place for place in places if found(place)), bases[-1] / entry)
+
+
+def _images_of(entry: str, bases: Sequence[Path]) -> list[Path]:
+    """The images of a folder, or those that a text file names, relative to itself as a rule."""
+    place = _place(entry, bases)
+    if not entry.endswith(_LISTING):
+        return _pictures(_absolute(place)) if _is_folder(place) else []
+    lines = [line.strip() for line in load_text(place).splitlines()]
+    odd = [row for row, line in enumerate(lines) if line and not Path(line).suffix[1:2].isalpha()]
+    if odd:
+        raise wrong_type(str(place), "line", "the path of an image", odd, lines[odd[0]])
+    for home in (place.parent, *bases):
+        found = [_absolute(home / line) for line in lines if line]
+        if not found or any(_is_file(path) or _is_file(_label_of(path)) for path in found):
+            return found
+    raise refuse(
+        "OS101",
+        f"none of {len(found)} images that {place} names is there, nor their labels",
+        count=len(found),
+        example=next(line for line in lines if line),
+        fix="paths are relative to the list: move it, or write them anew",
+    )
+
+
+def _pictures(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+
+
+def _label_of(image: Path) -> Path:
+    return _labels_beside(image.parent) / f"{image.stem}.txt"
 
 
 def _labels_beside(images: Path) -> Path:
@@ -279,8 +343,8 @@ class _Rows:
     def read(cls, folder: _Folder, labels: tuple[str, ...] | None, sizes: Any, kind: Kind) -> _Rows:
         members = folder.members()
         numbers, image = [], []
-        for index, (stem, _) in enumerate(members):
-            rows = _numbers(folder.labels / f"{stem}.txt", kind)
+        for index, (_, _, file) in enumerate(members):
+            rows = _numbers(file, kind)
             numbers.append(rows)
             image.append(np.full(len(rows), index, np.int32))
         table = np.concatenate([np.empty((0, 6)), *numbers])
@@ -291,8 +355,8 @@ class _Rows:
         box = _shares(table[:, 1:5], folder).copy()
         box[:, :2] -= box[:, 2:] / 2
         box = box if unsized else box * np.tile(size[at], 2)
-        files = [name for _, name in members]
-        stem_column = text_column([stem for stem, _ in members])
+        files = [name for _, name, _ in members]
+        stem_column = text_column([stem for stem, _, _ in members])
         names_column = text_column(files) if any(files) else None
         images = Images(stem_column, names_column, size[:, 0], size[:, 1])
         return cls(images, at, label, box, table[:, 5], unsized)
@@ -319,7 +383,7 @@ def _list_of_classes(folder: _Folder) -> Path | None:
 
 def _numbers(file: Path, kind: Kind) -> NDArray[np.float64]:
     """The lines of a file: class, box and confidence, NaN where there is none."""
-    if not file.is_file():
+    if not _is_file(file):
         return np.empty((0, 6))
     widths = (5,) if kind == "annotations" else tuple(_KINDS)
     rows = []
@@ -378,7 +442,7 @@ def _inside(box: NDArray[np.float64]) -> float:
 
 
 def _sizes(
-    folder: _Folder, members: list[tuple[str, str]], given: Any
+    folder: _Folder, members: list[tuple[str, str, Path]], given: Any
 ) -> tuple[NDArray[np.float64], list[str]]:
     """Width and height of every image, NaN where unknown; and which are so."""
     beside = folder.root / "sizes.csv"
@@ -386,9 +450,9 @@ def _sizes(
     known |= read_sizes(given) if isinstance(given, (str, Path)) else dict(given or {})
     found = [
         known.get(stem) or known.get(name) or (image_size(folder.images / name) if name else None)
-        for stem, name in members
+        for stem, name, _ in members
     ]
-    unknown = [stem for (stem, _), size in zip(members, found, strict=True) if size is None]
+    unknown = [stem for (stem, _, _), size in zip(members, found, strict=True) if size is None]
     sized = [(np.nan, np.nan) if size is None else size for size in found]
     return np.array(sized, np.float64).reshape(-1, 2), unknown
 

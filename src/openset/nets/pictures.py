@@ -200,7 +200,7 @@ def decode(path: Path, *, upright: bool = False) -> Pixels:
             return np.asarray(image.convert("RGB"))
     except FileNotFoundError as error:
         raise refuse("OS602", f"no such image: {path}") from error
-    except UnidentifiedImageError as error:
+    except (UnidentifiedImageError, ImportError) as error:  # the latter where ultralytics opens it
         raise refuse("OS603", "1 image cannot be decoded", example=str(path)) from error
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         example = f"{path}: {error}"

@@ -90,8 +90,8 @@ class Surroundings:
         """The square around an item, moved and cut to lie inside of the image."""
         if item.box >= 0:
             model = self.models[item.model]
-            image, anchor = model.matches.image, model.detections.box[model.matches.row]
-            at, box = int(image[item.box]), anchor[item.box]
+            row = model.matches.row[item.box]
+            at, box = int(model.matches.image[item.box]), model.detections.box[row]
         else:
             at, box = int(self.objects.image[item.object]), self.objects.box[item.object]
         x, y, w, h = np.nan_to_num(box).tolist()
@@ -204,7 +204,7 @@ class Pixels(ImageFolder):
                 if image.width * image.height > MOST_PIXELS:
                     raise OSError("the image is too large")
                 return _jpeg(image, _scaled(region, size, image.size), side)
-        except (OSError, UnidentifiedImageError, ValueError, SyntaxError):
+        except (OSError, UnidentifiedImageError, ValueError, SyntaxError, ImportError):
             self.missing += 1
             return None
 

@@ -293,9 +293,9 @@ def _glossary(
         "code": "Findings",
     }
     always = ("term", "taxonomy")
-    found = []
+    found, known = [], entries()
     for kind, title in titles.items():
-        chosen = [e for e in entries() if e.kind == kind and (kind in always or e.name in shown)]
+        chosen = [e for e in known if e.kind == kind and (kind in always or e.name in shown)]
         if chosen:
             found.append((title, chosen))
     return found

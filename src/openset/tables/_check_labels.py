@@ -199,8 +199,8 @@ def _unnumbered(case: Case) -> Finding:
         f"ground truth has names without ids: {some(map(repr, labels), 3)}",
         count=total,
         example=f"{case.where(0)}, category id {case.detections.label[0]}",
-        fix=f"category_ids={fits} if they are positions in that list; else map each number to a "
-        "name in a JSON or CSV file: category_ids='FILE'"
+        fix=f"category_ids={fits} if they are positions in that list; else give a COCO file of "
+        "these ids, or a JSON or CSV file that maps each to a name: category_ids='FILE'"
         if low >= 0 and high - low < len(labels)
         else "",
     )

@@ -2,8 +2,9 @@
 
 They are the ids of the ground truth, unless it is stated otherwise: positions in its list of
 categories, counted from 0 (``index``) or from 1 (``index1``), or a mapping, in memory or in a file,
-from an id or a name to an id or a name of the ground truth. Labels that a mapping does not list
-stay what they are. From then on detections say their labels by name.
+from an id or a name to an id or a name of the ground truth; the ``categories`` of a COCO file are
+one. Labels that a mapping does not list stay what they are. From then on detections say their
+labels by name.
 
 Not the roles of labels (see `openset.tables.vocabulary`), and never a guess.
 """
@@ -41,18 +42,30 @@ def category_ids_of(given: CategoryIds) -> Positions | Renamed:
     if str(given) in POSITIONS:
         return Positions(POSITIONS[str(given)])
     path = Path(given)
-    if path.suffix not in {".json", ".csv"}:
+    suffix = Path(path.name.removesuffix(".gz")).suffix
+    if suffix not in {".json", ".csv"}:
         raise UsageError(f"category_ids={str(given)!r}: state 'index', 'index1', or a JSON or CSV")
-    if path.suffix == ".json":
+    if suffix == ".json":
         document = decode(load(path), str(path))
         if not isinstance(document, dict):
             raise refuse("OS104", f"{path} is JSON, but not {{label: label, ...}}")
-        return Renamed.of(document, str(path))
+        return Renamed.of(_categories(document, path), str(path))
     rows = [row for row in csv.reader(load_text(path).splitlines()) if row]
     odd = next((row for row in rows if len(row) != 2), None)
     if odd is not None:
         raise refuse("OS104", f"{path} is CSV, but a row is not label,label", example=",".join(odd))
     return Renamed.of(dict(rows), str(path))
+
+
+def _categories(document: dict[str, Any], path: Path) -> dict[Any, Any]:
+    """A mapping as it is, or that of the ids of a COCO file to its names."""
+    listed = document.get("categories")
+    if not isinstance(listed, list):
+        return document
+    try:
+        return {one["id"]: one["name"] for one in listed}
+    except (TypeError, KeyError) as error:
+        raise refuse("OS104", f"a category of {path} has no id or no name") from error
 
 
 @dataclass(frozen=True)
