@@ -151,6 +151,14 @@ def images_that(
         yield Finding(code, level, message, count=count, example=example)
 
 
+def orders(truth: Annotations) -> Iterator[tuple[str, NDArray[np.intp]]]:
+    """The images in the orders that a list of them may have."""
+    ids, names = truth.images.id, truth.images.file_name
+    yield "of the file", np.arange(len(ids))
+    yield "of ids", np.argsort(ids, kind="stable")
+    yield "of file names", np.argsort(ids if names is None else names, kind="stable")
+
+
 def object_at(truth: Annotations, row: int) -> str:
     """A ground-truth object, said so that a person finds it in the file."""
     assert truth.id is not None

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
+from openset.tables._check_astray import astray
 from openset.tables._check_case import Case, share, some
 from openset.tables._look import LOOSE, TIGHT, Look, Met, Sample, beside, by_file
 from openset.tables._readings import Reading, fitting, other_boxes, other_ids
@@ -23,6 +24,7 @@ from openset.wording import spaced
 
 _SAMPLE = 400, 20  # images, and boxes of each
 _PART = 0.1  # of the images that fit: of those that are wrong, a weak detector's fit seldom
+_ASTRAY = 0.05  # likewise, of those that may fit other images
 _FEWEST, _TIMES = 8, 3
 _POOR = 0.4  # mean overlap of the objects of an image
 _SHIFTS = (0.25, 0.5, 0.75)
@@ -44,9 +46,15 @@ def _of_images(case: Case, sample: Sample, now: Met) -> Iterator[Finding]:
     missed = (now.boxes > 0) & (now.images(TIGHT[0]) == 0) & (now.means() < _POOR)
     fit, could = int(np.count_nonzero(now.fits())), int(np.count_nonzero(missed))
     # What no reading could make enough of is not read: most files have some such images.
-    if min(fit, could) < _FEWEST or could < _PART * (could + fit):
+    if could >= max(_FEWEST, _ASTRAY * (could + fit)):
+        part = sample.of(missed)
+        yield from [*_mended(case, sample, part, fit)] or astray(case, part, fit)
+
+
+def _mended(case: Case, sample: Sample, part: Sample, fit: int) -> Iterator[Finding]:
+    """The finding that another reading fits images that miss their objects."""
+    if fit < _FEWEST or len(part.ids) < _PART * (len(part.ids) + fit):
         return
-    part = sample.of(missed)
     look = beside(case.truth, part, part.image)
     others = [*other_boxes(case, look), *other_ids(case, part)]
     counts = [int(np.count_nonzero(one.met.fits())) for one in others]

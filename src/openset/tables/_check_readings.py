@@ -19,7 +19,7 @@ import numpy as np
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, object_at, share
-from openset.tables._check_chance import by_chance, of_other_images
+from openset.tables._check_chance import by_chance
 from openset.tables._check_parts import in_part
 from openset.tables._look import TIGHT, Met, beside, by_file, taken
 from openset.tables._readings import (
@@ -45,8 +45,7 @@ def read_otherwise(case: Case) -> Iterator[Finding]:
     if _healthy(case):
         yield from in_part(case)
     else:
-        whole = [*_as_a_whole(case)] or [*in_part(case)]
-        yield from whole or [*by_chance(case)] or of_other_images(case)
+        yield from [*_as_a_whole(case)] or [*in_part(case)] or by_chance(case)
 
 
 def _as_a_whole(case: Case) -> Iterator[Finding]:

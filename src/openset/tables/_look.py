@@ -61,6 +61,10 @@ class Sample:
         """Some of its detections."""
         return replace(self, slot=self.slot[kept], row=self.row[kept], box=self.box[kept])
 
+    def best(self, boxes: int) -> Self:
+        """So many detections of each image."""
+        return self.only(_among_its_own(self.slot) < boxes)
+
 
 @dataclass(frozen=True, eq=False)
 class Met:
