@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -116,17 +116,6 @@ def share(count: int, total: int, noun: str) -> str:
     '3 of 1 204 boxes'
     """
     return f"{spaced(count)} of {spaced(total)} {noun}"
-
-
-def some(names: Iterable[str], limit: int = 5) -> str:
-    """The first few names, and how many more there are.
-
-    >>> some(["a", "b", "c"], limit=2)
-    'a, b and 1 more'
-    """
-    listed = list(names)
-    rest = len(listed) - limit
-    return ", ".join(listed[:limit]) + (f" and {spaced(rest)} more" if rest > 0 else "")
 
 
 def box_text(box: NDArray[np.float64]) -> str:

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_astray import astray
-from openset.tables._check_case import Case, share, some
+from openset.tables._check_case import Case, share
 from openset.tables._look import LOOSE, TIGHT, Look, Met, Sample, beside, by_file
 from openset.tables._readings import Reading, fitting, other_boxes, other_ids
 from openset.tables.boxes import Convention
-from openset.wording import spaced
+from openset.wording import some, spaced
 
 _SAMPLE = 400, 20  # images, and boxes of each
 _PART = 0.1  # of the images that fit: of those that are wrong, a weak detector's fit seldom
