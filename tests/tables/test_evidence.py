@@ -150,7 +150,7 @@ def test_a_few_rows_of_a_softmax_are_known_by_their_sums():
     with pytest.raises(InputError, match="all 12 rows of logits sum to 1"):
         with_evidence(few, logits=rows, layout="softmax", classes=NAMES)
     few = replace(few, logits=0.9 * rows)  # which may be logits
-    assert few.logits.max() < 1 and find("energy").fit().scored(few) is not None
+    assert few.logits.max() < 1 and find("max_logit").fit().scored(few) is not None
 
 
 def test_logits_without_layout_or_names():
