@@ -86,9 +86,13 @@ class _Names:
 
     def places(self, labels: tuple[str, ...]) -> NDArray[np.int64]:
         """Where labels are in the list, -1 for none; a last entry for the index -1."""
-        key = self.matches.vocabulary.key
-        place = {key(name): at for at, name in enumerate(self.all)}
+        key, place = self.matches.vocabulary.key, self.place
         return np.array([*(place.get(key(label), -1) for label in labels), -1], np.int64)
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Where names are in the list, by their reduced spelling."""
+        return {self.matches.vocabulary.key(name): at for at, name in enumerate(self.all)}
 
     def of_detections(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         """Names of detections; one of an unknown class has one only if the file is at hand."""

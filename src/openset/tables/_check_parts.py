@@ -10,6 +10,8 @@ images, or on a class, is mended by no reading and raises nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,13 +34,33 @@ _OF_A_LABEL, _LABELS = 20, 8  # boxes that are looked at, and labels that may be
 _HARDLY = 0.25  # of the share of boxes on objects that the others have
 
 
-def in_part(case: Case) -> Iterator[Finding]:
+@dataclass(frozen=True, eq=False)
+class First:
+    """A first look at a file, as it is read.
+
+    Attributes:
+        look: Boxes of some images beside the objects there.
+        overlap: Of each pair.
+        met: How well objects are met.
+    """
+
+    look: Look
+    overlap: NDArray[np.float64]
+    met: Met
+
+    @classmethod
+    def of(cls, case: Case) -> Self:
+        """Look at some images."""
+        sample = by_file(case, *_SAMPLE)
+        look = beside(case.truth, sample, sample.image)
+        overlap = look.overlap(Convention.of(case.written.boxes))
+        return cls(look, overlap, look.met_by(overlap))
+
+
+def in_part(case: Case, seen: First) -> Iterator[Finding]:
     """Findings about images, or a class, that another reading fits than the rest."""
-    sample = by_file(case, *_SAMPLE)
-    look = beside(case.truth, sample, sample.image)
-    overlap = look.overlap(Convention.of(case.written.boxes))
-    now = look.met_by(overlap)
-    yield from [*_of_images(case, sample, now)] or _of_labels(case, look, overlap)
+    of_images = [*_of_images(case, seen.look.sample, seen.met)]
+    yield from of_images or _of_labels(case, seen.look, seen.overlap)
 
 
 def _of_images(case: Case, sample: Sample, now: Met) -> Iterator[Finding]:

@@ -41,6 +41,7 @@ _MANY = 50  # detections, fewer of which prove nothing
 _ON_TOP, _ALIKE, _UNSUPPRESSED = 0.85, 0.6, 0.3  # IoU, ratio of scores, share of detections
 _COPIED = 0.9  # of the detections are objects
 _WHOLE = 1 / 3  # what is doubled as a whole has one half of copies
+_ALL_SORTED, _BITS = 10_000, 18
 _LAGS = (1, 2, 3)  # of neighbours
 _PICTURE = re.compile(r"\.(jpe?g|png|bmp|webp|gif|tiff?)$", re.IGNORECASE)
 
@@ -269,7 +270,13 @@ def _neighbours(
 
 
 def _repeats(key: NDArray[np.uint64]) -> int:
-    """How many keys repeat another."""
+    """How many keys repeat another.
+
+    Of many, those that share their first bits with none are not sorted: most.
+    """
+    if len(key) > _ALL_SORTED:
+        first_bits = (key >> np.uint64(64 - _BITS)).astype(np.intp)
+        key = key[np.bincount(first_bits, minlength=1 << _BITS)[first_bits] > 1]
     order = np.sort(key)
     return int(np.count_nonzero(order[1:] == order[:-1]))
 
