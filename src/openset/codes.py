@@ -484,6 +484,10 @@ _ENTRIES = (
          "labels and scores: comparing them says nothing.",
          "one file was given twice, or copied in place of the other's",
          "give the file of each model; nothing, if they are to be equal"),
+    Code("OS448", "boxes fit the objects of other images", "Boxes of many images miss the objects "
+         "there and fit those of another image: as they are joined, they count as wrong.",
+         "a list of images lacks one that another has, or ids were shuffled",
+         "write the id of the image that a box was predicted on; force=True evaluates as it is"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

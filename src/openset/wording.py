@@ -105,3 +105,14 @@ def listed(parts: Sequence[str]) -> str:
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def some(names: Iterable[str], limit: int = 5) -> str:
+    """The first few names, and how many more there are.
+
+    >>> some(["a", "b", "c"], limit=2)
+    'a, b and 1 more'
+    """
+    listed = list(names)
+    rest = len(listed) - limit
+    return ", ".join(listed[:limit]) + (f" and {spaced(rest)} more" if rest > 0 else "")

@@ -206,7 +206,7 @@ CASES = [
     Mistake(
         "dense ids two too large",
         both(renumbered, each("image_id", lambda i: i + 2)),
-        "refused OS423|OS424",
+        "refused OS423|OS448",
     ),
     Mistake("stems", names(lambda n: n[:-4]), "accepted"),
     Mistake("stems, asked for", names(lambda n: n[:-4]), "accepted", ("--image-ids", "stem")),
@@ -232,8 +232,8 @@ CASES = [
     Mistake("ids as text", each("image_id", str), "accepted"),
     Mistake("ids as text with zeros", each("image_id", lambda i: f"{i:012d}"), "refused"),
     Mistake("ids as fractions", each("image_id", float), "accepted"),
-    Mistake("ids rolled by 17", rolled(17), "refused OS424"),
-    Mistake("ids rolled by one", rolled(1), "refused OS423|OS424"),
+    Mistake("ids rolled by 17", rolled(17), "refused OS448", says="17 before theirs"),
+    Mistake("ids rolled by one", rolled(1), "refused OS448", says="1 before theirs"),
     Mistake(
         "corners and places",
         both(each("bbox", corners), places(None, 0)),

@@ -516,7 +516,7 @@ DETECTORS = [
         "refused",
     ),
     Mistake("all boxes on the last image", one_image, "refused OS435"),
-    Mistake("batches backwards", batches_backwards(4), "refused OS424"),
+    Mistake("batches backwards", batches_backwards(4), "refused OS448"),
     Mistake("every fourth image", of_images(slice(None, None, 4)), "warned OS426"),
     Mistake("every third image in the order of names", of_names(3), "warned OS426"),
     Mistake("without the last batch", of_images(slice(0, 92)), "warned OS426"),

@@ -132,10 +132,10 @@ WRONG = {
         {"OS215"},
     ),
     "places": (ids(lambda images, at: at), {"OS423", "OS403"}),
-    "the next image": (ids(lambda images, at: images.id[(at + 1) % len(images.id)]), {"OS424"}),
+    "the next image": (ids(lambda images, at: images.id[(at + 1) % len(images.id)]), {"OS448"}),
     "shuffled": (
         ids(lambda images, at: np.random.default_rng(0).permutation(images.id)[at]),
-        {"OS424"},
+        {"OS448"},
     ),
     "labels one on": (labels(lambda ids, at: ids[(at + 1) % len(ids)]), {"OS316"}),
     "labels backwards": (labels(lambda ids, at: ids[len(ids) - 1 - at]), {"OS316"}),
@@ -223,6 +223,26 @@ IN_PART = ["corners", "centres", "fractions", "letterboxed", "half", "mirrored",
 def test_a_mistake_in_one_half_is_refused(name, mistake):
     truth, found, known = real(name)
     assert "OS433" in findings(truth, in_part(WRONG[mistake][0], 0.5)(truth, found), known)
+
+
+def moved_on(images, at):
+    return images.id[np.minimum(at + 1, len(images.id) - 1)]
+
+
+@EACH
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_ids_that_are_off_from_some_image_on_are_refused(name, share):
+    truth, found, known = real(name)
+    assert "OS448" in findings(truth, in_part(ids(moved_on), share)(truth, found), known)
+
+
+@EACH
+def test_a_half_with_shuffled_ids_is_refused(name):
+    truth, found, known = real(name)
+    half = len(truth.images) // 2
+    rest = np.random.default_rng(0).permutation(np.arange(half, len(truth.images)))
+    other = ids(lambda images, at: images.id[np.append(np.arange(half), rest)[at]])
+    assert "OS448" in findings(truth, other(truth, found), known)
 
 
 def some_images(name, count, seed):

@@ -188,7 +188,7 @@ def test_every_code_of_check_has_a_row():
         "OS426",
         "OS430",
     }  # of many images
-    larger |= {"OS433", "OS434", "OS435", "OS436", "OS437", "OS438"}  # of a part of them
+    larger |= {"OS433", "OS434", "OS435", "OS436", "OS437", "OS438", "OS448"}  # of a part of them
     elsewhere |= {"OS330"}  # likewise
     elsewhere |= {f"OS34{i}" for i in range(6)}  # test_origins, test_evidence, cli/test_run
     elsewhere |= {f"OS36{i}" for i in range(8)}  # test_parts.py, test_engines.py
@@ -317,7 +317,9 @@ def test_crowded_images_are_examined_in_part():
 
 
 values = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.5, 640.0, 1e308, -1e308, np.nan, np.inf, -np.inf])
-image_ids = st.one_of(st.integers(-3, 12), st.sampled_from([2**62, -(2**62)]), st.text(max_size=2))
+# NumPy drops a NUL at the end of a word: two words would be one.
+words = st.text(st.characters(exclude_characters="\0"), max_size=2)
+image_ids = st.one_of(st.integers(-3, 12), st.sampled_from([2**62, -(2**62)]), words)
 
 
 @st.composite
@@ -328,7 +330,7 @@ def tables(draw):
     many = lambda size, what: draw(st.lists(what, min_size=size, max_size=size))  # noqa: E731
     boxes = lambda size: np.array(many(4 * size, values), float).reshape(size, 4)  # noqa: E731
     names = many(n_labels, st.sampled_from(["dog", "cat", "unknown", "Unk", "", "x"]))
-    kind = draw(st.sampled_from([st.integers(-3, 9), st.text(max_size=2)]))
+    kind = draw(st.sampled_from([st.integers(-3, 9), words]))
     unique = draw(st.lists(kind, min_size=n_images, max_size=n_images, unique=True))
     gt = Annotations(
         Images(unique, None, many(n_images, values), many(n_images, values)),

@@ -143,6 +143,16 @@ def test_probabilities_are_not_scored():
         find("energy").fit().scored(boxes)
 
 
+def test_a_few_rows_of_a_softmax_are_known_by_their_sums():
+    """Twelve boxes are too few to judge by the range of their numbers."""
+    few = found(12)
+    rows = probabilities(few.logits.astype(float), "softmax")
+    with pytest.raises(InputError, match="all 12 rows of logits sum to 1"):
+        with_evidence(few, logits=rows, layout="softmax", classes=NAMES)
+    few = replace(few, logits=0.9 * rows)  # which may be logits
+    assert few.logits.max() < 1 and find("max_logit").fit().scored(few) is not None
+
+
 def test_logits_without_layout_or_names():
     boxes = Detections([1], [0], [[0, 0, 9, 9]], [0.9])
     with pytest.raises(InputError, match=r"(?s)OS107.*layout.*softmax-background-last"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from openset.tables.misnaming import completed, misnamed
+from openset.tables.misnaming import mended, misnamed
 
 
 def drawn(rng, accuracy, times=30, classes=20):
@@ -77,12 +77,37 @@ def test_random_labels_where_one_class_prevails():
     assert not any(misnamed(rng.multinomial(40, share, size=11)) for _ in range(200))
 
 
-def test_what_is_too_rare_to_judge_gets_what_is_left():
+def test_the_last_that_is_too_rare_to_judge_gets_what_is_left():
     counts = np.roll(10 * np.eye(5, dtype=int), 1, axis=1)
     counts[3] = [0, 0, 0, 0, 2]
     found = misnamed(counts)
     assert 3 not in found
-    assert completed(found, counts) == {0: 1, 1: 2, 2: 3, 3: 4, 4: 0}
+    assert mended(found, counts) == ({0: 1, 1: 2, 2: 3, 3: 4, 4: 0}, [])
+
+
+def test_of_two_that_are_too_rare_nothing_is_said():
+    """What they were seen on once or twice may be a mistake of the detector."""
+    counts = np.roll(20 * np.eye(8, dtype=int), 1, axis=1)
+    counts[[3, 5]] = 0
+    counts[3, 6], counts[5, 6] = 2, 1
+    found = misnamed(counts)
+    means, left = mended(found, counts)
+    assert (means, left) == ({0: 1, 1: 2, 2: 3, 4: 5, 6: 7, 7: 0}, [3, 5])
+
+
+def test_what_is_right_stays_and_what_is_rare_stays_with_it():
+    counts = np.diag([30, 30, 30, 30, 2])
+    counts[:2] = counts[[1, 0]]
+    assert mended(misnamed(counts), counts) == ({0: 1, 1: 0}, [])
+
+
+def test_single_classes_that_are_hard_to_tell_are_no_mistake():
+    """Three labels of a weak detector, each mostly on another class, among many that are right."""
+    counts = np.diag([*[0] * 6, *[20] * 30])
+    counts[[0, 2, 4], [1, 3, 5]] = 8
+    assert misnamed(counts) == {}
+    counts[[1, 3], [2, 4]] = 8  # a chain: each means what the one before says
+    assert misnamed(counts) == {0: 1, 1: 2, 2: 3, 3: 4, 4: 5}
 
 
 def test_a_few_cases_are_chance():

@@ -12,7 +12,7 @@ import numpy as np
 from openset.findings import Finding, Level
 from openset.ranking import area_under_roc, clearly_below_half
 from openset.recognition.scores import Scores
-from openset.tables.misnaming import MOST_LABELS, completed, misnamed
+from openset.tables.misnaming import MOST_LABELS, mended, misnamed
 
 _SHOWN = 3
 _LISTED = 20
@@ -48,7 +48,7 @@ def _permuted(scores: Scores) -> Finding | None:
         high = steps.pop()
         off = f"{high} too high" if 2 * high <= n else f"{n - high} too low"
         cause = f"labels are {off}: counted from another number"
-    pairs = [f"{names[a]} = {names[b]}" for a, b in completed(means, counts).items()]
+    pairs = [f"{names[a]} = {names[b]}" for a, b in mended(means, counts)[0].items()]
     whole = ", ".join(pairs[:_LISTED]) + (" ..." if len(pairs) > _LISTED else "")
     return Finding(
         "OS814",

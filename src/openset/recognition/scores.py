@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from openset.findings import UsageError, refuse
 from openset.recognition.openness import openness_of
 from openset.recognition.ranking import AnswerRanking, rank_answers
+from openset.tables.logits import sum_to_one
 
 if TYPE_CHECKING:
     from openset.recognition.sweep import AnswerSweep
@@ -189,9 +190,9 @@ def _refuse_probabilities(
     known: NDArray[np.float64], unknown: NDArray[np.float64], openness: str
 ) -> None:
     """Refuse rows that sum to one: a softmax is not taken twice, and not of one side alone."""
-    alike = {_sum_to_one(side) for side in (known, unknown) if len(side)}
+    alike = {sum_to_one(side) for side in (known, unknown) if len(side)}
     if alike == {True, False} and min(len(known), len(unknown)) >= _SOME:
-        which, side = ("known", known) if _sum_to_one(known) else ("unknown", unknown)
+        which, side = ("known", known) if sum_to_one(known) else ("unknown", unknown)
         said = f"all {len(side)} rows of {which} samples sum to 1, and those of the others do not"
     elif alike == {True} and openness != "max_logit":
         side = known
@@ -199,13 +200,6 @@ def _refuse_probabilities(
     else:
         return
     raise refuse("OS510", said, count=len(side), example=str(side[0, :3].tolist()))
-
-
-def _sum_to_one(logits: NDArray[np.float64]) -> bool:
-    """Whether rows are probabilities."""
-    if logits.shape[1] < 2 or not len(logits) or not logits.min() >= 0:
-        return False
-    return bool(np.abs(logits.sum(axis=1) - 1).max() < 1e-3)
 
 
 def _set(scores: Scores, name: str, column: NDArray[Any]) -> None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -118,17 +118,6 @@ def share(count: int, total: int, noun: str) -> str:
     return f"{spaced(count)} of {spaced(total)} {noun}"
 
 
-def some(names: Iterable[str], limit: int = 5) -> str:
-    """The first few names, and how many more there are.
-
-    >>> some(["a", "b", "c"], limit=2)
-    'a, b and 1 more'
-    """
-    listed = list(names)
-    rest = len(listed) - limit
-    return ", ".join(listed[:limit]) + (f" and {spaced(rest)} more" if rest > 0 else "")
-
-
 def box_text(box: NDArray[np.float64]) -> str:
     """A box with two to four digits, as short as it can be."""
     return "[" + ", ".join(f"{value:.6g}" for value in box.tolist()) + "]"
@@ -149,6 +138,14 @@ def images_that(
         message = f"{share(count, len(mask), 'images')} {what}"
         example = f"image {image_name(truth, first(mask))}"
         yield Finding(code, level, message, count=count, example=example)
+
+
+def orders(truth: Annotations) -> Iterator[tuple[str, NDArray[np.intp]]]:
+    """The images in the orders that a list of them may have."""
+    ids, names = truth.images.id, truth.images.file_name
+    yield "of the file", np.arange(len(ids))
+    yield "of ids", np.argsort(ids, kind="stable")
+    yield "of file names", np.argsort(ids if names is None else names, kind="stable")
 
 
 def object_at(truth: Annotations, row: int) -> str:

@@ -16,6 +16,7 @@ from openset.tables._check_case import (
     image_name,
     images_that,
     object_at,
+    orders,
     runs_of_rows,
     share,
 )
@@ -139,7 +140,7 @@ def _stopped(case: Case) -> Iterator[Finding]:
     truth, images, having = case.truth, case.truth.images, case.having
     groups = groups_of(images)
     unit = np.arange(len(found)) if groups is None else units(images.id, groups)
-    for order, rows in _orders(truth):
+    for order, rows in orders(truth):
         rows = rows[having[rows]]
         for which, along in (("last", rows), ("first", rows[::-1])):
             seen = _ends_at(found[along], unit[along])
@@ -148,20 +149,12 @@ def _stopped(case: Case) -> Iterator[Finding]:
                 return
 
 
-def _orders(truth: Annotations) -> Iterator[tuple[str, NDArray[np.intp]]]:
-    """The images in the orders that a detector may follow."""
-    ids, names = truth.images.id, truth.images.file_name
-    yield "of the file", np.arange(len(ids))
-    yield "of ids", np.argsort(ids, kind="stable")
-    yield "of file names", np.argsort(ids if names is None else names, kind="stable")
-
-
 def _skipped(case: Case) -> Iterator[Finding]:
     """Every so-manieth image without a detection: a part of a run that was spread over machines."""
     found, having = case.per_image[:-1] > 0, case.having
     if found[having].all():
         return
-    for order, rows in _orders(case.truth):
+    for order, rows in orders(case.truth):
         for step in range(2, _STEPS):
             lost = _lost(having[rows], found[rows], step)
             if len(lost):

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case, first, object_at, share, some, tally
+from openset.tables._check_case import Case, first, object_at, share, tally
 from openset.tables.annotations import Annotations
 from openset.tables.columns import positions
 from openset.tables.join import ABSENT, IGNORED
 from openset.tables.vocabulary import Role, Vocabulary, is_unknown_spelling
-from openset.wording import spaced
+from openset.wording import some, spaced
 
 _NEAR = 0.85  # likeness from which a label is another that was misspelt
 

@@ -10,19 +10,23 @@ images, or on a class, is mended by no reading and raises nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case, share, some
+from openset.tables._check_astray import astray
+from openset.tables._check_case import Case, share
 from openset.tables._look import LOOSE, TIGHT, Look, Met, Sample, beside, by_file
 from openset.tables._readings import Reading, fitting, other_boxes, other_ids
 from openset.tables.boxes import Convention
-from openset.wording import spaced
+from openset.wording import some, spaced
 
 _SAMPLE = 400, 20  # images, and boxes of each
 _PART = 0.1  # of the images that fit: of those that are wrong, a weak detector's fit seldom
+_ASTRAY = 0.05  # likewise, of those that may fit other images
 _FEWEST, _TIMES = 8, 3
 _POOR = 0.4  # mean overlap of the objects of an image
 _SHIFTS = (0.25, 0.5, 0.75)
@@ -30,13 +34,33 @@ _OF_A_LABEL, _LABELS = 20, 8  # boxes that are looked at, and labels that may be
 _HARDLY = 0.25  # of the share of boxes on objects that the others have
 
 
-def in_part(case: Case) -> Iterator[Finding]:
+@dataclass(frozen=True, eq=False)
+class First:
+    """A first look at a file, as it is read.
+
+    Attributes:
+        look: Boxes of some images beside the objects there.
+        overlap: Of each pair.
+        met: How well objects are met.
+    """
+
+    look: Look
+    overlap: NDArray[np.float64]
+    met: Met
+
+    @classmethod
+    def of(cls, case: Case) -> Self:
+        """Look at some images."""
+        sample = by_file(case, *_SAMPLE)
+        look = beside(case.truth, sample, sample.image)
+        overlap = look.overlap(Convention.of(case.written.boxes))
+        return cls(look, overlap, look.met_by(overlap))
+
+
+def in_part(case: Case, seen: First) -> Iterator[Finding]:
     """Findings about images, or a class, that another reading fits than the rest."""
-    sample = by_file(case, *_SAMPLE)
-    look = beside(case.truth, sample, sample.image)
-    overlap = look.overlap(Convention.of(case.written.boxes))
-    now = look.met_by(overlap)
-    yield from [*_of_images(case, sample, now)] or _of_labels(case, look, overlap)
+    of_images = [*_of_images(case, seen.look.sample, seen.met)]
+    yield from of_images or _of_labels(case, seen.look, seen.overlap)
 
 
 def _of_images(case: Case, sample: Sample, now: Met) -> Iterator[Finding]:
@@ -44,9 +68,15 @@ def _of_images(case: Case, sample: Sample, now: Met) -> Iterator[Finding]:
     missed = (now.boxes > 0) & (now.images(TIGHT[0]) == 0) & (now.means() < _POOR)
     fit, could = int(np.count_nonzero(now.fits())), int(np.count_nonzero(missed))
     # What no reading could make enough of is not read: most files have some such images.
-    if min(fit, could) < _FEWEST or could < _PART * (could + fit):
+    if could >= max(_FEWEST, _ASTRAY * (could + fit)):
+        part = sample.of(missed)
+        yield from [*_mended(case, sample, part, fit)] or astray(case, part, fit)
+
+
+def _mended(case: Case, sample: Sample, part: Sample, fit: int) -> Iterator[Finding]:
+    """The finding that another reading fits images that miss their objects."""
+    if fit < _FEWEST or len(part.ids) < _PART * (len(part.ids) + fit):
         return
-    part = sample.of(missed)
     look = beside(case.truth, part, part.image)
     others = [*other_boxes(case, look), *other_ids(case, part)]
     counts = [int(np.count_nonzero(one.met.fits())) for one in others]

@@ -15,13 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, object_at, share
-from openset.tables._check_chance import by_chance, of_other_images
-from openset.tables._check_parts import in_part
-from openset.tables._look import TIGHT, Met, beside, by_file, taken
+from openset.tables._check_chance import by_chance
+from openset.tables._check_parts import First, in_part
+from openset.tables._look import TIGHT, Met, beside, by_file
 from openset.tables._readings import (
     Reading,
     fitting,
@@ -34,7 +32,6 @@ from openset.tables.boxes import Convention
 from openset.wording import spaced
 
 _TIMES, _FEWEST = 3, 8  # how many times more objects another reading must meet, and at least
-_FIRST = 60  # boxes of an image for a first look
 _OTHERS = 150, 20  # images, and boxes of each, for other readings
 
 
@@ -42,11 +39,11 @@ def read_otherwise(case: Case) -> Iterator[Finding]:
     """Findings about files that another reading fits, as a whole or in a part, or none."""
     if min(len(case.truth), len(case.detections)) < _FEWEST:
         return
-    if _healthy(case):
-        yield from in_part(case)
+    seen = First.of(case)
+    if _healthy(case, seen.met):
+        yield from in_part(case, seen)
     else:
-        whole = [*_as_a_whole(case)] or [*in_part(case)]
-        yield from whole or [*by_chance(case)] or of_other_images(case)
+        yield from [*_as_a_whole(case)] or [*in_part(case, seen)] or by_chance(case)
 
 
 def _as_a_whole(case: Case) -> Iterator[Finding]:
@@ -59,11 +56,8 @@ def _as_a_whole(case: Case) -> Iterator[Finding]:
         yield _named(case, now, best)
 
 
-def _healthy(case: Case) -> bool:
+def _healthy(case: Case, met: Met) -> bool:
     """Whether so many objects are met that no other reading could meet three times as many."""
-    images, slot = np.unique(case.joined.image[case.some], return_inverse=True)
-    sample = taken(case, images, case.some, slot, _FIRST)
-    met = beside(case.truth, sample, sample.image).met(Convention.of(case.written.boxes))
     by_chance = met.possible < _FEWEST and 2 * case.per_image[-1] > len(case.detections)
     return _TIMES * (met.tight()[0] + 1) > met.possible and not by_chance
 

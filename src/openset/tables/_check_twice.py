@@ -28,6 +28,7 @@ from openset.tables._check_case import (
     share,
 )
 from openset.tables.annotations import Annotations
+from openset.tables.detections import Detections
 from openset.tables.overlap import iou_of_pairs
 from openset.tables.vocabulary import is_unknown_spelling
 
@@ -40,6 +41,7 @@ _MANY = 50  # detections, fewer of which prove nothing
 _ON_TOP, _ALIKE, _UNSUPPRESSED = 0.85, 0.6, 0.3  # IoU, ratio of scores, share of detections
 _COPIED = 0.9  # of the detections are objects
 _WHOLE = 1 / 3  # what is doubled as a whole has one half of copies
+_ALL_SORTED, _BITS = 10_000, 18
 _LAGS = (1, 2, 3)  # of neighbours
 _PICTURE = re.compile(r"\.(jpe?g|png|bmp|webp|gif|tiff?)$", re.IGNORECASE)
 
@@ -125,26 +127,46 @@ def _exact(case: Case) -> Iterator[Finding]:
     within the limit.
     """
     rows = _first_images(case)
-    image, label = (column[rows].astype(np.uint64) for column in _keys(case))
-    key = _hashes(_mixed(image, label), case.detections.box.take(rows, axis=0))
-    count = _repeats(key)
-    if count == 0:
-        return
+    key = _written(case.joined.image[rows], case.detections, rows)
+    count, again = _repeated(key)
+    if count:
+        whole = len(rows) == case.per_image[:-1].sum()
+        what = share(count, len(rows), "detections" if whole else "detections examined")
+        same = _repeats(_mixed(key, case.detections.score[rows].view(np.uint64)))
+        row = int(rows[again])
+        cause_fix = _told_apart(case, row, same, count)
+        yield _again(what, "image, label and box", count, case.where(row), *cause_fix)
+
+
+def written_twice(table: Detections) -> list[Finding]:
+    """The finding that detections repeat another, its score too, whatever their images are."""
+    _, image = np.unique(table.image, return_inverse=True)
+    key = _mixed(_written(image, table, slice(None)), table.score.view(np.uint64))
+    count, again = _repeated(key)
+    what, example = share(count, len(table), "detections"), f"image {table.image[again]}"
+    return [_again(what, "image, label, box and score", count, example)] if count else []
+
+
+def _written(image: NDArray[Any], table: Detections, rows: Rows | slice) -> NDArray[np.uint64]:
+    """A key of the image, label and box of detections."""
+    label = table.label[rows].astype(np.uint64)
+    return _hashes(_mixed(image.astype(np.uint64), label), table.box[rows])
+
+
+def _repeated(key: NDArray[np.uint64]) -> tuple[int, int]:
+    """How many keys repeat another, and where the first of these keys is."""
+    count = _repeats(key)  # by itself, since it is cheaper than knowing where
+    if not count:
+        return 0, 0
     _, index, times = np.unique(key, return_index=True, return_counts=True)
-    again = int(rows[index[times > 1].min()])
-    whole = len(rows) == case.per_image[:-1].sum()
-    noun = "detections" if whole else "detections examined"
-    scored = _mixed(key, case.detections.score[rows].view(np.uint64))
-    cause, fix = _told_apart(case, again, _repeats(scored), count)
-    yield Finding(
-        "OS210",
-        Level.WARNING,
-        f"{share(count, len(rows), noun)} repeat the image, label and box of another",
-        count=count,
-        example=case.where(again),
-        cause=cause,
-        fix=fix,
-    )
+    return count, int(index[times > 1].min())
+
+
+def _again(
+    what: str, columns: str, count: int, example: str, cause: str = "", fix: str = ""
+) -> Finding:
+    message = f"{what} repeat the {columns} of another"
+    return Finding("OS210", Level.WARNING, message, count, example, cause, fix)
 
 
 def _told_apart(case: Case, row: int, same_score: int, count: int) -> tuple[str, str]:
@@ -248,7 +270,13 @@ def _neighbours(
 
 
 def _repeats(key: NDArray[np.uint64]) -> int:
-    """How many keys repeat another."""
+    """How many keys repeat another.
+
+    Of many, those that share their first bits with none are not sorted: most.
+    """
+    if len(key) > _ALL_SORTED:
+        first_bits = (key >> np.uint64(64 - _BITS)).astype(np.intp)
+        key = key[np.bincount(first_bits, minlength=1 << _BITS)[first_bits] > 1]
     order = np.sort(key)
     return int(np.count_nonzero(order[1:] == order[:-1]))
 

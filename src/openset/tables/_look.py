@@ -61,6 +61,10 @@ class Sample:
         """Some of its detections."""
         return replace(self, slot=self.slot[kept], row=self.row[kept], box=self.box[kept])
 
+    def best(self, boxes: int) -> Self:
+        """So many detections of each image."""
+        return self.only(_among_its_own(self.slot) < boxes)
+
 
 @dataclass(frozen=True, eq=False)
 class Met:
@@ -134,7 +138,9 @@ def _joined(case: Case, images: int, boxes: int) -> Sample:
     place = np.full(len(case.truth.images), -1)
     place[chosen] = np.arange(len(chosen))
     slot = place[image]
-    slot, start, length = (column[slot >= 0] for column in (slot, start, length))
+    order = np.argsort(slot, kind="stable")  # few runs now, so that boxes need no order later
+    order = order[np.searchsorted(slot[order], 0) :]
+    slot, start, length = slot[order], start[order], length[order]
     ids = case.written.detections.image[start[np.unique(slot, return_index=True)[1]]]
     return taken(case, ids, runs_of_rows(start, length), np.repeat(slot, length), boxes)
 
@@ -145,7 +151,8 @@ def taken(case: Case, ids: NDArray[Any], rows: Index, slot: Index, boxes: int) -
     fine = all_of(np.isfinite(box.take(rows, axis=0)))
     rows, slot = rows[fine], slot[fine]
     order = _best_first(slot, case.detections.score[rows])
-    rows, slot = rows[order], slot[order]
+    if order is not None:
+        rows, slot = rows[order], slot[order]
     kept = _among_its_own(slot) < boxes
     rows, slot = rows[kept], slot[kept]
     image = np.full(len(ids), -1, np.int32)
@@ -153,12 +160,16 @@ def taken(case: Case, ids: NDArray[Any], rows: Index, slot: Index, boxes: int) -
     return Sample(ids, image, slot, rows, box[rows])
 
 
-def _best_first(slot: Index, score: Array) -> Index:
-    """The order by image, then by falling score; one key is sorted far faster than two."""
+def _best_first(slot: Index, score: Array) -> Index | None:
+    """The order by image, then by falling score; None where that is so, as most files are.
+
+    One key is sorted far faster than two.
+    """
     low, high = (score.min(), score.max()) if len(score) else (0.0, 0.0)
     if not 0 < high - low < np.inf:
         return np.lexsort((-score, slot))
-    return np.argsort(slot - (score - low) / (2 * (high - low)))
+    key = slot - (score - low) / (2 * (high - low))
+    return None if (key[1:] >= key[:-1]).all() else np.argsort(key)
 
 
 def _among_its_own(slot: Index) -> Index:

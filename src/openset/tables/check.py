@@ -46,6 +46,7 @@ __all__ = [
 
 # Layouts that boxes betray by themselves, and what a wrong reading looks like.
 _PLAIN = ("OS203", "OS204")
+_READ, _PARTLY = ("OS215", "OS423"), ("OS433", "OS448")  # a whole, or a part, is read wrongly
 _EXPLAINED = (*_PLAIN, "OS205", "OS207", "OS403")
 _ORDER = (Level.ERROR, Level.WARNING, Level.NOTE)
 
@@ -121,7 +122,8 @@ def _of_detections(case: Case) -> list[Finding]:
         boxes += cut_off(case)
     rest = [*boxes, *scores(case), *detected_twice(case), *detected_labels(case)]
     rest += detected_images(case)
-    explained = _EXPLAINED if any(one.code in ("OS215", "OS423") for one in otherwise) else ()
+    said = {one.code for one in otherwise}
+    explained = _EXPLAINED if said & {*_READ} else ("OS207",) if said & {*_PARTLY} else ()
     return [*otherwise, *(one for one in rest if one.code not in explained)]
 
 

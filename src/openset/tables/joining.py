@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from openset.findings import Finding, Level, refuse
+from openset.tables._check_twice import written_twice
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
 from openset.tables.names import file_names, named
 from openset.tables.union import concatenated_detections, given_ids, merged
 from openset.tables.vocabulary import normal
-from openset.wording import spaced
 
 
 def joined_truths(tables: Sequence[Annotations]) -> tuple[Annotations, list[Finding]]:
@@ -60,7 +60,7 @@ def joined_detections(
         pairs = [(table, *named(table, truth)) for table in tables]
         tables = [replace(table, labels=names, label=label) for table, names, label in pairs]
     joined = concatenated_detections(tables)
-    return joined, _told_again(joined)
+    return joined, written_twice(joined)
 
 
 def _shared_images(tables: Sequence[Annotations]) -> int:
@@ -101,20 +101,6 @@ def _category_ids(tables: Sequence[Annotations], labels: Sequence[str]) -> Any:
     ]
     given = given_ids(stated, labels)
     return np.array([given[label] for label in labels], np.int64)
-
-
-def _told_again(table: Detections) -> list[Finding]:
-    """The finding that detections are there twice, if some are."""
-    _, image = np.unique(table.image, return_inverse=True)
-    columns = [image, table.label, *table.box.T, table.score]
-    order = np.lexsort(columns)
-    same = np.logical_and.reduce([np.diff(column[order]) == 0 for column in columns])
-    again = int(np.count_nonzero(same))
-    if not again:
-        return []
-    message = f"{spaced(again)} of {spaced(len(table))} detections repeat another"
-    example = f"image {table.image[order[1:][same].min()]}"
-    return [Finding("OS210", Level.WARNING, message, again, example)]
 
 
 def _told_shared(count: int) -> list[Finding]:

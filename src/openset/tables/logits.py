@@ -44,6 +44,17 @@ class LogitLayout(StrEnum):
         return _KNOWN.get(self, self) is LogitLayout.SIGMOID
 
 
+def sum_to_one(rows: NDArray[Any]) -> bool:
+    """Whether rows are what a softmax makes of logits: none below zero, and each sums to one.
+
+    >>> sum_to_one(np.array([[0.7, 0.3], [0.2, 0.8]])), sum_to_one(np.array([[0.7, 0.2]]))
+    (True, False)
+    """
+    if not len(rows) or rows.shape[1] < 2 or not rows.min() >= 0:
+        return False
+    return bool(np.abs(rows.sum(axis=1, dtype=np.float64) - 1).max() < 1e-3)
+
+
 _MEANING = {
     LogitLayout.SOFTMAX: "K classes, softmax, no background column",
     LogitLayout.SOFTMAX_BACKGROUND_LAST: "K classes then background, softmax over all K + 1 "

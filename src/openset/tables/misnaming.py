@@ -8,7 +8,8 @@ are left alone. So a label is misnamed only if
 - it means one other class far more often than itself and than that class's own label does,
 - other labels are put on that class so rarely that chance is no explanation (Chernoff's bound of
   the binomial tail, one in a thousand for each label after Bonferroni), and
-- it is not alone: two that are exchanged (or a longer circle), or three at least.
+- it is not alone: two that are exchanged (or a longer circle), a chain of three (each means what
+  the one before says), or more than are right.
 
 Not a confusion matrix for people (see `openset.diagnosis.confusion`), and not the best assignment
 of labels at any price: only what is certain is said.
@@ -49,7 +50,7 @@ def misnamed(counts: NDArray[np.int64]) -> dict[int, int]:
         means = int(np.where(fits[label], counts[label], 0).argmax())
         if means != label and means not in found.values() and _beyond_chance(counts, label, means):
             found[label] = means
-    return found if len(found) > 2 or _circle(found) else {}
+    return found if _circle(found) or _many(found, counts) else {}
 
 
 def _beyond_chance(counts: NDArray[np.int64], label: int, means: int) -> bool:
@@ -76,6 +77,14 @@ def _circle(found: dict[int, int]) -> bool:
                 return True
             at = found.get(at, -1)
     return False
+
+
+def _many(found: dict[int, int], counts: NDArray[np.int64]) -> bool:
+    """Whether three at least are a chain, or more than are right: a few may be hard to tell."""
+    own = np.diag(counts)
+    right = np.count_nonzero((own >= FEWEST) & (own == counts.max(axis=1)))
+    chained = sum(means in found for means in found.values())
+    return len(found) > 2 and (chained > 1 or len(found) > int(right))
 
 
 def misnamed_in_part(
@@ -117,18 +126,26 @@ def misnamed_in_part(
     return (found, images[wrong]) if explained >= _EXPLAINED * counts.sum() else ({}, nothing)
 
 
-def completed(found: dict[int, int], counts: NDArray[np.int64]) -> dict[int, int]:
-    """The same with what labels too rare to judge would mean, of what no other label means.
+def mended(found: dict[int, int], counts: NDArray[np.int64]) -> tuple[dict[int, int], list[int]]:
+    """What labels are to be read as, and which of them the counts do not tell.
 
-    >>> counts = np.array([[0, 30, 0, 0], [0, 0, 30, 0], [30, 0, 0, 2], [1, 0, 0, 9]])
-    >>> completed({0: 1, 1: 2, 2: 0}, counts)
-    {0: 1, 1: 2, 2: 0}
+    A label that is right stays what it is. Of one that is too rare to judge nothing is known if
+    another label means its class, or if most labels mean another; the last of them means the last
+    class that is left.
+
+    >>> counts = np.array([[0, 30, 0, 0], [0, 0, 30, 0], [2, 0, 0, 1], [0, 0, 0, 9]])
+    >>> mended({0: 1, 1: 2}, counts)
+    ({0: 1, 1: 2, 2: 0}, [])
+    >>> mended({0: 1, 1: 2}, counts - np.diag([0, 0, 0, 9]) + np.diag([0, 0, 0, 1]))
+    ({0: 1, 1: 2}, [2, 3])
     """
-    whole = dict(found)
-    keeps = np.flatnonzero(np.diag(counts) == counts.max(axis=1))
-    whole |= {int(k): int(k) for k in keeps if k not in whole and k not in whole.values()}
-    for flat in np.argsort(-counts, axis=None, kind="stable")[: np.count_nonzero(counts)]:
-        label, means = divmod(int(flat), len(counts))
-        if label not in whole and means not in whole.values():
-            whole[label] = means
-    return {label: whole[label] for label in sorted(whole) if whole[label] != label}
+    own, taken = np.diag(counts), set(found.values())
+    judged = np.flatnonzero((own >= FEWEST) & (own == counts.max(axis=1))).tolist()
+    right = {label for label in judged if label not in found and label not in taken}
+    said = np.flatnonzero(counts.any(axis=1)).tolist()
+    doubt = [label for label in said if label not in found and label not in right]
+    left = [label for label in doubt if label in taken or len(found) > len(right)]
+    free = [klass for klass in range(len(counts)) if klass not in taken and klass not in right]
+    if len(left) == len(free) == 1:
+        return {**found, left[0]: free[0]}, []
+    return found, left

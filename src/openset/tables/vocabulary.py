@@ -89,6 +89,9 @@ class Vocabulary:
     name: str = ""
     _index: Mapping[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
     _other: Mapping[str, Role] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _asked: dict[tuple[str, ...], NDArray[np.int32]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         index: dict[str, int] = {}
@@ -135,7 +138,17 @@ class Vocabulary:
         return Role.KNOWN if key in self._index else self._other.get(key, default)
 
     def classes(self, labels: Iterable[str]) -> NDArray[np.int32]:
-        """Class index of each label: its position among the known, K if unknown, -1 if ignored."""
+        """Class index of each label: its position among the known, K if unknown, -1 if ignored.
+
+        Every check asks for those of the same few lists, which are remembered.
+        """
+        listed = tuple(labels)
+        if listed not in self._asked:
+            self._asked[listed] = self._classes(listed)
+            self._asked[listed].flags.writeable = False
+        return self._asked[listed]
+
+    def _classes(self, labels: Iterable[str]) -> NDArray[np.int32]:
         other = {Role.UNKNOWN: len(self._index), Role.IGNORED: -1}
         pairs = ((self.key(label), self.role(label)) for label in labels)
         rows = [self._index[key] if role is Role.KNOWN else other[role] for key, role in pairs]

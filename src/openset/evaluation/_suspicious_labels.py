@@ -1,0 +1,274 @@
+"""Labels that look exchanged: where boxes fit and labels do not, they may be numbered otherwise.
+
+`openset.tables.misnaming` decides from how often each label is on objects of each class. What the
+labels mean is said as far as the counts tell, and which of them they do not tell.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.evaluation._seen import Seen, best_of_each, under
+from openset.findings import Finding, Level
+from openset.json_text import compact
+from openset.matching import Matches
+from openset.matching.near import FITS
+from openset.tables import Annotations, Detections
+from openset.tables.category_ids import POSITIONS
+from openset.tables.columns import positions
+from openset.tables.misnaming import (
+    FEWEST,
+    MOST_LABELS,
+    RATIO,
+    SHARE,
+    mended,
+    misnamed,
+    misnamed_in_part,
+)
+from openset.tables.vocabulary import is_unknown_spelling
+from openset.wording import some, spaced
+
+_SHOWN = 3
+_ENOUGH = 30  # boxes on objects, to say what one label is put on
+_MOST = 0.8  # of the labels, to speak of all: a rare one may look otherwise
+
+
+def suspicious_labels(
+    matches: Matches,
+    truth: Annotations | None,
+    detections: Detections | None,
+    called: Mapping[str, str],
+) -> Finding | None:
+    """The finding about labels that look exchanged, or are one for all; see `suspicions`."""
+    names = _Names(matches, detections, truth, called)
+    return _labels(names) or _unknown_exchanged(matches) or _one_label(matches)
+
+
+@dataclass(frozen=True)
+class _Names:
+    """One list for labels of detections and of objects: known classes, then unknown labels."""
+
+    matches: Matches
+    detections: Detections | None
+    truth: Annotations | None
+    called: Mapping[str, str]
+
+    @cached_property
+    def all(self) -> tuple[str, ...]:
+        """The names."""
+        vocabulary = self.matches.vocabulary
+        taught = set(map(vocabulary.key, vocabulary.known))
+        rest = {vocabulary.key(label): label for label in reversed(self.matches.labels)}
+        return vocabulary.known + tuple(
+            label
+            for key, label in sorted(rest.items())
+            if key not in taught and not is_unknown_spelling(label)
+        )
+
+    @cached_property
+    def ids(self) -> list[int]:
+        """Category ids, in the order of the ground truth, if the detections are said by them."""
+        if self.truth is None or self.detections is None or self.detections.labels:
+            return []
+        assert self.truth.category_id is not None
+        return self.truth.category_id.tolist()
+
+    @property
+    def numbered(self) -> dict[int, int]:
+        """Where names are in `ids`."""
+        held = self.places(self.truth.labels)[:-1].tolist() if self.truth and self.ids else []
+        return {name: at for at, name in enumerate(held)}
+
+    def places(self, labels: tuple[str, ...]) -> NDArray[np.int64]:
+        """Where labels are in the list, -1 for none; a last entry for the index -1."""
+        key, place = self.matches.vocabulary.key, self.place
+        return np.array([*(place.get(key(label), -1) for label in labels), -1], np.int64)
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Where names are in the list, by their reduced spelling."""
+        return {self.matches.vocabulary.key(name): at for at, name in enumerate(self.all)}
+
+    def of_detections(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Names of detections; one of an unknown class has one only if the file is at hand."""
+        klass = self.matches.class_at(rows)
+        unknown = klass == self.matches.n_known
+        klass[unknown] = -1
+        if self.detections is None or self.truth is None:
+            return klass
+        held = self.detections.label[self.matches.row[rows[unknown]]]
+        if not self.detections.labels:
+            assert self.truth.category_id is not None
+            held = positions(self.truth.category_id, held)
+        klass[unknown] = self.places(self.detections.labels or self.truth.labels)[held]
+        return klass
+
+
+def _labels(names: _Names) -> Finding | None:
+    """Labels that mean other classes, in how many images they do."""
+    matches = names.matches
+    if len(names.all) > MOST_LABELS:
+        return None
+    seen = _together(matches, names)
+    counts = seen.counts()
+    found = misnamed(counts)
+    if not found:
+        return _labels_in_part(matches, names, seen)
+    said = [
+        f"{names.all[d]} on {names.all[o]} (in {counts[d, o]} of {counts[d].sum()} images)"
+        for d, o in found.items()
+    ]
+    labels = int(np.count_nonzero(counts.sum(axis=1)))
+    cause, fix = _explained(names, found, counts)
+    return Finding(
+        "OS316",
+        Level.ERROR,
+        f"{len(found)} of {labels} labels are put on objects of one other class: "
+        + some(said, _SHOWN),
+        count=len(found),
+        example=said[0],
+        cause=cause,
+        fix=f"{fix}; force=True evaluates as it is",
+    )
+
+
+def _labels_in_part(matches: Matches, names: _Names, seen: Seen) -> Finding | None:
+    """Labels that mean other classes in some images, and what they say in the others."""
+    found, images = misnamed_in_part(seen.image, seen.said, seen.on, seen.size)
+    if not found:
+        return None
+    said = [f"{names.all[d]} on {names.all[o]}" for d, o in found.items()]
+    return Finding(
+        "OS330",
+        Level.ERROR,
+        f"in {len(images)} images every label is put on objects of another class, and the same: "
+        + some(said, _SHOWN),
+        count=len(images),
+        example=f"image {matches.image_ids[images[0]]}: {said[0]}",
+    )
+
+
+def _one_label(matches: Matches) -> Finding | None:
+    """One known label for all boxes, most of the best of which are on objects of other classes.
+
+    A detector of one class finds that class; proposals that were given a class find anything. So
+    does a detector that has learned hardly anything, if the class is a frequent one: a note.
+    """
+    used = np.flatnonzero(np.diff(matches.class_start))
+    if len(used) != 1 or used[0] == matches.n_known:
+        return None
+    rows = best_of_each(matches, 1)
+    iou, best = under(matches, rows)
+    on = matches.objects.klass[best[(iou >= FITS) & ~matches.objects.ignored[best]]]
+    own, other = int(np.count_nonzero(on == used[0])), np.unique(on[on != used[0]])
+    if len(on) < _ENOUGH or SHARE * own >= len(on) or len(other) < 2:
+        return None
+    name = matches.vocabulary.known[used[0]]
+    objects = np.bincount(matches.objects.klass + 1, minlength=matches.n_known + 1)[1:-1]
+    return Finding(
+        "OS331",
+        Level.NOTE if 2 * objects[used[0]] >= objects.max() else Level.WARNING,
+        f"all {spaced(len(matches))} boxes are labelled {name}, and {len(on) - own} of the "
+        f"{len(on)} surest on an object are on objects of {len(other)} other classes",
+        count=len(matches),
+        example=f"image {matches.image_ids[matches.image[rows[0]]]}",
+    )
+
+
+def _unknown_exchanged(matches: Matches) -> Finding | None:
+    """A known label that is on unknown objects, and "unknown" on the objects of that class."""
+    k = matches.n_known
+    if k >= MOST_LABELS:
+        return None
+    rows = best_of_each(matches, 1)
+    unknown = rows[rows >= matches.known_end]
+    seen = Seen.of(matches, unknown, matches.class_at(unknown), matches.objects.klass, k + 1)
+    on = seen.counts()[k]
+    if on[:k].max(initial=0) < max(FEWEST, RATIO * on[k]):
+        return None  # "unknown" means what it says: no need to look at the other labels
+    counts = Seen.of(matches, rows, matches.class_at(rows), matches.objects.klass, k + 1).counts()
+    found = misnamed(counts)
+    klass = found.get(k, -1)
+    if found.get(klass) != k:
+        return None
+    name = matches.vocabulary.known[klass]
+    return Finding(
+        "OS316",
+        Level.ERROR,
+        f"boxes labelled unknown are on {name} in {counts[k, klass]} of {counts[k].sum()} images, "
+        f"and boxes labelled {name} on unknown objects in {counts[klass, k]} of "
+        f"{counts[klass].sum()}",
+        count=2,
+        example=f"unknown on {name}",
+        cause=f"the labels of unknown and of {name} are exchanged",
+        fix="exchange them in a JSON or CSV file, if that is so: category_ids='FILE'; "
+        "force=True evaluates as it is",
+    )
+
+
+def _together(matches: Matches, names: _Names) -> Seen:
+    """Labels on classes, of the classes that some label says.
+
+    What no label says cannot be meant: a zebra is called a horse by whoever was not taught zebras.
+    """
+    rows = best_of_each(matches, len(names.all) - matches.n_known)
+    said = names.of_detections(rows)
+    heard = np.zeros(len(names.all) + 1, np.bool_)  # the last place is that of no name
+    heard[said] = True
+    place = names.places(matches.labels)
+    klass = np.where(heard[place], place, -1)[matches.objects.label]
+    return Seen.of(matches, rows, said, klass, len(names.all))
+
+
+def _explained(names: _Names, found: dict[int, int], counts: NDArray[np.int64]) -> tuple[str, str]:
+    """What it looks like, and the option that reads it."""
+    own = np.diag(counts)
+    right = np.count_nonzero((own == counts.max(axis=1)) & (own >= FEWEST))
+    whole = _of_all(names, found) if right < (1 - _MOST) * len(found) else None
+    if whole is not None:
+        return whole
+    cause = "another list, or another order, of classes than that of the ground truth"
+    if len(found) == 2:
+        cause = "two classes are exchanged"
+    (means, left), place, ids = mended(found, counts), names.numbered, names.ids
+    said = [names.called.get(name, name) for name in names.all]
+    mapping: dict[str, int | str] = {said[d]: names.all[o] for d, o in means.items()}
+    if ids:
+        pairs = [(ids[place[d]], ids[place[o]]) for d, o in means.items() if {d, o} <= place.keys()]
+        mapping = {str(d): o for d, o in sorted(pairs)}
+        said = [str(ids[place[at]]) if at in place else name for at, name in enumerate(said)]
+    return cause, _with_file(mapping, [said[at] for at in left])
+
+
+def _of_all(names: _Names, found: dict[int, int]) -> tuple[str, str] | None:
+    """The same where hardly a label is right: positions in place of ids, or ids that are off."""
+    place, ids = names.numbered, names.ids
+    pairs = [(place[d], place[o]) for d, o in found.items() if {d, o} <= place.keys()]
+    if not pairs or names.detections is None:
+        return None
+    most = _MOST * len(pairs)
+    for option, first in POSITIONS.items():
+        if sum(ids[d] == o + first for d, o in pairs) >= most:
+            counted = f"positions in the list of categories, counted from {first}"
+            return f"the ids are {counted}", f"category_ids='{option}' reads them"
+    step, times = Counter(ids[o] - ids[d] for d, o in pairs).most_common(1)[0]
+    if times < most:
+        return None
+    said = np.unique(names.detections.label).tolist()
+    certain = {ids[d]: ids[o] for d, o in pairs}
+    rest = [id_ for id_ in said if id_ not in certain]
+    by_step = {d: d + step for d in rest if d + step in {*ids} - {*certain.values()}}
+    mapping: dict[str, int | str] = {str(d): o for d, o in sorted((certain | by_step).items())}
+    fix = _with_file(mapping, [str(id_) for id_ in rest if id_ not in by_step])
+    return f"the ids are {abs(step)} too {'low' if step > 0 else 'high'}", fix
+
+
+def _with_file(mapping: dict[str, int | str], left: list[str]) -> str:
+    rare = f", with what {some(left)} mean, which is not told here" if left else ""
+    return f"write {compact(mapping)} to a JSON file{rare}, if that is so: category_ids='FILE'"

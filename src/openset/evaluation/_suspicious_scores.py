@@ -1,0 +1,90 @@
+"""Scores that look upside down, or mean nothing: warnings, since a detector can be that bad."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.evaluation._seen import Rows, evenly, overlap, under
+from openset.findings import Finding, Level
+from openset.matching import Matches
+from openset.matching.near import FITS, TOUCHES
+from openset.ranking import area_under_roc, clearly_below_half, rank
+
+_IMAGES, _TELLS = 50, 0.55  # images, and an area up to which scores say nothing
+
+
+def suspicious_scores(matches: Matches) -> Finding | None:
+    """Boxes with known labels on background that score higher than those that are right.
+
+    Those on other objects play no part: to be sure of an unknown object is what is measured.
+    """
+    rows = evenly(matches.known_end)
+    same, _ = overlap(matches, "same", rows)
+    right, wrong = rows[same >= FITS], rows[under(matches, rows)[0] < TOUCHES]
+    said = "a box on background scores higher than one on an object of its class"
+    upside_down = _upside_down("OS318", matches, "score", (wrong, right), said)
+    return upside_down or _unrelated(matches, wrong, right)
+
+
+def _unrelated(matches: Matches, wrong: Rows, right: Rows) -> Finding | None:
+    """The finding that scores do not tell right boxes from background, of many images.
+
+    A detector may be that bad; but a file that is in order of such scores was sorted in part.
+    """
+    score = matches.score
+    if min(len(np.unique(matches.image[rows])) for rows in (wrong, right)) < _IMAGES:
+        return None
+    area = float(area_under_roc(rank(score[wrong], score[right])))
+    if area > _TELLS or score[right].min() == score[right].max():  # of equal ones OS209 speaks
+        return None
+    row = int(right[score[right].argmin()])
+    in_order = matches.trend.falls or matches.trend.rises
+    return Finding(
+        "OS332",
+        Level.WARNING if in_order else Level.NOTE,
+        f"a box on an object of its class scores higher than one on background in {area:.0%} of "
+        "pairs, as if by chance",
+        count=len(wrong) + len(right),
+        example=f"image {matches.image_ids[matches.image[row]]}, score {score[row]:g}",
+    )
+
+
+def suspicious_unknownness(matches: Matches) -> Finding | None:
+    """Boxes on unknown objects that look less unknown than those that are right."""
+    if matches.unknownness is None:
+        return None
+    rows = evenly(len(matches))
+    iou, best = under(matches, rows)
+    near = (iou >= FITS) & ~matches.objects.ignored[best]
+    unknown = near & (matches.objects.klass[best] == matches.n_known)
+    right = near & ~unknown & (matches.objects.klass[best] == matches.class_at(rows))
+    said = "a box on an unknown object looks less unknown than one on a known object of its class"
+    return _upside_down("OS319", matches, "unknownness", (rows[right], rows[unknown]), said)
+
+
+def _upside_down(
+    code: str, matches: Matches, name: str, low_high: tuple[Rows, Rows], said: str
+) -> Finding | None:
+    """The finding that the second population is below the first, if chance is no explanation.
+
+    Boxes of one image resemble each other, so the images are what counts.
+    """
+    low, high = low_high
+    values: NDArray[np.float64] = getattr(matches, name)
+    if not len(low) or not len(high):
+        return None
+    area = float(area_under_roc(rank(values[low], values[high])))
+    if area >= 0.5:  # nearly always: no need to count
+        return None
+    images = [len(np.unique(matches.image[rows])) for rows in low_high]
+    if min(images) < 2 or not clearly_below_half(area, *images):
+        return None
+    row = int(high[values[high].argmin()])
+    return Finding(
+        code,
+        Level.WARNING,
+        f"{said} in {1 - area:.0%} of pairs",
+        count=len(low) + len(high),
+        example=f"image {matches.image_ids[matches.image[row]]}, {name} {values[row]:g}",
+    )
