@@ -12,6 +12,7 @@ pytest.importorskip("torch", reason="the torch extra is not installed")
 
 import open_world
 import open_world_photos
+
 from openset.evaluation.result import Evaluation
 from openset.training import Recipe
 from openset.worlds.digits import DigitsWorld
