@@ -24,7 +24,7 @@ def change(number, width=0.02):
 
 
 def changes(**values):
-    rest = dict.fromkeys(("ap_known", "a_ose", "udr", "udp", "ap_current"), 0.0)
+    rest = dict.fromkeys(("ap_known", "a_ose", "udr", "udp", "ap_current", "ap_unknown"), 0.0)
     return {name: change(number) for name, number in {**rest, **values}.items()}
 
 
@@ -42,7 +42,8 @@ def world(*differences, restored=0.4, **more):
             for name in ("t1", "t2", "t2-ft")
         },
         "differences": {
-            "t2-ft": [{"first": a, "second": b, "values": held} for a, b, held in differences]
+            name: [{"first": a, "second": b, "values": held} for a, b, held in differences]
+            for name in ("t1", "t2-ft")
         },
         "restored": {"t2": {"base": changes(ap_previous=restored)}},
         "cost": [{"chain": "base", "seed": 0, "seconds": 300.2, "steps": 1900, "on": "CPU"}],
@@ -72,6 +73,7 @@ def test_claims_follow_from_intervals():
     assert f"- digits: does not hold, {end}: A-OSE changes by +50" in said
     assert "holds: told of known objects only, it could not be fitted in 1 of 1 stages" in said
     assert "recall rises: holds" in said
+    assert "- digits: from ORE* to PAD: unknown recall changes by +1.0 pt [-1.0, 3.0]; UDR" in said
     assert (
         "holds, task 2: AP of earlier classes changes by +40.0 pt [38.0, 42.0], from 1.0 %" in said
     )
