@@ -33,6 +33,7 @@ from typing import Any
 from methods_digits import asked
 from photographs import write_json
 
+from openset import scorers
 from openset.evaluation.comparison import compare
 from openset.evaluation.result import Evaluation
 from openset.evaluation.run import evaluate_all
@@ -41,6 +42,9 @@ from openset.evaluation.trainings import Trainings
 from openset.findings import InputError
 from openset.formats import read_annotations, write
 from openset.learning import Plan, bundle_of, learn
+from openset.matching import told_detections
+from openset.scorers import Fitted
+from openset.tables import Annotations, Detections
 from openset.tables.union import merged
 from openset.training import Recipe
 from openset.version import __version__
@@ -50,7 +54,7 @@ METRICS = ("ap_previous", "ap_current", "ap_known", "ap_unknown", "unknown_recal
 METRICS += ("a_ose", "wilderness_impact")
 PAD = {"start": 0.1, "overlap": 0.5, "guide_overlap": 0.7}  # as the recipe pad-digits
 AT_ONCE = {"start": 0.0}  # in fine-tunings, too, unlike in the release
-KEPT, ABOUT = "kept", "about.json"
+KEPT, ABOUT, REFUSED = "kept", "about.json", "refused.json"
 
 
 @dataclass(frozen=True)
@@ -72,11 +76,12 @@ class Chain:
     rule: str = ""
 
 
+TOLD = "ore + ebui"
 CHAINS = {
     "base": Chain(),
     "base + cec": Chain(of="base", rule="cec"),
     "ore": Chain("ore"),
-    "ore + ebui": Chain("ore", of="ore", rule="ebui"),
+    TOLD: Chain("ore", of="ore", rule="ebui"),
     "pad": Chain("pad", PAD, AT_ONCE),
     "pad + cec": Chain("pad", PAD, AT_ONCE, of="pad", rule="cec"),
     "pad, advised by truth": Chain("pad", PAD, AT_ONCE),
@@ -90,7 +95,7 @@ COMPARED = (
     ("base", "base + cec"),
     ("pad", "pad + cec"),
     ("ore", "pad + cec"),
-    ("ore", "ore + ebui"),
+    ("ore", TOLD),
     ("base", "oracle"),
 )
 
@@ -195,7 +200,7 @@ def learned(name: str, seed: int, chains: Mapping[str, Chain], course: Course, w
         force=course.settings.force,
     )
     if chain.rule == "ebui":
-        judge_told(course, plan, out)
+        write_json(out / REFUSED, judge_told(course, plan, out))
     else:
         say = lambda stage, at: print(name, seed, stage.name, at.step, flush=True)  # noqa: E731
         went = learn(bundle_of(course.bundle), plan, out, say=say)
@@ -212,40 +217,46 @@ def _recipe(recipe: Recipe, chain: Chain, seed: int) -> Recipe:
     return Recipe.of(recipe, seed=seed, **changes)
 
 
-def judge_told(course: Course, plan: Plan, out: Path) -> None:
+def judge_told(course: Course, plan: Plan, out: Path) -> dict[str, str]:
     """Judge the stages of a chain by EBUI, which is told which val objects are unknown.
 
     Where no object is unknown any more there is nothing to fit it on, and the detector stands as it
     is: so ORE and ORE* are one in the last task of the paper, too.
+
+    Returns:
+        What it says of every stage if it is told of known objects only.
     """
     from openset.detectors import ImageFiles, load, run
-    from openset.matching import told_detections
-    from openset.scorers import find
     from openset.scorers.ebui import EbuiRule
 
+    refused = {}
     for model in sorted(out.glob("t*/model.pt")):
-        place = out / "evaluation" / model.parent.name
-        if place.is_dir():
-            continue
-        task = int(model.parent.name[1])
+        stage, task = model.parent.name, int(model.parent.name[1])
         loaded = load(str(model), device=plan.options.get("device"))
         running = {**plan.running, "keep": ("logits",)}
-        truth, told = (
+        test, told, known = (
             read_annotations(course.bundle / name.format(task))
-            for name in ("test-t{}.json", course.told)
+            for name in ("test-t{}.json", course.told, "val-t{}.json")
         )
         found, seen = (
             run(loaded, ImageFiles.of_annotations(table, course.images), split=split, **running)
-            for table, split in ((truth, "test"), (told, "val"))
+            for table, split in ((test, "test"), (told, "val"))
         )
-        try:
-            rule = EbuiRule(fitted=find("ebui").fit(told_detections(told, seen)))
-        except InputError as error:
-            print(f"{out.name}, {model.parent.name}: {error}", flush=True)
-        else:
-            found = rule.apply(found)
+        by, _ = _ebui(told, seen)
+        found = found if by is None else EbuiRule(fitted=by).apply(found)
+        refused[stage] = _ebui(known, seen)[1]
+        place = out / "evaluation" / stage
         place.parent.mkdir(exist_ok=True)
-        evaluate_all(truth, {"model": found}, settings=plan.settings).save(place)
+        evaluate_all(test, {"model": found}, settings=plan.settings).save(place)
+    return refused
+
+
+def _ebui(truth: Annotations, seen: Detections) -> tuple[Fitted | None, str]:
+    """EBUI as fitted on detections on the objects of a ground truth, or why it cannot be."""
+    try:
+        return scorers.find("ebui").fit(told_detections(truth, seen)), ""
+    except InputError as error:
+        return None, f"{error.findings[0].code}: {error.findings[0].message}"
 
 
 def folder(work: Path, name: str, seed: int) -> Path:
@@ -253,17 +264,20 @@ def folder(work: Path, name: str, seed: int) -> Path:
     return work / f"{name.replace(' ', '-').replace(',', '')}-{seed}"
 
 
-def keep(work: Path, name: str, seed: int, seconds: float) -> None:
+def keep(work: Path, chain: str, seed: int, seconds: float) -> None:
     """What the page needs of a chain: few numbers, with every resample, and what it cost."""
-    out, kept = folder(work, name, seed), folder(work / KEPT, name, seed)
+    out, kept = folder(work, chain, seed), folder(work / KEPT, chain, seed)
     kept.mkdir(parents=True, exist_ok=True)
     for place in sorted((out / "evaluation").iterdir()):
         result = Evaluation.from_json(place / "model.result.json")
         slim(result).to_json(kept / f"{place.name}.json", replicates=True)
-    if (out / "learned.json").is_file():
-        shutil.copy(out / "learned.json", kept)
-    held = json.loads((kept / ABOUT).read_text("utf-8")) if (kept / ABOUT).is_file() else {}
-    write_json(kept / ABOUT, {"seconds": held.get("seconds", 0) + round(seconds, 1), **machine()})
+    for name in ("learned.json", REFUSED):
+        if (out / name).is_file():
+            shutil.copy(out / name, kept)
+    before = _read(kept / ABOUT)["seconds"] if (kept / ABOUT).is_file() else 0.0
+    steps = sum(_read(path)["recipe"]["steps"] for path in out.glob("t*/run.json"))
+    about = {"seconds": round(before + seconds, 1), "steps": steps, **machine()}
+    write_json(kept / ABOUT, about)
 
 
 def slim(result: Evaluation) -> Evaluation:
@@ -305,6 +319,7 @@ def means(work: Path) -> dict[str, Any]:
         "forgotten": {
             name: _forgotten(place) for name in CHAINS for place in _kept(work, name)[:1]
         },
+        "refused": [_read(place / REFUSED) for place in _kept(work, TOLD)],
     }
 
 

@@ -53,6 +53,18 @@ def test_methods_say_what_they_need_and_leak(openset):
     assert "shows: regions" in squeezed(openset("list", "detectors").out)
 
 
+def test_methods_say_what_rows_of_papers_are_made_from(openset):
+    pytest.importorskip("torch", reason="the torch extra is not installed")
+    from openset.papers.rows import ROWS
+
+    text = squeezed(openset("list", "methods").out)
+    entries = openset("list", "methods", "--json").json["entries"]
+    for name, table in ROWS.items():
+        assert f"paper: {table.paper}" in text
+        assert entries[name]["rows"] == {row: str(made) for row, made in table.rows.items()}
+        assert all(f"{row}: {made}" in text for row, made in table.rows.items())
+
+
 def test_methods_without_torch(openset, monkeypatch):
     import sys
 

@@ -154,6 +154,7 @@ def topics() -> dict[str, Callable[[], Rows]]:
         if _has_table(package):
             found[package] = partial(_plugins, package)
     found |= {"codes": _codes, "formats": _formats, "protocols": _protocols}
+    found |= {"methods": _methods} if "methods" in found else {}
     found["recognition"] = _recognition
     found |= {"recipes": _recipes, "vocabularies": _vocabularies}
     found |= {"principles": _principles, "rules": _rules, "readers": _readers}
@@ -178,6 +179,21 @@ def _plugins(package: str) -> Rows:
         | {field: getattr(record, field) for field in _FIELDS if hasattr(record, field)}
         for name, record in sorted(table.items())
     }
+
+
+def _methods() -> Rows:
+    """The plug-ins, and what the rows of the papers' tables are made from."""
+    from openset.papers.rows import ROWS
+
+    rows = {
+        name: {
+            "summary": "what rows of its tables are made from",
+            "rows": {row: str(made) for row, made in table.rows.items()},
+            "paper": table.paper,
+        }
+        for name, table in ROWS.items()
+    }
+    return {**_plugins("methods"), **rows}
 
 
 def _recognition() -> Rows:
@@ -324,6 +340,7 @@ def _text(rows: Rows, shown: Mapping[str, str]) -> str:
         lines.append(f"{name:<{wide}}{row['summary']}")
         said = {title: _words(row.get(field, "")) for field, title in shown.items()}
         more = {title: words for title, words in said.items() if words}
+        more |= row.get("rows", {})
         lines += [f"{'':<{wide}}{title}: {words}" for title, words in more.items()]
     return "\n".join(textwrap.fill(line, columns, subsequent_indent=" " * wide) for line in lines)
 

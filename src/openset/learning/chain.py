@@ -46,6 +46,7 @@ from openset.training import Progress, Recipe, Trained, rehearse, train
 
 _LEFT = 0.99  # of AP_known, what CEC must leave
 _NOTHING_RIGHT = ("OS504", "OS671")  # no detection of a known object, or none that overlaps enough
+_FIX = "train for longer, or give a smaller --phi"
 _MODEL = "model"  # what the detector is called in the run of a stage
 Say = Callable[[Stage, Progress], None]
 
@@ -258,14 +259,13 @@ class _Chain:
             rules = [replace(rule, alpha=alpha) for alpha in ALPHAS]
             rule = choose(rules, seen, held.table, share=_LEFT).rule
         said = rule.findings(found)
-        named = (replace(one, message=f"{stage.name}: {one.message}") for one in said)
+        named = (replace(one, message=f"{stage.name}: {one.message}", fix=_FIX) for one in said)
         return rule.apply(found, seen), tuple(named)
 
 
 def _nothing_expelled(stage: Stage, why: Finding) -> Finding:
     said = f"{stage.name}: CEC expels nothing: {why.message}"
-    fix = "train for longer, or give a smaller --phi"
-    return Finding("OS671", Level.WARNING, said, why.count, fix=fix)
+    return Finding("OS671", Level.WARNING, said, why.count, fix=_FIX)
 
 
 def _identity(model: Path, truth: Annotations, plan: Plan) -> str:

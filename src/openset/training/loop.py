@@ -114,12 +114,13 @@ def train(
         resumed = state.step
         log = Log(place, recipe, resumed, writes=among.first, board=tensorboard, tell=progress)
         kept = Kept(place, log, checkpoint_every, log_every)
-        views = Views(data, recipe, resident(data, state.model.device) if hold else None)
+        holding = hold and resumed < recipe.steps  # what is done sees no image any more
+        views = Views(data, recipe, resident(data, state.model.device) if holding else None)
         order = Order(len(views), recipe.batch, recipe.seed, among.rank, among.count)
         batches = _loaded(views, order, state, recipe.steps, 0 if hold else workers)
         advance(state, recipe, batches, kept=kept, among=among, stop=stop)
         if among.first and state.step == recipe.steps:
-            _finish(state, place)
+            _finish(state, place, resumed)
         among.wait()
     seconds = time.perf_counter() - began
     said = (*data.resized(), *_said(state, recipe))
@@ -247,6 +248,8 @@ def _as_list(batch: list[Any]) -> list[Any]:
     return batch
 
 
-def _finish(state: TrainingState, place: RunFolder) -> None:
+def _finish(state: TrainingState, place: RunFolder, resumed: int) -> None:
+    """Write the model, unless it was there already."""
     state.finish()
-    model_files.write_model(state.model, place.model)
+    if resumed < state.step or not place.model.is_file():
+        model_files.write_model(state.model, place.model)

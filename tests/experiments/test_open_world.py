@@ -1,0 +1,79 @@
+"""The open-world experiment on a few digits: learn, judge again, keep, and compare."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="the torch extra is not installed")
+
+import open_world
+import open_world_photos
+
+from openset.evaluation.result import Evaluation
+from openset.training import Recipe
+from openset.worlds.digits import DigitsWorld
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """Two seeds of a plain detector, one of ORE*, and what judges their trainings again."""
+    folder = tmp_path_factory.mktemp("work")
+    world = DigitsWorld(images=60, tasks=2, train_unknowns="unlabelled").write(folder / "world")
+    recipe = Recipe.of("digits-tasks").scaled(9)
+    settings = replace(open_world.Settings(), force=True)
+    course = open_world.Course(world, world, recipe, settings=settings)
+    for name, seed in (("base", 0), ("base", 1), ("base + cec", 1), ("ore", 0), ("ore + ebui", 0)):
+        open_world.learned(name, seed, open_world.CHAINS, course, folder)
+    return folder
+
+
+def test_every_stage_of_every_chain_is_kept(work):
+    facts = open_world.means(work)
+    assert [*facts["stages"]] == ["t1", "t2", "t2-ft"]
+    for rows in facts["stages"].values():
+        assert [*rows] == ["base", "base + cec", "ore", "ore + ebui"]
+        assert [row["runs"] for row in rows.values()] == [2, 1, 1, 1]
+        assert all(set(row["values"]) <= set(open_world.METRICS) for row in rows.values())
+    pairs = [(one["first"], one["second"]) for one in facts["differences"]["t2"]]
+    assert pairs == [("base", "ore"), ("base", "base + cec"), ("ore", "ore + ebui")]
+    assert [*facts["restored"]] == ["t2"]
+    assert [(one["chain"], one["steps"]) for one in facts["cost"]][:1] == [("base", 19)]
+    assert facts["forgotten"]["base"] and [*facts["refused"][0]] == ["t1", "t2", "t2-ft"]
+    json.dumps(facts)
+
+
+def test_what_judges_again_has_not_trained_again(work):
+    for name, other, seed in (("base", "base + cec", 1), ("ore", "ore + ebui", 0)):
+        places = (open_world.folder(work, each, seed) for each in (name, other))
+        one, two = (place / "t2" / "model.pt" for place in places)
+        assert one.samefile(two)
+
+
+def test_resamples_are_kept_for_differences(work):
+    kept = open_world.folder(work / open_world.KEPT, "base", 0) / "t2-ft.json"
+    result = Evaluation.from_json(kept)
+    assert len(result.replicates["a_ose"]) > 100
+    assert np.isfinite(result.replicates["a_ose"]).all()
+
+
+def test_names_of_pictures_are_those_that_are_there(tmp_path):
+    (tmp_path / "000007.webp").touch()
+    held = {"images": [{"id": 7, "file_name": "000007.jpg"}], "annotations": []}
+    (tmp_path / "truth.json").write_text(json.dumps(held))
+    named = open_world_photos.named(tmp_path / "truth.json", tmp_path)
+    assert named["images"][0]["file_name"] == "000007.webp"
+
+
+def test_pad_acts_at_once_in_later_tasks():
+    chain = open_world.CHAINS["pad"]
+    recipe = open_world._recipe(open_world_photos.RECIPE, chain, 2)
+    starts = [recipe.at(*task).method_options["start"] for task in ((1,), (2,), (4,))]
+    assert starts == [0.1, 0.0, 0.0] and recipe.seed == 2
+    assert recipe.at(3, finetune=True).method_options["start"] == 0.0
+    assert recipe.at(3, finetune=True).steps == 100
