@@ -1,6 +1,6 @@
 """Write the tables of a results page of recognition, from the rows that `recognition_gpu` keeps.
 
-    python experiments/recognition_gpu_page.py ROWS.jsonl --page PAGE.md
+    python experiments/recognition_gpu_page.py ROWS.jsonl ... --page PAGE.md
 
 Only what stands between ``<!-- trainings -->`` and ``<!-- end -->`` is written: a table for each
 group of trainings that can be compared. No number of it is typed.
@@ -39,10 +39,12 @@ BLOCK = re.compile(r"(?<=<!-- trainings -->\n).*?(?=<!-- end -->)", re.S)
 def main() -> None:
     """Read, lay out, write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("rows", type=Path)
+    parser.add_argument("rows", type=Path, nargs="+")
     parser.add_argument("--page", type=Path, required=True)
     given = parser.parse_args()
-    page = filled(given.page.read_text("utf-8"), rows_of(given.rows))
+    page = filled(
+        given.page.read_text("utf-8"), [row for path in given.rows for row in rows_of(path)]
+    )
     with replacing(given.page, folder=False) as part:
         part.write_text(page, "utf-8")
 

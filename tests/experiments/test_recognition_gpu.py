@@ -129,12 +129,12 @@ def test_the_page_pairs_methods_by_trial_and_leaves_words_alone(tmp_path):
     )  # other data than the paper's
 
 
-def test_the_page_on_small_pictures_is_of_the_rows_that_are_kept(tmp_path):
+def test_the_page_on_cifar_is_of_the_rows_that_are_kept(tmp_path):
     root = EXAMPLE.parents[1]
-    written = (root / "docs" / "results" / "recognition-small.md").read_text("utf-8")
+    written = (root / "docs" / "results" / "recognition-cifar.md").read_text("utf-8")
     page = tmp_path / "page.md"
     page.write_text(written, "utf-8")
-    rows = root / "experiments" / "results" / "recognition_small.jsonl"
+    rows = sorted((root / "experiments" / "results").glob("recognition_*.jsonl"))
     script = EXAMPLE.with_name("recognition_gpu_page.py")
-    subprocess.run([sys.executable, script, rows, "--page", page], check=True)
+    subprocess.run([sys.executable, script, *rows, "--page", page], check=True)
     assert page.read_text("utf-8") == written
