@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from record import Recorder, difference, estimate, number, started
+from record import Recorder, difference, estimate, number, photographs, started
 
 from openset.papers import Column
 
@@ -50,6 +50,20 @@ def main() -> None:
     f_beta(to)
     to.commands = ["python experiments/papers/elephant.py --data DATA"]
     drops(to)
+    seen_on_photographs(to)
+
+
+def seen_on_photographs(to: Recorder) -> None:
+    """Tables 1 and 2 of detectors that learned VOC and saw COCO's other classes at test only."""
+    methods = {"Faster R-CNN": "base", "VOS": "vos", "OpenDet": "opendet", "SIREN": "siren"}
+    metrics = {
+        "ap50_voc": Column("AP50 on VOC alone", "%"),
+        "wilderness_impact": Column("WI at recall 0.8", "%", 2),
+        "a_ose": Column("A-OSE", "count"),
+    }
+    here = "python experiments/papers/elephant.py --data DATA"
+    note = "SIREN was trained once, the others three times."
+    photographs(to, "photographs", methods, metrics, here, note)
 
 
 def diagnosed(to: Recorder) -> None:
