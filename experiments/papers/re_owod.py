@@ -175,7 +175,7 @@ def both(to: Recorder) -> None:
 
 
 def relabelled(to: Recorder) -> None:
-    """What UDR and UDP say of a detector whose unsure boxes are called unknown, and no box moves."""
+    """What UDR and UDP say where unsure boxes are called unknown, and no box moves."""
     found = read_detections(f"{EXAMPLE}/faster_rcnn.parquet")
     found = replace(found, unknownness=None, logits=None, layout=None, embedding=None)
     ways = {"as the scorer says": 0.0, "below a score of 0.5": 0.5, "below a score of 0.9": 0.9}
