@@ -1,9 +1,9 @@
 """Write the tables of a results page of recognition, from the rows that `recognition_gpu` keeps.
 
-    python experiments/recognition_gpu_page.py ROWS.jsonl --page PAGE.md
+    python experiments/recognition_gpu_page.py ROWS.jsonl ... --page PAGE.md
 
 Only what stands between ``<!-- trainings -->`` and ``<!-- end -->`` is written: a table for each
-group of trainings that can be compared. No number of it is typed.
+group of trainings that can be compared. No number of it is typed. A page that is not there is made.
 """
 
 from __future__ import annotations
@@ -33,16 +33,18 @@ PAPER = {  # Wang et al., NeurIPS 2022, Table 2, in the order of METHODS
     "cifar+10": (90.9, 91.0, 91.8, 93.5, 94.7, 93.2, 93.6, 95.2),
     "cifar+50": (88.5, 88.3, 89.6, 91.6, 92.9, 90.2, 92.0, 93.6),
 }
+NEW = "<!-- trainings -->\n<!-- end -->\n"
 BLOCK = re.compile(r"(?<=<!-- trainings -->\n).*?(?=<!-- end -->)", re.S)
 
 
 def main() -> None:
     """Read, lay out, write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("rows", type=Path)
+    parser.add_argument("rows", type=Path, nargs="+")
     parser.add_argument("--page", type=Path, required=True)
     given = parser.parse_args()
-    page = filled(given.page.read_text("utf-8"), rows_of(given.rows))
+    page = given.page.read_text("utf-8") if given.page.is_file() else NEW
+    page = filled(page, [row for path in given.rows for row in rows_of(path)])
     with replacing(given.page, folder=False) as part:
         part.write_text(page, "utf-8")
 

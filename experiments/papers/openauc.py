@@ -2,12 +2,13 @@
 
     python experiments/papers/openauc.py
 
-From the repository's root; nothing else is needed: the digits are scikit-learn's, and all small
-models are enumerated.
+From the repository's root; nothing else is needed: the digits are scikit-learn's, all small models
+are enumerated, and trainings on CIFAR (`cifar`) are rows that the repository keeps.
 """
 
 from __future__ import annotations
 
+import cifar
 from record import Recorder, started
 
 from openset.papers import Column
@@ -22,6 +23,7 @@ def main() -> None:
     to = started("openauc", data=False)
     for name in ("properties", "figure-1", "bound", "small-cases"):
         table(to, name, claims.TABLES[name]())
+    cifar.tables(to)
 
 
 def table(to: Recorder, name: str, made: Table) -> None:

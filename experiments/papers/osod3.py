@@ -8,14 +8,11 @@ YOLOv4-tiny; the digits example is in the repository.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from record import Recorder, estimate, started
+from record import Recorder, photographs, started
 
-from openset.files import digest
 from openset.papers import Column
 
 EXAMPLE = "src/openset/examples/digits"
@@ -31,8 +28,7 @@ WORLDS = {
     ),
 }
 HERE = "python experiments/papers/osod3.py --data DATA"
-# Made by experiments/photographs.py, and by which of its methods a row is filled.
-PHOTOGRAPHS = Path("experiments/results/photographs.json")
+# By which of the methods of experiments/photographs.py a row is filled.
 METHODS = {
     "Faster R-CNN": "base",
     "γ-ratio as a scorer": "base + gamma_ratio",
@@ -46,7 +42,7 @@ def main() -> None:
     to = started("osod3")
     profiles(to)
     spreads(to)
-    photographs(to)
+    seen_on_photographs(to)
 
 
 def profiles(to: Recorder) -> None:
@@ -123,31 +119,19 @@ def spreads(to: Recorder) -> None:
     to.save("spreads", columns, rows)
 
 
-def photographs(to: Recorder) -> None:
+def seen_on_photographs(to: Recorder) -> None:
     """The metrics of Tables 3 and 12 where any class may be unknown, on photographs."""
-    methods = json.loads(PHOTOGRAPHS.read_text("utf-8"))["methods"]
-    columns = {
+    metrics = {
         "ap_known": Column("AP known", "%"),
         "ap_unknown": Column("AP unknown", "%", 2),
         "a_ose": Column("A-OSE", "count"),
         "wilderness_impact": Column("WI", "%"),
     }
-    rows = [
-        [name, *(estimate(methods[of]["values"][metric]) for metric in columns)]
-        for name, of in METHODS.items()
-    ]
-    to.inputs = {PHOTOGRAPHS.as_posix(): digest(PHOTOGRAPHS)}
-    to.commands = [
-        f"python experiments/photographs.py judge FOUND --work PHOTOS --results {PHOTOGRAPHS}",
-        HERE,
-    ]
-    notes = (
-        "Means over three trainings; intervals hold pictures and trainings.",
+    note = (
         "Faster R-CNN by itself calls nothing unknown. WI stands at recall 0.8, and has no value "
-        "where no class reaches it.",
+        "where no class reaches it."
     )
-    header = [Column("method"), *columns.values()]
-    to.save("photographs", header, rows, *notes, needs=("data", "training", "gpu"))
+    photographs(to, "photographs", METHODS, metrics, HERE, note)
 
 
 def deviation(values: tuple[float, ...], less: int) -> float:

@@ -11,15 +11,19 @@ import io
 import json
 import shlex
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from openset.cli import main
 from openset.files import digest
 from openset.papers import Column, Estimate, Run
+
+PHOTOGRAPHS = Path("experiments/results/photographs.json")
+OVER_TRAININGS = "Means over trainings; intervals hold pictures and trainings."
 
 
 @dataclass
@@ -82,6 +86,39 @@ class Recorder:
         run.save(self.target / f"{name}.json")
         print(f"wrote {self.target / name}.json")
         self.commands, self.inputs = [], {}
+
+
+def photographs(
+    to: Recorder,
+    name: str,
+    methods: Mapping[str, str],
+    metrics: Mapping[str, Column],
+    here: str,
+    *notes: str,
+) -> None:
+    """Write some methods and metrics of ``experiments/photographs.py judge`` as a run file.
+
+    Args:
+        to: Where it goes.
+        name: Of the run file.
+        methods: How a row is called, and the method it shows.
+        metrics: What is shown of it; ``ap50_voc`` has no interval.
+        here: The command that makes the run file.
+        notes: What a reader must know beside that of all such files.
+    """
+    held = json.loads(PHOTOGRAPHS.read_text("utf-8"))["methods"]
+    rows = [[row, *(_shown(held[of], metric) for metric in metrics)] for row, of in methods.items()]
+    to.inputs = {PHOTOGRAPHS.as_posix(): digest(PHOTOGRAPHS)}
+    judge = f"python experiments/photographs.py judge FOUND --work PHOTOS --results {PHOTOGRAPHS}"
+    to.commands = [judge, here]
+    columns = [Column("method"), *metrics.values()]
+    to.save(name, columns, rows, OVER_TRAININGS, *notes, needs=("data", "training", "gpu"))
+
+
+def _shown(held: dict[str, Any], metric: str) -> Estimate | float | None:
+    if metric == "ap50_voc":
+        return fmean(held[metric])
+    return estimate(held["values"][metric])
 
 
 def estimate(held: dict[str, Any]) -> Estimate | float | None:

@@ -1,6 +1,8 @@
 """The GPU example: it runs without a GPU, and where little more than torch is installed."""
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -98,6 +100,26 @@ def test_one_network_is_tested_with_the_unknown_classes_of_both(tmp_path):
     assert "cifar10 has other known classes than cifar+10" in wrong.stderr
 
 
+def test_the_commands_of_the_page_lead_from_official_files_to_the_table(tmp_path):
+    """Those of the page about OpenAUC, with as little to compute as there can be."""
+    from openset.papers import read_page
+
+    cifar(tmp_path, n=20)
+    small = ["--folder", tmp_path, "--epochs", "1", "--device", "cpu", "--precision", "float32"]
+    small += ["--network", "classifier8", "--size", "16", "--trials", "0", "--processes", "1"]
+    lines = read_page(EXAMPLE.parent / "papers" / "openauc").definition.workflow
+    scripts = [shlex.split(line)[1:] for line in lines if line.startswith("python ")]
+    for words in scripts:
+        given = [sys.executable, EXAMPLE.parents[1] / words[0], *words[1:]]
+        given += small if words[0].endswith("recognition_gpu.py") else []
+        done = subprocess.run(given, capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    page = (tmp_path / "table-2.md").read_text("utf-8")
+    tables = page.split("| method | trials |")[1:]
+    assert len(tables) == 3  # three data sets, eight methods each
+    assert all(len(re.findall(r"^\| \S.* \| 1 \|", each, re.M)) == 8 for each in tables)
+
+
 def row(method, trial, openauc, **more):
     about = {"data": "cifar10", "epochs": 114, "device": "a card", "size": 0, "images": 0}
     about |= {"network": "", "precision": "bfloat16", "left_out": []}
@@ -129,12 +151,12 @@ def test_the_page_pairs_methods_by_trial_and_leaves_words_alone(tmp_path):
     )  # other data than the paper's
 
 
-def test_the_page_on_small_pictures_is_of_the_rows_that_are_kept(tmp_path):
+def test_the_page_on_cifar_is_of_the_rows_that_are_kept(tmp_path):
     root = EXAMPLE.parents[1]
-    written = (root / "docs" / "results" / "recognition-small.md").read_text("utf-8")
+    written = (root / "docs" / "results" / "recognition-cifar.md").read_text("utf-8")
     page = tmp_path / "page.md"
     page.write_text(written, "utf-8")
-    rows = root / "experiments" / "results" / "recognition_small.jsonl"
+    rows = sorted((root / "experiments" / "results").glob("recognition_*.jsonl"))
     script = EXAMPLE.with_name("recognition_gpu_page.py")
-    subprocess.run([sys.executable, script, rows, "--page", page], check=True)
+    subprocess.run([sys.executable, script, *rows, "--page", page], check=True)
     assert page.read_text("utf-8") == written

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,17 @@ def test_a_page_has_the_numbers_of_its_runs(pages):
 
 def test_a_figure_is_drawn(pages):
     assert (pages / "paper-table-1.svg").read_text().startswith("<svg")
+
+
+def test_rows_yet_to_measure_are_no_figure_and_no_verdict(tmp_path, source):
+    whole = run()
+    empty = tuple((*row[:3], None, None, None) for row in whole.rows)
+    replace(whole, rows=empty).save(source / "wild.json")
+    write_pages(tmp_path / "docs", source.parent)
+    text = (tmp_path / "docs" / "paper.md").read_text()
+    assert "| It grows | Section 2 | not measured | **cannot tell** |" in text
+    assert ".svg" not in text and not list((tmp_path / "docs").glob("*.svg"))
+    assert not verify(tmp_path / "docs")[0].findings
 
 
 def test_pages_as_made_are_verified(pages):

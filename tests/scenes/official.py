@@ -51,6 +51,7 @@ COCO = {
     18: ("dog", "animal"),
     22: ("elephant", "animal"),
     24: ("zebra", "animal"),
+    53: ("apple", "food"),
     90: ("toothbrush", "indoor"),
 }
 

@@ -20,7 +20,7 @@ _MARK = "<!-- shows {} -->"
 
 def specification(run: Run, figure: Figure) -> dict[str, Any]:
     """The chart, as Vega-Lite."""
-    rows = _points(run, figure)
+    rows = points(run, figure)
     names = list(dict.fromkeys(row["model"] for row in rows))
     return _lines(rows, names, figure, run) if figure.kind == "lines" else _bars(rows, figure, run)
 
@@ -41,14 +41,15 @@ def is_current(run: Run, figure: Figure, path: Path) -> bool:
     return path.is_file() and load_text(path).rstrip().endswith(wanted)
 
 
-def _points(run: Run, figure: Figure) -> list[vega.Row]:
+def points(run: Run, figure: Figure) -> list[vega.Row]:
+    """What a figure shows: the rows that have both numbers."""
     at = {column.name: place for place, column in enumerate(run.columns)}
-    points = []
+    found = []
     for row in run.rows:
         x, y = _value(row[at[figure.x]]), _value(row[at[figure.y]])
         if x is not None and y is not None:
-            points.append({"model": str(row[at[figure.by]]), "x": x, "y": y})
-    return points
+            found.append({"model": str(row[at[figure.by]]), "x": x, "y": y})
+    return found
 
 
 def _value(cell: Any) -> float | str | None:

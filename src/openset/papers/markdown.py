@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from string import ascii_lowercase
 
+from openset.papers.figures import points
 from openset.papers.page import Claim, Element, Figure, Page
 from openset.render import Table
 
@@ -66,13 +67,16 @@ def errata(pages: Sequence[Page], where: str) -> str:
 
 
 def pictures(page: Page, element: Element) -> dict[str, Figure]:
-    """The figures of an element, by the names of their files."""
+    """The figures of an element, by the names of their files; of rows yet to measure, none."""
+    if element.run is None:
+        return {}
     words = re.findall(r"\w+", element.name.lower())
     few = len(element.figures) == 1
     names = [
         "-".join([page.name, *words, *([] if few else [letter])]) for letter in ascii_lowercase
     ]
-    return {f"{name}.svg": each for name, each in zip(names, element.figures, strict=False)}
+    named = zip(names, element.figures, strict=False)
+    return {f"{name}.svg": each for name, each in named if points(page.runs[element.run], each)}
 
 
 def _block(commands: Sequence[str]) -> str:
@@ -95,7 +99,7 @@ def _seen(page: Page, claim: Claim) -> str:
         for run, row, column in claim.cells
         if page.cell(run, row, column) is not None
     ]
-    return "<br>".join(seen) + (f" ({claim.why})" if claim.why else "")
+    return "<br>".join(seen or ["not measured"]) + (f" ({claim.why})" if claim.why else "")
 
 
 def _overview(page: Page) -> str:

@@ -99,7 +99,7 @@ def _text(page: Page, folder: Path, runs: Path) -> str:
 
 def _figures(page: Page) -> Iterator[tuple[str, Figure, str]]:
     for each in page.definition.element:
-        for name, figure in pictures(page, each).items() if each.run else ():
+        for name, figure in pictures(page, each).items():
             yield str(each.run), figure, name
 
 

@@ -1,0 +1,217 @@
+"""CIFAR: OpenAUC's Table 2 and Figure 2, from rows that ``experiments/recognition_gpu.py`` keeps.
+
+A number is the mean over trials, which differ by their known classes; its interval is Student's
+over trials. Methods are compared trial by trial, after as many epochs. What was not trained is
+said, with the command that trains it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from record import Recorder
+
+from openset.files import digest
+from openset.papers import Column, Estimate
+from openset.resampling.intervals import TAIL
+from openset.resampling.trainings import spread
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from recognition_gpu import rows_of
+from recognition_gpu_page import METHODS, PAPER, title
+
+HERE = "python experiments/papers/openauc.py"
+ROWS = Path("experiments/results/recognition_cifar.jsonl")
+DATA = {"cifar10": "CIFAR-10", "cifar+10": "CIFAR+10", "cifar+50": "CIFAR+50"}
+TRAINED = {"softmax": 80, "arpl": 100, "ce_plus": 150, "openauc": 150}
+"""Methods of the table, and the epochs of the command for those that were not trained."""
+OWN = 0.1
+"""The recipe's weight of the ranking."""
+WEIGHTS = (0.01, OWN, 0.2, 0.5, 1.0)
+BASELINE, OURS = "ce_plus", "openauc"
+OVER = (
+    "Means over trials, which differ by their known classes; intervals are Student's over trials."
+)
+
+Row = dict[str, Any]
+Trials = dict[int, Row]
+Cells = list[str | float | Estimate | None]
+
+
+def tables(to: Recorder) -> None:
+    """Write Table 2, what OpenAUC is above CE+, and Figure 2."""
+    whole = [row for row in rows_of(ROWS) if not (row["size"] or row["images"] or row["left_out"])]
+    table_2(to, whole)
+    differences(to, whole)
+    figure_2(to, whole)
+
+
+def by_epochs(rows: Iterable[Row], data: str) -> dict[int, dict[str, Trials]]:
+    """Trials of every method on a data set, by the epochs that they were trained for."""
+    found: dict[int, dict[str, Trials]] = {}
+    for row in rows:
+        if row["data"] == data:
+            of = found.setdefault(row["epochs"], {}).setdefault(row["method"], {})
+            of[row["trial"]] = row
+    return found
+
+
+def longest(rows: Iterable[Row], data: str, method: str) -> tuple[int, Trials]:
+    """The trainings of a method that had the most trials, and then the most epochs."""
+    several = {at: held.get(method, {}) for at, held in by_epochs(rows, data).items()}
+    return max(several.items(), key=lambda one: (len(one[1]), one[0]), default=(0, {}))
+
+
+def table_2(to: Recorder, rows: Sequence[Row]) -> None:
+    """OpenAUC of every method that was trained, beside what the paper prints."""
+    cells: list[Cells] = []
+    missing, used = [], []
+    for data, method in product(DATA, TRAINED):
+        epochs, trials = longest(rows, data, method)
+        row: Cells = [DATA[data], title(method)]
+        paper = round(PAPER[data][METHODS.index(method)] / 100, 4)
+        if not trials:
+            missing.append((data, method))
+            cells.append([*row, None, None, None, paper, None])
+            continue
+        used += trials.values()
+        mean = over_trials([one["openauc"] / 100 for one in trials.values()])
+        apart = round(value_of(mean) - paper, 6)  # the paper has the same trials: no interval
+        cells.append([*row, float(epochs), float(len(trials)), mean, paper, apart])
+    columns = [Column("data"), Column("method"), Column("epochs", "count")]
+    columns += [Column("trials", "count"), Column("OpenAUC", "%", 2)]
+    columns += [Column("paper", "%"), Column("less paper", "points", 2)]
+    save(to, "table-2", columns, cells, used, *not_trained(missing))
+
+
+def differences(to: Recorder, rows: Sequence[Row]) -> None:
+    """What OpenAUC's loss adds to CE+, trial by trial, after as many epochs."""
+    names = {"openauc": "OpenAUC", "auc": "AUC", "accuracy": "accuracy"}
+    cells: list[Cells] = []
+    missing, used = [], []
+    for data, name in DATA.items():
+        epochs, ours, base = paired(rows, data)
+        shared = sorted(ours.keys() & base.keys())
+        if not shared:
+            missing += [(data, BASELINE), (data, OURS)]
+            cells.append([name, *(None for _ in range(3 + len(names)))])
+            continue
+        used += [held[trial] for held in (base, ours) for trial in shared]
+        apart = [over_trials([less(ours[t], base[t], key) for t in shared]) for key in names]
+        above = float(sum(less(ours[t], base[t], "openauc") > 0 for t in shared))
+        cells.append([name, float(epochs), float(len(shared)), *apart, above])
+    columns = [Column("data"), Column("epochs", "count"), Column("trials", "count")]
+    columns += [Column(each, "points", 2) for each in names.values()]
+    columns.append(Column("trials above CE+", "count"))
+    save(to, "above-ce-plus", columns, cells, used, *not_trained(missing))
+
+
+def paired(rows: Sequence[Row], data: str) -> tuple[int, Trials, Trials]:
+    """The longest trainings of both losses that most trials have."""
+    several = [
+        (at, of.get(OURS, {}), of.get(BASELINE, {})) for at, of in by_epochs(rows, data).items()
+    ]
+
+    def most(one: tuple[int, Trials, Trials]) -> tuple[int, int]:
+        return len(one[1].keys() & one[2].keys()), one[0]
+
+    return max(several, key=most, default=(0, {}, {}))
+
+
+def figure_2(to: Recorder, rows: Sequence[Row]) -> None:
+    """OpenAUC by the weight of the ranking, and where logits are ranked instead."""
+    by = by_epochs(rows, "cifar10")
+    wanted = {weighted(weight): ("probabilities", weight) for weight in WEIGHTS}
+    wanted = {BASELINE: ("probabilities", 0.0), **wanted, f"{OURS},ranked=logit": ("logits", OWN)}
+    epochs = max(by, key=lambda at: (len(by[at].keys() & wanted.keys()), at), default=0)
+    held = by.get(epochs, {})
+    cells: list[Cells] = []
+    base, used = held.get(BASELINE, {}), []
+    for method, (ranked, weight) in wanted.items():
+        trials = held.get(method, {})
+        shared = sorted(trials.keys() & base.keys())
+        if not shared:
+            cells.append([ranked, f"λ {weight:g}", weight, None, None, None])
+            continue
+        used += [trials[trial] for trial in shared]
+        mean = over_trials([trials[trial]["openauc"] / 100 for trial in shared])
+        apart = over_trials([less(trials[trial], base[trial], "openauc") for trial in shared])
+        row: Cells = [ranked, f"λ {weight:g}", weight, float(len(shared)), value_of(mean)]
+        cells.append([*row, None if method == BASELINE else apart])
+    columns = [Column("ranked"), Column("weight"), Column("λ", "score", 2)]
+    columns += [Column("trials", "count")]
+    columns += [Column("OpenAUC", "%", 2), Column("less CE+", "points", 2)]
+    missing = [("cifar10", method) for method in wanted if method not in held]
+    notes = [f"After {epochs} epochs; λ 0 is CE+."] if used else []
+    save(to, "figure-2", columns, cells, used, *notes, *not_trained(missing, epochs or 60))
+
+
+def weighted(weight: float) -> str:
+    """How the method of a weight is asked for."""
+    return OURS if weight == OWN else f"{OURS},weight={weight:g}"
+
+
+def less(one: Row, other: Row, key: str) -> float:
+    """A difference, as a fraction."""
+    return float(one[key] - other[key]) / 100
+
+
+def over_trials(values: Sequence[float]) -> Estimate | float:
+    """The mean, with Student's interval where there are several."""
+    mean, known = fmean(values), spread(values)
+    if known is None:
+        return round(mean, 6)
+    reach = known.reach(TAIL)
+    return Estimate(*(round(each, 6) for each in (mean, mean - reach, mean + reach)))
+
+
+def value_of(one: Estimate | float) -> float:
+    """A number without its interval."""
+    return one.value if isinstance(one, Estimate) else one
+
+
+def not_trained(missing: Iterable[tuple[str, str]], epochs: int | None = None) -> list[str]:
+    """What is missing, and the commands that make it: one for each number of epochs."""
+    groups: dict[tuple[str, int], dict[str, None]] = {}
+    for data, method in missing:
+        group = (data.replace("+50", "+10"), epochs or TRAINED[method])
+        groups.setdefault(group, {})[method] = None
+    return [
+        f"Not trained: {DATA[data]}, {', '.join(map(title, methods))}: "
+        f"`{command(data, methods, at)}`"
+        for (data, at), methods in groups.items()
+    ]
+
+
+def command(data: str, methods: Iterable[str], epochs: int) -> str:
+    """What trains some methods."""
+    what = data if data == "cifar10" else "cifar+10 --also cifar+50"  # the same known classes
+    return (
+        f"python experiments/recognition_gpu.py {what} --folder DATA --rows {ROWS.as_posix()} "
+        f"--graphed --epochs {epochs} --methods {' '.join(methods)}"
+    )
+
+
+def save(
+    to: Recorder,
+    name: str,
+    columns: Sequence[Column],
+    cells: Sequence[Cells],
+    used: Sequence[Mapping[str, Any]],
+    *notes: str,
+) -> None:
+    """Write a run file, with the commands that its rows came from."""
+    groups: dict[tuple[str, int], dict[str, None]] = {}
+    for row in used:
+        group = (row["data"].replace("+50", "+10"), row["epochs"])
+        groups.setdefault(group, {})[row["method"]] = None
+    to.commands = [command(data, methods, epochs) for (data, epochs), methods in groups.items()]
+    to.commands.append(HERE)
+    to.inputs = {ROWS.as_posix(): digest(ROWS)} if ROWS.is_file() else {}
+    to.save(name, columns, cells, OVER, *notes, needs=("data", "training", "gpu"))

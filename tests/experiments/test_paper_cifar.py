@@ -1,0 +1,76 @@
+"""OpenAUC's Table 2 and Figure 2: trials are paired, and what was not trained is said."""
+
+from __future__ import annotations
+
+import json
+
+import cifar
+import pytest
+from record import Recorder
+
+from openset.papers import Estimate, read_run
+
+ABOUT = {"precision": "bfloat16", "network": "", "size": 0, "images": 0, "left_out": []}
+
+
+def row(method, trial, openauc, epochs=150, data="cifar10", **more):
+    numbers = {"openauc": openauc, "auc": openauc + 3, "accuracy": 95.0}
+    return (
+        ABOUT | {"method": method, "trial": trial, "data": data, "epochs": epochs} | numbers | more
+    )
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """The run files of some rows."""
+
+    def of(rows):
+        path = tmp_path / "rows.jsonl"
+        path.write_text("".join(json.dumps(one) + "\n" for one in rows), "utf-8")
+        monkeypatch.setattr(cifar, "ROWS", path)
+        cifar.tables(Recorder(tmp_path, tmp_path, tmp_path))
+        return [read_run(tmp_path / f"{each}.json") for each in NAMES]
+
+    return of
+
+
+NAMES = ("table-2", "above-ce-plus", "figure-2")
+
+
+def test_methods_are_compared_by_trial_after_as_many_epochs(made):
+    rows = [row("ce_plus", t, 80.0 + 3 * t) for t in range(5)]
+    rows += [row("openauc", t, 81.0 + 3 * t + 0.1 * (t % 2)) for t in range(5)]
+    rows += [row("openauc", t, 99.0, epochs=600) for t in range(2)]  # CE+ has no such training
+    table, above, _ = made(rows)
+    assert table.cell("CIFAR-10 / CE+", "OpenAUC").value == pytest.approx(0.86)
+    assert table.cell("CIFAR-10 / CE+", "less paper") == pytest.approx(-0.021)
+    apart = above.cell("CIFAR-10", "OpenAUC")
+    assert apart.value == pytest.approx(0.0104)
+    assert apart.high - apart.value == pytest.approx(0.00068, abs=1e-5)  # 0.0548 / √5 · 2.776
+    assert above.cell("CIFAR-10", "trials above CE+") == 5
+    assert above.cell("CIFAR-10", "epochs") == 150
+    assert any("--epochs 150 --methods ce_plus openauc" in each for each in above.commands)
+
+
+def test_what_was_not_trained_is_said_with_its_command(made):
+    table, above, figure = made([row("ce_plus", 0, 80.0), row("arpl", 0, 70.0, images=100)])
+    assert table.cell("CIFAR-10 / ARPL", "OpenAUC") is None  # of fewer pictures: another table
+    assert above.cell("CIFAR-10", "OpenAUC") is None
+    said = "\n".join(table.notes)
+    assert "Not trained: CIFAR-10, ARPL: `python experiments/recognition_gpu.py cifar10" in said
+    assert "Not trained: CIFAR+10, CE+, OpenAUC: `" in said
+    assert "cifar+10 --also cifar+50" in said
+    assert "CIFAR-10, CE+" not in said
+    assert "openauc,weight=0.5" in "\n".join(figure.notes)
+
+
+def test_a_figure_is_of_one_number_of_epochs(made):
+    rows = [row("ce_plus", t, 80.0) for t in range(5)]
+    for at, method in enumerate(("ce_plus", "openauc,weight=1", "openauc,ranked=logit")):
+        rows += [row(method, t, 70.0 - at - t, epochs=60) for t in range(2)]
+    *_, figure = made(rows)
+    assert figure.cell("probabilities / λ 0", "OpenAUC") == pytest.approx(0.695)
+    assert figure.cell("probabilities / λ 1", "less CE+") == Estimate(-0.01, -0.01, -0.01)
+    assert figure.cell("logits / λ 0.1", "less CE+").value == pytest.approx(-0.02)
+    assert figure.cell("probabilities / λ 0.1", "OpenAUC") is None
+    assert "After 60 epochs; λ 0 is CE+." in figure.notes
