@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from openset.diagnosis.flow import targets
+from openset.evaluation._seen import under
 from openset.evaluation.steps import contact
-from openset.evaluation.suspicion import _under, suspicions
+from openset.evaluation.suspicion import suspicions
 from openset.findings import UsageError
 from openset.matching import Protocol, match
 from openset.matching.lean import as_lean, can_be_lean
@@ -96,7 +97,7 @@ def test_every_suspicion_is_the_same(wrong):
 def test_what_boxes_are_on_is_the_same_where_it_is_asked_for(seed):
     whole, lean = both(seed, "default")
     rows = np.arange(len(whole))
-    (iou, best), (again, same) = _under(whole, rows), _under(lean, rows)
+    (iou, best), (again, same) = under(whole, rows), under(lean, rows)
     assert ((iou >= TOUCHES) & (iou < FITS)).any()
     for limit in (TOUCHES, FITS):
         assert (iou < limit).tolist() == (again < limit).tolist()
