@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openset.cli._main import _parse
+from openset.cli._command import _parse
 from openset.papers import read_page, verify
 
 ROOT = Path(__file__).parents[2]
