@@ -112,8 +112,9 @@ The last row is a training on photographs alone on the card, after its start of 
 
 {speed}
 
-Speed of running, logits and embeddings kept, pictures decoded from their files, alone on the card,
-by `python experiments/run_speed.py`; *decoders* are processes, 0 of them sixteen threads.
+Speed of running, logits and embeddings kept, pictures decoded from their files, by `python
+experiments/run_speed.py`, while all else on the card was stopped; *decoders* are processes, 0 of
+them sixteen threads.
 
 {running}
 """
