@@ -87,14 +87,17 @@ def repeated(where: str, what: str, values: Sequence[Any], count: int) -> InputE
     )
 
 
-def dangling(where: str, what: str, value: Any, row: int, count: int) -> InputError:
+def dangling(
+    where: str, what: str, value: Any, row: int, count: int, cause: str = "", fix: str = ""
+) -> InputError:
     """OS112: records refer to an image or a label that is not listed."""
     return refuse(
         "OS112",
         f"{count} records of {where} refer to {_a(what)} that is not listed",
         count=count,
         example=f"record {row}: {what} {shown(value)}",
-        cause="the list was filtered or renumbered, and the records were not",
+        cause=cause or "the list was filtered or renumbered, and the records were not",
+        fix=fix,
     )
 
 

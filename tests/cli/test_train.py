@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -64,6 +65,25 @@ def test_training_on_the_test_split_is_said(openset, data):
     done = openset("train", "tiny.toml", "data/voc_test.json", *TRAIN[3:], "--steps", "1")
     assert done.code == 0
     assert "OS676" in done.err
+
+
+@pytest.mark.parametrize("put", ["copied", "in part", "the other"])
+def test_training_on_what_is_tested_is_told_by_content(put, openset, data):
+    """A test split under the name of a training split, whole or among other images."""
+    train = data / "data" / "train.json"
+    held = json.loads(train.read_text())
+    if put == "in part":
+        held["images"] = held["images"][:3]
+        kept = {one["id"] for one in held["images"]}
+        held["annotations"] = [one for one in held["annotations"] if one["image_id"] in kept]
+    if put == "the other":  # numbered alike, and annotated otherwise: another split
+        for one in held["annotations"]:
+            one["bbox"][0] += 1
+    (data / "data" / "test.json").write_text(json.dumps(held))
+    done = openset(*TRAIN, "--steps", "1")
+    assert done.code == 0
+    told = {"copied": "8 of 8 images of", "in part": "3 of 8 images of"}.get(put)
+    assert told in done.err if told else "OS676" not in done.err
 
 
 def test_for_programs(openset, data):

@@ -209,3 +209,25 @@ def test_objects_that_build_ignores_are_kept(world, openset):
     ]
     for name in ("ap_known", "a_ose", "unknown_recall", "unknown_precision"):
         assert np.isclose(before[name]["value"], after[name]["value"]), name
+
+
+@pytest.mark.parametrize(("names", "refused"), [(9, False), (12, False), (6, True)])
+def test_a_list_of_names_that_is_too_short(names, refused, world, openset):
+    """Classes 6, 7 and 8 have no name: which class is known cannot be told."""
+    converted(world, "yolo")
+    (world / "yolo" / "data.yaml").unlink()
+    listed = [*NAMES.values(), "ox", "hen", "owl"][:names]
+    (world / "names.txt").write_text("\n".join(listed) + "\n")
+    line = ("convert", "yolo", "--from", "yolo", "--names", "names.txt", "--sizes", "sizes.csv")
+    rows = [
+        f"{one['file_name']},{one['width']},{one['height']}"
+        for one in json.loads((world / "gt.json").read_text())["images"]
+    ]
+    (world / "sizes.csv").write_text("\n".join(["image,width,height", *rows]) + "\n")
+    done = openset(*line, "-o", "back.json", "--json")
+    assert (done.code == 2) is refused, done.err
+    if refused:
+        (finding,) = done.json["error"]["findings"]
+        assert finding["code"] == "OS112"
+        assert "has 6 names" in finding["cause"] and "go up to" in finding["cause"]
+        assert "the whole list" in finding["fix"]

@@ -105,7 +105,12 @@ def _sides(
 ) -> dict[str, Trainings]:
     """The two methods by their names; says what is to be known about their trainings."""
     from openset.cli._inputs import methods, read_results
-    from openset.evaluation.trainings import findings_of, methods_of, repeated_methods
+    from openset.evaluation.trainings import (
+        cut_otherwise,
+        findings_of,
+        methods_of,
+        repeated_methods,
+    )
 
     asked = methods([first, second])
     if len(asked) != 2:
@@ -118,7 +123,7 @@ def _sides(
     for name, findings in findings_of(sides).items():
         for finding in findings:
             output.report(finding, name)
-    for name, finding in repeated_methods(sides).items():
+    for name, finding in {**repeated_methods(sides), **cut_otherwise(sides)}.items():
         output.report(finding, name)
     return sides
 

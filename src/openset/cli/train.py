@@ -162,12 +162,18 @@ def _data(data: Path, images: list[Path] | None, known: list[str] | None) -> Tra
 
 
 def _warn_of_test(data: Path, output: Output) -> None:
-    """Say that a file is called like what detectors are tested on."""
+    """Say that what is trained on is called like a test split, or is that of a file beside it."""
     from openset.scorers.ledger import is_test
+    from openset.training.tested import also_tested
 
-    if data.is_file() and is_test(data.stem):
-        message = f"{data} is called like a test split, and is trained on"
-        output.report(Finding("OS676", Level.WARNING, message, 1, str(data)))
+    truth = data / "train.json" if data.is_dir() else data
+    if truth.is_file() and is_test(truth.stem):
+        message = f"{truth} is called like a test split, and is trained on"
+        output.report(Finding("OS676", Level.WARNING, message, 1, str(truth)))
+        return
+    for test, images, total in also_tested(truth):
+        message = f"{len(images)} of {total} images of {truth} are in {test}, with the same objects"
+        output.report(Finding("OS676", Level.WARNING, message, len(images), f"image {images[0]}"))
 
 
 def _of_task(

@@ -284,6 +284,29 @@ def repeated_methods(methods: Mapping[str, Trainings]) -> dict[str, Finding]:
     return found
 
 
+def cut_otherwise(methods: Mapping[str, Trainings]) -> dict[str, Finding]:
+    """A finding for each method that another minimum score cut than the first one."""
+    cut = {
+        name: {one.message.rpartition(" score ")[2]: one for one in _cuts(method)}
+        for name, method in methods.items()
+    }
+    first, *others = cut
+    found = {}
+    for name in others:
+        apart = cut[first].keys() ^ cut[name].keys()
+        if apart:
+            which = name if apart & cut[name].keys() else first
+            one = next(cut[which][said] for said in apart if said in cut[which])
+            message = f"{one.message} of {which} alone: they cannot be found, nor be wrong"
+            found[name] = replace(one, level=Level.WARNING, message=message)
+    return found
+
+
+def _cuts(method: Trainings) -> list[Finding]:
+    """What is said of a minimum score."""
+    return [one for result in method.results for one in result.findings if one.code == "OS214"]
+
+
 def population(runs: Iterable[float | None]) -> tuple[float, float] | None:
     """Mean and sample deviation of the values of several trainings or splits, if all have one.
 

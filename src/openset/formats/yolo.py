@@ -405,8 +405,19 @@ def _indices(
     bad = np.flatnonzero(~((values >= 0) & (values < most) & (values % 1 == 0)))
     if len(bad):
         row = int(bad[0])
-        raise dangling(str(folder.labels), "class index", values[row].item(), row, len(bad))
+        short = labels is not None and values[row] >= len(labels) and values[row] % 1 == 0
+        cause, fix = _too_short(len(labels), values) if labels is not None and short else ("", "")
+        where, value = str(folder.labels), values[row].item()
+        raise dangling(where, "class index", value, row, len(bad), cause, fix)
     return values.astype(np.int64)
+
+
+def _too_short(names: int, values: NDArray[np.float64]) -> tuple[str, str]:
+    """Cause and fix where classes are numbered beyond the list of their names."""
+    high = int(np.nanmax(values[np.isfinite(values)]))
+    cause = f"the list of classes has {names} names, for the numbers 0 to {names - 1}, and the "
+    cause += f"lines go up to {high}: it is too short, or that of another detector"
+    return cause, "give the whole list, in the order of the numbers: names= or data.yaml"
 
 
 def _shares(box: NDArray[np.float64], folder: _Folder) -> NDArray[np.float64]:

@@ -34,7 +34,7 @@ _TURNS = ("mirrored", "flipped")
 _MET = (2, 3)  # objects of another image: the more, the less likely by chance
 _SIGNIFICANT = 4.0  # standard deviations
 _NEAR = 4  # images apart: those of a film are alike
-_PAIRS = 4_000_000  # of like size and place, where all objects are alike
+_PAIRS = 2_000_000  # of like size and place, where all objects are alike
 _CELL = -np.log(TIGHT[0])  # sides of boxes that overlap tightly differ by a cell at most
 
 

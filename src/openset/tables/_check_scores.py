@@ -26,6 +26,7 @@ def scores(case: Case) -> Iterator[Finding]:
     if unknownness is not None:
         extremes = float(unknownness.min()), float(unknownness.max())
         yield from _finite(case, "unknownness", unknownness, *extremes)
+        yield from _score_again(case, unknownness)
     if not (low >= 0 and high <= 1):
         yield from _outside(case, values)
     if low == high and len(values) > 1:
@@ -35,6 +36,19 @@ def scores(case: Case) -> Iterator[Finding]:
             f"all {spaced(len(values))} scores are {low:g}",
             count=len(values),
             example=case.where(0),
+        )
+
+
+def _score_again(case: Case, unknownness: NDArray[np.float64]) -> Iterator[Finding]:
+    """Unknownness that is the score: what a detector is surest of would look most unknown."""
+    values = case.detections.score
+    if values.min() < values.max() and np.array_equal(values, unknownness):
+        yield Finding(
+            "OS319",
+            Level.WARNING,
+            f"the unknownness of all {spaced(len(values))} detections is their score",
+            count=len(values),
+            example=f"{case.where(0)}, {values[0]:g}",
         )
 
 

@@ -100,6 +100,8 @@ def part_truth(truth: Annotations, wanted: Selection) -> Parted[Annotations]:
     classes = _absent("classes", wanted.classes, truth.labels, key=True)
     lost = _absent("images", wanted.images, (name for one in names for name in one))
     of_labels = _with_labels(truth, wanted.labels(truth.labels))
+    if truth.labels and not of_labels.labels:
+        raise _nothing(f"none of {len(truth.labels)} labels is left", [*classes, *lost])
     kept, rest = (on_images(of_labels, np.flatnonzero(mask)) for mask in (chosen, ~chosen))
     if wanted.drop_empty:
         kept, rest = (on_images(one, np.unique(one.image).astype(np.intp)) for one in (kept, rest))
@@ -168,10 +170,16 @@ def _absent(
     if asked is None:
         return []
     plain = normal if key else str
-    names = set(map(plain, there))
+    names = {plain(name): name for name in there}
     lost = [name for name in asked if plain(name) not in names]
+    if not lost:
+        return []
+    from difflib import get_close_matches
+
     message = f"{len(lost)} of {len(asked)} {what} asked for are not there"
-    return [Finding("OS382", Level.WARNING, message, len(lost), lost[0])] if lost else []
+    near = get_close_matches(plain(lost[0]), names, 1) if key else []
+    cause = f"a slip of the pen: {names[near[0]]!r} is there" if near else ""
+    return [Finding("OS382", Level.WARNING, message, len(lost), lost[0], cause)]
 
 
 def _nothing(message: str, absent: Sequence[Finding]) -> InputError:

@@ -97,7 +97,7 @@ class TrainingData:
         """
         if folder is None and isinstance(truth, Annotations):
             raise UsageError("folder= says where the images of the annotations are")
-        table = truth if isinstance(truth, Annotations) else _read(Path(truth))
+        table = truth if isinstance(truth, Annotations) else read_truth(Path(truth))
         _refuse_layouts(table)
         root = image_folder(Path(str(truth))) if folder is None else folder
         seen = taught(table, labels if shown is None else shown)
@@ -167,7 +167,7 @@ class TrainingData:
         return digest.hexdigest()[:16]
 
 
-def _read(path: Path) -> Annotations:
+def read_truth(path: Path) -> Annotations:
     """Ground truth; COCO files also on machines that only train, and lack msgspec."""
     from importlib.util import find_spec
 
@@ -228,7 +228,7 @@ def _others(
 
 def _others_in(truth: str, data: TrainingData) -> tuple[tuple[CornerBoxes, ...], bool]:
     """Objects of other classes in a file, and whether it has labels of such classes."""
-    table = _read(Path(truth))
+    table = read_truth(Path(truth))
     place = {one: at for at, one in enumerate(table.images.id.tolist())}
     images = [place.get(one, -1) for one in data.files.id.tolist()]
     if lacking := [at for at, one in enumerate(images) if one < 0]:
