@@ -90,6 +90,7 @@ CHAINS = {
 # Pairs that papers say something about: the reference, and what is compared with it.
 COMPARED = (
     ("base", "ore"),
+    ("base", "pad"),
     ("ore", "pad"),
     ("ore", "pad, advised by truth"),
     ("base", "base + cec"),
@@ -319,7 +320,7 @@ def means(work: Path) -> dict[str, Any]:
         "forgotten": {
             name: _forgotten(place) for name in CHAINS for place in _kept(work, name)[:1]
         },
-        "refused": [_read(place / REFUSED) for place in _kept(work, TOLD)],
+        "refused": [_read(p / REFUSED) for p in _kept(work, TOLD) if (p / REFUSED).is_file()],
     }
 
 

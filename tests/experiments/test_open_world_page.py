@@ -79,6 +79,9 @@ def test_claims_follow_from_intervals():
     )
     assert "holds: after task 1 Faster R-CNN has a recall of 0.0 %" in said
     assert "yet finds 40.0 % [36.0, 44.0]" in said
+    same = {"difference": 0.0, "interval": (0.0, 0.0), "p": None}
+    idle = world(("base", "base + cec", changes(unknown_recall=0.1) | {"a_ose": same}))
+    assert f"- digits: nothing changes, {end}: A-OSE changes by 0" in lines(digits=idle)
     assert "does not hold, task 2" in lines(digits=world(restored=-0.4))
     assert "cannot tell, task 2" in lines(digits=world(restored=0.01))
 
