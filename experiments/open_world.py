@@ -317,8 +317,11 @@ def means(work: Path) -> dict[str, Any]:
             for name in CHAINS
             for place in _kept(work, name)
         ],
-        "forgotten": {
-            name: _forgotten(place) for name in CHAINS for place in _kept(work, name)[:1]
+        "learned": {
+            name: _read(place / "learned.json")
+            for name in CHAINS
+            for place in _kept(work, name)[:1]
+            if (place / "learned.json").is_file()
         },
         "refused": [_read(p / REFUSED) for p in _kept(work, TOLD) if (p / REFUSED).is_file()],
     }
@@ -372,14 +375,6 @@ def _differences(first: Trainings, second: Trainings, paired: bool) -> dict[str,
         name: {"difference": one.difference, "interval": one.interval, "p": one.p}
         for name, one in compare(first, second, paired=paired).differences.items()
     }
-
-
-def _forgotten(place: Path) -> list[str]:
-    """What the first seed forgot, and what it called what it did not know yet."""
-    from openset.evaluation.learned import Learned
-
-    path = place / "learned.json"
-    return Learned.load(place).lines() if path.is_file() else []
 
 
 if __name__ == "__main__":

@@ -14,10 +14,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from methods_page import cell
 
+from openset.evaluation.learned import Learned
 from openset.evaluation.numbers import interval, signed
 from openset.files import replacing
+from openset.learning import through_time
 from openset.metrics import table as metrics
 from openset.render import Table
 
@@ -84,6 +87,8 @@ boxes of all objects. {note}
 
 {forgotten}
 
+![Through time, seed 0](open-world-digits.svg)
+
 {cost}
 """
 PHOTOS = """## Photographs
@@ -95,6 +100,8 @@ seen ImageNet only; PAD is advised by Selective Search. Evaluated by the protoco
 overlap of 0.5. {note}
 
 {tables}
+
+![Through time](open-world-photographs.svg)
 
 ### Table 3 of the paper
 
@@ -138,6 +145,9 @@ def main() -> None:
     given = parser.parse_args()
     files = (given.results / name for name in ("open_world.json", "open_world_photos.json"))
     digits, photos = (json.loads(f.read_text("utf-8")) if f.is_file() else None for f in files)
+    for name, world in (("digits", digits), ("photographs", photos)):
+        if world is not None:
+            draw(world, given.page.with_name(f"{given.page.stem}-{name}.svg"))
     with replacing(given.page, folder=False) as draft:
         draft.write_text(page(digits, photos), "utf-8")
 
@@ -222,10 +232,22 @@ def published() -> Table:
 
 def forgotten(world: World) -> str:
     """What the first training of a plain detector lost, in words."""
-    lines = next((lines for lines in world["forgotten"].values() if lines), [])
-    name = next((NAMES[name] for name, lines in world["forgotten"].items() if lines), "")
-    said = "\n".join(f"- {line}" for line in lines[:12])
+    name, chain = next(iter(chains_of(world).items()))
+    said = "\n".join(f"- {line}" for line in chain.lines()[:12])
     return f"### What was forgotten, and what was called what\n\n{name}, seed 0:\n\n{said}"
+
+
+def chains_of(world: World) -> dict[str, Learned]:
+    """The first training of every chain that has a table."""
+    return {
+        NAMES[name]: msgspec.convert({k: v for k, v in held.items() if k != "schema"}, Learned)
+        for name, held in world["learned"].items()
+    }
+
+
+def draw(world: World, path: Path) -> None:
+    """The first training of every chain through time, but of leaks."""
+    through_time({name: one for name, one in chains_of(world).items() if "leak" not in name}, path)
 
 
 def cost(world: World) -> Table:
