@@ -90,6 +90,7 @@ CHAINS = {
 # Pairs that papers say something about: the reference, and what is compared with it.
 COMPARED = (
     ("base", "ore"),
+    ("base", "pad"),
     ("ore", "pad"),
     ("ore", "pad, advised by truth"),
     ("base", "base + cec"),
@@ -316,10 +317,13 @@ def means(work: Path) -> dict[str, Any]:
             for name in CHAINS
             for place in _kept(work, name)
         ],
-        "forgotten": {
-            name: _forgotten(place) for name in CHAINS for place in _kept(work, name)[:1]
+        "learned": {
+            name: _read(place / "learned.json")
+            for name in CHAINS
+            for place in _kept(work, name)[:1]
+            if (place / "learned.json").is_file()
         },
-        "refused": [_read(place / REFUSED) for place in _kept(work, TOLD)],
+        "refused": [_read(p / REFUSED) for p in _kept(work, TOLD) if (p / REFUSED).is_file()],
     }
 
 
@@ -371,14 +375,6 @@ def _differences(first: Trainings, second: Trainings, paired: bool) -> dict[str,
         name: {"difference": one.difference, "interval": one.interval, "p": one.p}
         for name, one in compare(first, second, paired=paired).differences.items()
     }
-
-
-def _forgotten(place: Path) -> list[str]:
-    """What the first seed forgot, and what it called what it did not know yet."""
-    from openset.evaluation.learned import Learned
-
-    path = place / "learned.json"
-    return Learned.load(place).lines() if path.is_file() else []
 
 
 if __name__ == "__main__":

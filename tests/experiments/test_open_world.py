@@ -44,7 +44,7 @@ def test_every_stage_of_every_chain_is_kept(work):
     assert pairs == [("base", "ore"), ("base", "base + cec"), ("ore", "ore + ebui")]
     assert [*facts["restored"]] == ["t2"]
     assert [(one["chain"], one["steps"]) for one in facts["cost"]][:1] == [("base", 19)]
-    assert facts["forgotten"]["base"] and [*facts["refused"][0]] == ["t1", "t2", "t2-ft"]
+    assert facts["learned"]["base"]["rows"] and [*facts["refused"][0]] == ["t1", "t2", "t2-ft"]
     json.dumps(facts)
 
 

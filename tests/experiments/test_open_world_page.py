@@ -9,6 +9,19 @@ import open_world
 import open_world_page as page
 import pytest
 
+from openset.evaluation.learned import Learned, Row
+
+
+def row(name, previous):
+    known = {"ap_previous": previous, "ap_current": 0.6, "ap_known": 0.6}
+    numbers = {k: {"value": v, "interval": None, "reason": ""} for k, v in known.items()}
+    lost = {} if previous is None else {"zero": 0.726}
+    one = {"zero": 1}
+    return Row(name, int(name[1]), "ft" in name, 9, one, one, numbers, {"zero": 0.0}, drops=lost)
+
+
+LEARNED = Learned("digits", (("zero",), ("three",)), {}, (row("t1", None), row("t2", 0.0)))
+
 
 def value(number, width=0.1):
     ends = None if width is None else (number * (1 - width), number * (1 + width))
@@ -47,7 +60,7 @@ def world(*differences, restored=0.4, **more):
         },
         "restored": {"t2": {"base": changes(ap_previous=restored)}},
         "cost": [{"chain": "base", "seed": 0, "seconds": 300.2, "steps": 1900, "on": "CPU"}],
-        "forgotten": {"base": ["after t2, zero has lost most: 72.6 points of AP, to 0.0"]},
+        "learned": {"base": LEARNED.document(), "oracle": LEARNED.document()},
         "refused": [{"t1": "OS675: of 300 detections only 0 of unknown objects"}],
         **more,
     }
@@ -79,6 +92,9 @@ def test_claims_follow_from_intervals():
     )
     assert "holds: after task 1 Faster R-CNN has a recall of 0.0 %" in said
     assert "yet finds 40.0 % [36.0, 44.0]" in said
+    same = {"difference": 0.0, "interval": (0.0, 0.0), "p": None}
+    idle = world(("base", "base + cec", changes(unknown_recall=0.1) | {"a_ose": same}))
+    assert f"- digits: nothing changes, {end}: A-OSE changes by 0" in lines(digits=idle)
     assert "does not hold, task 2" in lines(digits=world(restored=-0.4))
     assert "cannot tell, task 2" in lines(digits=world(restored=0.01))
 
@@ -136,3 +152,6 @@ def test_the_script_reads_what_is_there(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", said)
     page.main()
     assert (tmp_path / "page.md").read_text("utf-8") == page.page(world(), None)
+    drawn = (tmp_path / "page-digits.svg").read_text("utf-8")
+    assert "Faster R-CNN" in drawn and "oracle" not in drawn
+    assert not (tmp_path / "page-photographs.svg").exists()

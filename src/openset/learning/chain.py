@@ -168,7 +168,7 @@ class _Chain:
             trained = self._trained(stage, start)
             if not trained.model.is_file() or trained.step < self._recipe(stage).steps:
                 return Went(learned, False, tuple(findings))
-            findings += trained.findings
+            findings += _news(trained.findings, findings)
             start = trained.model
             judged, said = self._judged(stage, start)
             findings += said
@@ -261,6 +261,17 @@ class _Chain:
         said = rule.findings(found)
         named = (replace(one, message=f"{stage.name}: {one.message}", fix=_FIX) for one in said)
         return rule.apply(found, seen), tuple(named)
+
+
+def _news(said: Sequence[Finding], before: Sequence[Finding]) -> list[Finding]:
+    """What was not said before: a note is said once in a chain, for all its stages.
+
+    >>> note, warning = (Finding("OS342", at, "resized") for at in (Level.NOTE, Level.WARNING))
+    >>> [one.level.value for one in _news([note, warning], [note])]
+    ['warning']
+    """
+    told = {one.code for one in before}
+    return [one for one in said if one.level is not Level.NOTE or one.code not in told]
 
 
 def _nothing_expelled(stage: Stage, why: Finding) -> Finding:
