@@ -349,6 +349,7 @@ def test_help_lists_every_verb(openset):
         assert f"│ {verb} " in shown
     assert openset().out == shown  # nothing typed is a question too
     assert openset("help").out == shown
+    assert openset("--json", "--help").out == shown
     for asked in ("help", "-h"):
         assert openset(asked, "evaluate").out == openset("evaluate", "--help").out
     assert openset("--version").out.strip() == "0.1.0"

@@ -43,7 +43,9 @@ def verbs() -> Mapping[str, Sequence[str]]:
 
 def is_asked_for(tokens: Sequence[str]) -> bool:
     """Whether a command line is a question for the front page; nothing typed is one, too."""
-    return _ASKED.issuperset(tokens)
+    return not tokens or (
+        not _ASKED.isdisjoint(tokens) and all(token.startswith("-") for token in tokens)
+    )
 
 
 def front_page(columns: int, *, encoding: str = "utf-8") -> str:

@@ -173,7 +173,8 @@ def _span(middle: float, side: float, length: float) -> tuple[float, float]:
 
 
 def _rounded(box: NDArray[np.float64]) -> list[float]:
-    return [round(float(value), 1) for value in np.nan_to_num(box)]
+    values = box if np.isfinite(box).all() else np.nan_to_num(box)
+    return [round(value, 1) for value in values.tolist()]
 
 
 def _meet(boxes: NDArray[np.float64], region: Region) -> NDArray[np.bool_]:
