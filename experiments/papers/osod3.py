@@ -3,16 +3,19 @@
     python experiments/papers/osod3.py --data DATA
 
 From the repository's root. ``DATA/coco`` holds COCO val2017 and detections of YOLOX-nano and
-YOLOv4-tiny; the digits example is in the repository.
+YOLOv4-tiny, ``DATA/openimages`` its hierarchy and names of classes; the digits example is in the
+repository.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from record import Recorder, photographs, started
 
+from openset.files import digest, load_text
 from openset.papers import Column
 
 EXAMPLE = "src/openset/examples/digits"
@@ -27,6 +30,8 @@ WORLDS = {
         + [f"{name}={EXAMPLE}/{name}.parquet" for name in ("faster_rcnn", "retinanet", "fcos")]
     ),
 }
+DESCRIPTIONS = "openimages/class-descriptions-boxable.csv"
+HIERARCHY = "openimages/bbox_labels_600_hierarchy.json"
 HERE = "python experiments/papers/osod3.py --data DATA"
 # By which of the methods of experiments/photographs.py a row is filled.
 METHODS = {
@@ -42,6 +47,7 @@ def main() -> None:
     to = started("osod3")
     profiles(to)
     spreads(to)
+    inner_nodes(to)
     seen_on_photographs(to)
 
 
@@ -117,6 +123,30 @@ def spreads(to: Recorder) -> None:
         Column("sample sd", "score", 2),
     ]
     to.save("spreads", columns, rows)
+
+
+def inner_nodes(to: Recorder) -> None:
+    """Labels of Open Images below a super-class that are no class of any split."""
+    names = dict(line.split(",", 1) for line in load_text(to.data / DESCRIPTIONS).splitlines())
+    tree = json.loads(load_text(to.data / HIERARCHY))
+    rows: list[list[str | float]] = []
+    for above in ("Vehicle", "Animal"):
+        top = next(node for node in _below(tree) if names.get(node["LabelName"]) == above)
+        nodes = {names[node["LabelName"]]: "Subcategory" in node for node in _below(top)}
+        inner = [name for name, has_children in nodes.items() if has_children]
+        counts = [float(len(nodes) - len(inner)), float(len(inner))]
+        rows.append([above, *counts, ", ".join(inner)])
+    to.commands = [HERE]
+    to.inputs = {f"$DATA/{file}": digest(to.data / file) for file in (DESCRIPTIONS, HIERARCHY)}
+    columns = [Column("super-class"), Column("leaves", "count"), Column("inner nodes", "count")]
+    columns.append(Column("which are"))
+    to.save("inner-nodes", columns, rows)
+
+
+def _below(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for each in node.get("Subcategory", []):
+        yield from _below(each)
 
 
 def seen_on_photographs(to: Recorder) -> None:

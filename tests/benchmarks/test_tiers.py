@@ -88,3 +88,16 @@ def test_a_tier_without_image_is_refused(source):
     (source / "annotations" / "instances_val2017.json").write_text(json.dumps(document))
     with pytest.raises(InputError, match=r"OS906(.|\n)*'far'"):
         build("fmiyc-coco", source, source / "out")
+
+
+def test_a_class_that_is_spelt_otherwise_is_told_what_it_may_be():
+    from openset.benchmarks.taxonomy import Taxonomy, placed
+
+    pets = Taxonomy({"motorcycle": ("vehicle",), "cat": ("animal",)})
+    assert placed(pets, ["cat"]) == ["cat"]
+    with pytest.raises(InputError) as caught:
+        placed(pets, ["motorcicle", "cat", "wug"])
+    (finding,) = caught.value.findings
+    assert finding.code == "OS904" and finding.count == 2
+    assert finding.example == "motorcicle, wug"
+    assert "'motorcicle' for 'motorcycle'; else pin" in finding.fix

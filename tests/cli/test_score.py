@@ -64,6 +64,16 @@ def test_the_head_travels_with_the_detections(openset, files):
     assert "head" in done.json["loses"]
 
 
+def test_classes_that_are_left_out_were_taught_all_the_same(openset, files):
+    asked = ("score", "test.parquet", "--scorers", "energy", "-o", "e.parquet", "--known")
+    done = openset(*asked, "dog,cat")
+    assert done.code == 0, done.err
+    assert "LEAK: the detector was taught classes that are unknown here" in done.out
+    assert ledger.entries(read_detections(files / "e.parquet"))[0].step == "taught"
+    done = openset(*asked, ",".join(read_detections(files / "test.parquet").labels))
+    assert "no leak known" in done.out
+
+
 def test_another_head_than_the_detections_carry_is_refused(openset, files):
     carrying = replace(read_detections(files / "test.parquet"), head=head())
     write(carrying, files / "test.parquet")

@@ -57,8 +57,9 @@ def test_what_was_not_trained_is_said_with_its_command(made):
     assert table.cell("CIFAR-10 / ARPL", "OpenAUC") is None  # of fewer pictures: another table
     assert above.cell("CIFAR-10", "OpenAUC") is None
     said = "\n".join(table.notes)
-    assert "Not trained: CIFAR-10, ARPL: `python experiments/recognition_gpu.py cifar10" in said
-    assert "Not trained: CIFAR+10, CE+, OpenAUC: `" in said
+    assert "Not trained: CIFAR-10, Softmax, GCPL, RPL, ARPL, ARPL+CS: `python experiments/" in said
+    assert "Not trained: CIFAR-10, Acc+AUC, OpenAUC: `" in said
+    assert "Not trained: CIFAR+10, CE+, Acc+AUC, OpenAUC: `" in said
     assert "cifar+10 --also cifar+50" in said
     assert "CIFAR-10, CE+" not in said
     assert "openauc,weight=0.5" in "\n".join(figure.notes)

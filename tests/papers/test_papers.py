@@ -15,6 +15,7 @@ PAGE = """
 title = "A paper"
 paper = "Someone, 2020."
 about = "It has [[wild | ours / 0.5 | WI]] at half."
+measured_by = "python measure.py"
 workflow = ["openset evaluate gt.json dt.json"]
 
 [[element]]
@@ -223,7 +224,7 @@ def test_missing_rows_are_named_with_their_command(tmp_path, source):
     with pytest.raises(InputError, match="OS952") as caught:
         verify(tmp_path, source.parent)
     (finding,) = caught.value.findings
-    assert "Table 1" in finding.message and finding.fix == "openset train x"
+    assert "Table 1" in finding.message and finding.fix == "openset train x; python measure.py"
 
 
 @pytest.mark.parametrize(

@@ -117,16 +117,21 @@ class Taxonomy:
 
 def placed(taxonomy: Taxonomy, names: Sequence[str]) -> Sequence[str]:
     """The names, if each has a place in the taxonomy."""
+    from difflib import get_close_matches
+
     lost = [name for name in names if name not in taxonomy]
-    if lost:
-        raise refuse(
-            "OS904",
-            f"{len(lost)} classes have no place in the taxonomy",
-            count=len(lost),
-            example=lost[0],
-            fix="pin them to a synset each: synsets = {cat = '02121620'}",
-        )
-    return names
+    if not lost:
+        return names
+    pin = "pin them to a synset each: synsets = {cat = '02121620'}"
+    near = [(name, get_close_matches(name, taxonomy.parents, n=1, cutoff=0.8)) for name in lost]
+    hints = [f"{name!r} for {close[0]!r}" for name, close in near if close]
+    raise refuse(
+        "OS904",
+        f"{len(lost)} classes have no place in the taxonomy",
+        count=len(lost),
+        example=", ".join(lost[:5]),
+        fix=f"perhaps {', '.join(hints[:5])}; else {pin}" if hints else pin,
+    )
 
 
 def largest(similarity: Similarity, of: Iterable[str], to: Sequence[str]) -> dict[str, float]:

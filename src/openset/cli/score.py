@@ -206,10 +206,24 @@ class _Files:
     def whole(self, found: Detections) -> Detections:
         """Detections with their last layer, their own or the file's, and the known logits."""
         from openset.scorers import own_head
-        from openset.tables.evidence import restricted
 
         found = replace(found, head=own_head(found, self.head))
-        return found if self.known is None else restricted(found, self.known)
+        return found if self.known is None else _restricted(found, self.known)
+
+
+def _restricted(found: Detections, known: Vocabulary) -> Detections:
+    """Detections with the known logits; that there were others, the detector was taught."""
+    from openset.evaluation.leaks import TAUGHT_CLASSES
+    from openset.scorers.ledger import LedgerEntry, recorded
+    from openset.tables.evidence import restricted
+
+    left = restricted(found, known)
+    assert found.logits is not None and left.logits is not None
+    others = found.logits.shape[1] - left.logits.shape[1]
+    if not others:
+        return left
+    name, leaks = f"{others} classes beside the known ones", (TAUGHT_CLASSES,)
+    return recorded(left, LedgerEntry("taught", name, "its training", 0, 0, leaks=leaks))
 
 
 def _refuse_own(dt: Path, given: Mapping[str, Path | None]) -> None:

@@ -96,11 +96,12 @@ class Erratum(_Strict, frozen=True):
 
 
 class Definition(_Strict, frozen=True):
-    """The whole ``page.toml``."""
+    """The whole ``page.toml``; `measured_by` is the command that makes its run files."""
 
     title: str
     paper: str
     about: str
+    measured_by: str
     workflow: list[str]
     element: list[Element]
     claim: list[Claim] = []
@@ -182,17 +183,17 @@ def read_page(folder: Path) -> Page:
     there = {each.stem: each for each in sorted(folder.glob("*.json"))}
     missing = [each for each in definition.element if each.run and each.run not in there]
     if missing:
-        raise InputError([_missing(folder, each) for each in missing])
+        raise InputError([_missing(folder, each, definition.measured_by) for each in missing])
     return Page(folder.name, definition, {name: read_run(each) for name, each in there.items()})
 
 
-def _missing(folder: Path, element: Element) -> Finding:
+def _missing(folder: Path, element: Element, command: str) -> Finding:
     return Finding(
         "OS952",
         Level.ERROR,
         f"{element.name} ({element.shows}) has no rows: {folder / f'{element.run}.json'} is absent",
         example=str(element.run),
-        fix="; ".join(element.commands),
+        fix="; ".join((*element.commands, command)),
     )
 
 
