@@ -282,3 +282,16 @@ def test_hundred_thousand_boxes_stay_small():
     columns = (packed.right, packed.wrong, packed.alien)
     size = sum(c.sizes.nbytes + c.s.nbytes + c.u.nbytes for c in columns)
     assert size + packed.boxes.nbytes + packed.times.nbytes < 900_000
+
+
+@pytest.mark.parametrize(("x", "nearer"), [(2, 0), (12, 1)])
+def test_a_box_of_a_third_class_speaks_of_the_object_it_overlaps_more(x, nearer):
+    truth = Annotations(
+        images=Images([1]),
+        labels=("dog", "cat", "zebra"),
+        image=[0, 0],
+        label=[1, 2],
+        box=[[0, 0, 50, 50], [14, 0, 50, 50]],  # a box in between overlaps both by a half
+    )
+    found = Detections([1], [0], [[x, 0, 50, 50]], [0.9], labels=("dog", "cat"))
+    assert targets(match(truth, found, VOCABULARY)).known.tolist() == [nearer]

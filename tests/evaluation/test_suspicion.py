@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import openset
-from openset.evaluation import Evaluator
+from openset.evaluation import Evaluator, _suspicious_labels, _suspicious_scores, batches, suspicion
 from openset.evaluation.settings import Settings
 from openset.evaluation.steps import Ground, examine
 from openset.findings import InputError, Level
@@ -201,3 +203,12 @@ def test_real_detections_of_exchanged_classes():
     finding = suspicions(replace(dt, label=rolled), gt, known="coco80")["OS316"]
     assert finding.count > 70
     assert "OS318" in suspicions(replace(dt, score=1 - dt.score), gt, known="coco80")
+
+
+def test_parts_leave_to_the_whole_what_the_whole_is_asked():
+    """A code that `suspicions` says of all matches is not said of a part as well."""
+    rooms = [
+        Path(inspect.getfile(one)) for one in (suspicion, _suspicious_labels, _suspicious_scores)
+    ]
+    said = {code for path in rooms for code in re.findall(r'"(OS\d{3})"', path.read_text("utf-8"))}
+    assert said and said <= set(batches._OF_ALL)
