@@ -19,7 +19,7 @@ SHOWN = {  # tables and figures that each paper has, its supplement included
     "osod3": ("Table 1-16", "Figure 1-7"),
     "openauc": ("Table 1-2", "Figure 1-2"),
     "re-owod": ("Table 1-5", "Figure 1-8"),
-    "fmiyc": ("Table 1-5", "Figure 1-5"),
+    "fmiyc": ("Table 1-5", "Table 9-9", "Figure 1-5", "Figure 9-9"),
 }
 COMMAND = re.compile(r"^(?:  Check: `)?(openset .+?)`?$", re.M)
 
