@@ -72,7 +72,7 @@ methods of Joseph et al. (CVPR 2021: ORE) and of Zhao et al. (2022: RE-OWOD, wit
 *Holds* and *does not hold* mean that the 95 % interval of a difference leaves out 0, without a
 correction for their number. Where CEC changes nothing, no alpha that expels anything leaves 99 % of
 the known AP on val images, which is the paper's rule. Recall takes any box, at any score: where it
-is high for all, AP of the unknown tells methods apart.
+is high for all, AP of the unknown tells methods apart.{once}
 
 {worlds}
 """
@@ -160,7 +160,19 @@ def page(digits: World | None, photos: World | None) -> str:
     worlds = {"digits": digits, "photographs": photos}
     there = {name: world for name, world in worlds.items() if world is not None}
     parts = [*([on_digits(digits)] if digits else []), *([on_photos(photos)] if photos else [])]
-    return PAGE.format(claims="\n".join(claims(there)), worlds="\n".join(parts)).rstrip() + "\n"
+    said = "\n".join(claims(there))
+    return PAGE.format(claims=said, once=once(there), worlds="\n".join(parts)).rstrip() + "\n"
+
+
+def once(worlds: Mapping[str, World]) -> str:
+    """Which worlds were learned by one seed, if any was."""
+    names = " and ".join(name for name, world in worlds.items() if _runs(world) == {1})
+    said = "were learned by one seed: no interval of theirs holds the chance of training."
+    return f" {names.capitalize()} {said}" if names else ""
+
+
+def _runs(world: World) -> set[int]:
+    return {row["runs"] for rows in world["stages"].values() for row in rows.values()}
 
 
 def on_digits(world: World) -> str:
@@ -196,7 +208,7 @@ def _common(world: World, stages: list[str]) -> dict[str, str]:
 
 def note(world: World) -> str:
     """What intervals hold."""
-    counts = {row["runs"] for rows in world["stages"].values() for row in rows.values()}
+    counts = _runs(world)
     if counts == {1}:
         return "One seed: intervals hold the choice of test images alone, not another training."
     seeds = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
@@ -326,14 +338,11 @@ def best_advised(world: World) -> Iterator[str]:
             for row in ("first", "second")
         )
         runs = one["rows"][held["first"]]["runs"]
-        trained = (
-            "one other training, whose chance no interval holds,"
-            if runs == 1
-            else f"{runs} other trainings"
-        )
+        trained = "one other training" if runs == 1 else f"{runs} other trainings"
+        chance = "; its chance is in no interval" * (runs == 1)
         yield (
             f"by the {held['boxes']} best boxes of an image ({trained} of each, "
-            f"{held['on']}): {_verdict(one['values']['unknown_recall'])}, "
+            f"{held['on']}{chance}): {_verdict(one['values']['unknown_recall'])}, "
             f"{STAGES[stage].lower()}: unknown recall "
             f"{_change('unknown_recall', one['values']['unknown_recall'])}, {after} after {before}."
         )

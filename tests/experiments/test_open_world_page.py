@@ -141,6 +141,8 @@ def test_what_intervals_hold_is_said(runs):
             rows[name] = rows[name] | {"runs": runs}
     assert ("alone, not another training" in page.note(held)) == (runs == 1)
     assert ("Means over 3 seeds" in page.note(held)) == (runs == 3)
+    said = "Photographs were learned by one seed"
+    assert (said in page.page(world(), held)) == (runs == 1)
 
 
 def test_what_has_no_value_is_a_dash():
