@@ -14,6 +14,7 @@ import open_world
 import open_world_photos
 
 from openset.evaluation.result import Evaluation
+from openset.tables import Detections
 from openset.training import Recipe
 from openset.worlds.digits import DigitsWorld
 
@@ -60,6 +61,21 @@ def test_resamples_are_kept_for_differences(work):
     result = Evaluation.from_json(kept)
     assert len(result.replicates["a_ose"]) > 100
     assert np.isfinite(result.replicates["a_ose"]).all()
+
+
+def test_the_best_boxes_of_every_image():
+    image, score = np.array([2, 1, 2, 2, 1]), np.array([0.1, 0.9, 0.8, 0.3, 0.2])
+    found = Detections(image, np.zeros(5, int), np.ones((5, 4)), score, ("a",))
+    assert open_world.best_boxes(found, 2).score.tolist() == [0.9, 0.8, 0.3, 0.2]
+    assert open_world.best_boxes(found, 1).score.tolist() == [0.9, 0.8]
+
+
+def test_rows_are_compared_by_their_best_boxes(work):
+    facts = open_world.by_best_boxes(work, ("base", "ore"), 3)
+    assert [*facts["stages"]] == ["t1", "t2", "t2-ft"] and facts["boxes"] == 3
+    rows = facts["stages"]["t1"]["rows"]
+    assert {name: one["runs"] for name, one in rows.items()} == {"base": 2, "ore": 1}
+    assert open_world.by_best_boxes(work) == {}
 
 
 def test_names_of_pictures_are_those_that_are_there(tmp_path):

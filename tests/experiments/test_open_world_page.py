@@ -105,6 +105,15 @@ def test_a_recall_that_is_not_nothing_says_as_much():
     assert "cannot tell: after task 1 Faster R-CNN has a recall of 20.0 %" in lines(digits=held)
 
 
+def test_the_best_boxes_alone_are_a_line_of_their_own():
+    rows = {name: stage(unknown_recall=0.5) for name in ("ore", "pad, advised by truth")}
+    best = {"first": "ore", "second": "pad, advised by truth", "boxes": 10, "on": "CPU"}
+    best |= {"stages": {"t1": {"rows": rows, "values": changes(unknown_recall=0.3)}}}
+    said = lines(digits=world(best=best))
+    assert "by the 10 best boxes of an image (3 other trainings of each, CPU): holds, after" in said
+    assert "changes by +30.0 pt [28.0, 32.0], 50.0 % [45.0, 55.0] after 50.0 %" in said
+
+
 def test_each_claim_has_a_line_of_each_world():
     said = lines(digits=world(), photographs=world(restored=-0.4))
     at = said.index("restores old classes")
@@ -132,6 +141,8 @@ def test_what_intervals_hold_is_said(runs):
             rows[name] = rows[name] | {"runs": runs}
     assert ("alone, not another training" in page.note(held)) == (runs == 1)
     assert ("Means over 3 seeds" in page.note(held)) == (runs == 3)
+    said = "Photographs were learned by one seed"
+    assert (said in page.page(world(), held)) == (runs == 1)
 
 
 def test_what_has_no_value_is_a_dash():
