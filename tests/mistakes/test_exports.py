@@ -521,7 +521,7 @@ DETECTORS = [
     Mistake("every third image in the order of names", of_names(3), "warned OS426"),
     Mistake("without the last batch", of_images(slice(0, 92)), "warned OS426"),
     Mistake("the first images again", first_images_again, "warned OS210"),
-    Mistake("not suppressed", not_suppressed, "warned OS437"),
+    Mistake("not suppressed", not_suppressed, "warned OS437", says="two epochs"),
     Mistake("suppressed softly", suppressed_softly, "accepted"),
     Mistake(
         "scores from one half",
