@@ -442,10 +442,10 @@ _ENTRIES = (
          "detector's results", "give the results, or nothing, if it is a test of an upper bound"),
     Code("OS437", "boxes not suppressed", "Many boxes lie on top of another of the same label with "
          "a score as high: all but one of them count as wrong.",
-         "non-maximum suppression was left out, or its threshold is 1; or two epochs or detectors are "
-         "in one file",
-         "suppress overlapping boxes of a class, or give each epoch and detector a file of its own; "
-         "nothing, if it is intended"),
+         "non-maximum suppression was left out, or its threshold is 1; or two epochs or detectors "
+         "are in one file",
+         "suppress overlapping boxes of a class, or give each epoch and detector a file of its "
+         "own; nothing, if it is intended"),
     Code("OS438", "boxes end where objects go on", "No box reaches beyond a line that many objects "
          "cross: a part of each image has no box.",
          "boxes of tiles or crops without their place in the image, numbers that wrapped at 256, "
