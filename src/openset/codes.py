@@ -159,6 +159,11 @@ _ENTRIES = (
          "again; each further one is a false positive.",
          "files of the same detections with other digits were concatenated",
          "keep one of the files"),
+    Code("OS218", "scores cut", "Detections of lower scores are not in the file, so that AP, "
+         "recall, A-OSE and unknown recall are those of the cut, and detectors cut elsewhere do "
+         "not compare.",
+         "a detector that ran at the threshold of a demo, or an export of sure boxes alone",
+         "export from a score of 0.001 to 0.05; minimum_score=... says that it is meant"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",
          "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),

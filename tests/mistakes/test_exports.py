@@ -526,7 +526,14 @@ DETECTORS = [
     Mistake(
         "scores from one half",
         lambda w: setattr(w, "dt", [o for o in w.dt if o["score"] >= 0.5]),
+        "warned OS218",
+        says="no score is below 0.50",
+    ),
+    Mistake(
+        "scores from one half, as asked for",
+        lambda w: setattr(w, "dt", [o for o in w.dt if o["score"] >= 0.5]),
         "accepted",
+        ("--minimum-score", "0.5"),
     ),
     Mistake(
         "scores are ranks",
