@@ -423,3 +423,14 @@ def test_scores_that_are_low_high_by_nature_or_few_are_not_cut():
     assert high.min() > 0.5
     assert scored(high) == []
     assert scored(SCORES[SCORES >= 0.5][:90]) == []
+
+
+@pytest.mark.parametrize(("far", "level"), [(1, NOTE), (10, WARNING)])
+def test_a_few_boxes_far_outside_are_not_clipped_and_no_other_layout(far, level):
+    rng = np.random.default_rng(0)
+    box = np.hstack([rng.uniform(0, 200, (100, 2)), rng.uniform(20, 200, (100, 2))])
+    box[:far, 2] = 900
+    found = Detections([11] * 100, [1] * 100, box, rng.random(100))
+    (finding,) = [one for one in check(truth(), found, KNOWN) if one.code == "OS207"]
+    assert (finding.level, finding.count) == (level, far)
+    assert ("not clipped" in finding.cause) == (level is NOTE)
