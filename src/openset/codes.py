@@ -159,6 +159,11 @@ _ENTRIES = (
          "again; each further one is a false positive.",
          "files of the same detections with other digits were concatenated",
          "keep one of the files"),
+    Code("OS218", "scores cut", "Detections of lower scores are not in the file, so that AP, "
+         "recall, A-OSE and unknown recall are those of the cut, and detectors cut elsewhere do "
+         "not compare.",
+         "a detector that ran at the threshold of a demo, or an export of sure boxes alone",
+         "export from a score of 0.001 to 0.05; minimum_score=... says that it is meant"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",
          "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),
@@ -442,8 +447,10 @@ _ENTRIES = (
          "detector's results", "give the results, or nothing, if it is a test of an upper bound"),
     Code("OS437", "boxes not suppressed", "Many boxes lie on top of another of the same label with "
          "a score as high: all but one of them count as wrong.",
-         "non-maximum suppression was left out, or its threshold is 1",
-         "suppress overlapping boxes of a class, or nothing, if it is intended"),
+         "non-maximum suppression was left out, or its threshold is 1; or two epochs or detectors "
+         "are in one file",
+         "suppress overlapping boxes of a class, or give each epoch and detector a file of its "
+         "own; nothing, if it is intended"),
     Code("OS438", "boxes end where objects go on", "No box reaches beyond a line that many objects "
          "cross: a part of each image has no box.",
          "boxes of tiles or crops without their place in the image, numbers that wrapped at 256, "

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from openset.findings import InputError
 from openset.refusals import undecodable, wrong_type
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -45,7 +46,10 @@ def _decode_leniently(data: bytes, where: str) -> Any:
         raise undecodable(where, f"not UTF-8 at byte {error.start}") from error
     except json.JSONDecodeError as error:
         at = len(text[: error.pos].encode())
-        cut = "the file is truncated" if not text[error.pos :].strip() else ""
+        rest = text[error.pos :].lstrip()
+        if error.msg == "Extra data" and rest.startswith(("[", "{")):
+            raise _second_document(where, f"at byte {at} of {len(data)}") from error
+        cut = "" if rest else "the file is truncated"
         why = f"invalid JSON at byte {at} of {len(data)}: {error.msg}"
         raise undecodable(where, why, cause=cut) from error
     except RecursionError as error:
@@ -55,6 +59,15 @@ def _decode_leniently(data: bytes, where: str) -> Any:
     if _SURROGATE.search(text):
         _refuse_half_characters(value, where)
     return value
+
+
+def _second_document(where: str, place: str) -> InputError:
+    return undecodable(
+        where,
+        f"a second JSON document begins {place}, behind one that is complete",
+        cause="files were put one behind the other, as by cat a.json b.json",
+        fix="join their lists into one, as jq -s add a.json b.json does, or give the files apart",
+    )
 
 
 def is_text(value: Any) -> bool:

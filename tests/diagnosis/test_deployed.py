@@ -34,3 +34,12 @@ def test_what_a_run_drops_no_question_sees(made):
     rows = cost_of_errors(one).rows()
     assert rows == tide(truth, taught.select(kept), made.vocabulary).rows()
     assert rows != tide(truth, taught, made.vocabulary).rows()
+
+
+def test_the_operating_point_names_no_score_below_the_lowest(made):
+    said = made.detections["first"]
+    cut = said.select(said.score >= np.quantile(said.score, 0.9))
+    known = made.vocabulary
+    one = deployed(evaluate_all(made.truth, {"a": cut}, known=known, intervals=False))[0]
+    lowest = replace(one, place=(0, one.position[1]))
+    assert lowest.score == one.matches.score.min() > lowest.sliders.score[0]

@@ -521,12 +521,19 @@ DETECTORS = [
     Mistake("every third image in the order of names", of_names(3), "warned OS426"),
     Mistake("without the last batch", of_images(slice(0, 92)), "warned OS426"),
     Mistake("the first images again", first_images_again, "warned OS210"),
-    Mistake("not suppressed", not_suppressed, "warned OS437"),
+    Mistake("not suppressed", not_suppressed, "warned OS437", says="two epochs"),
     Mistake("suppressed softly", suppressed_softly, "accepted"),
     Mistake(
         "scores from one half",
         lambda w: setattr(w, "dt", [o for o in w.dt if o["score"] >= 0.5]),
+        "warned OS218",
+        says="no score is below 0.50",
+    ),
+    Mistake(
+        "scores from one half, as asked for",
+        lambda w: setattr(w, "dt", [o for o in w.dt if o["score"] >= 0.5]),
         "accepted",
+        ("--minimum-score", "0.5"),
     ),
     Mistake(
         "scores are ranks",

@@ -157,7 +157,12 @@ FILES = [
         ("evaluate", "gt.json", "gt.json", "--known", "cat,dog"),
     ),
     Mistake("a comma too many", text(lambda t: t[:-1] + ",]"), "refused OS102"),
-    Mistake("two lists in one file", text(lambda t: t + t), "refused OS102"),
+    Mistake(
+        "two lists in one file",
+        text(lambda t: t + t),
+        "refused OS102",
+        says="a second JSON document begins",
+    ),
     Mistake("a byte order mark", text(lambda t: "\ufeff" + t), "accepted"),
     Mistake("UTF-16", text(lambda t: t.encode("utf-16")), "refused"),
     Mistake(

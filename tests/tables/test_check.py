@@ -195,6 +195,7 @@ def test_every_code_of_check_has_a_row():
     elsewhere |= {f"OS38{i}" for i in range(6)}  # test_calibration, test_selection, test_joining
     elsewhere |= {"OS387", "OS390", "OS391", "OS392"}  # cli/test_photos.py
     elsewhere |= {"OS393"}  # cli/test_report.py
+    elsewhere |= {"OS218"}  # below
     tested = {row[0] for row in ROWS} | elsewhere | larger  # test_readings.py, test_twice.py
     assert {code for code in CODES if code[2] in "234"} == tested
 
@@ -394,3 +395,42 @@ def test_docs_list_the_catalogue():
     head, _, body = page.partition("<!-- codes -->\n")
     assert head
     assert body.strip() == markdown().strip(), "write openset.codes.markdown() into docs/checks.md"
+
+
+def scored(score):
+    """Findings about a cut, of detections with these scores."""
+    rng = np.random.default_rng(0)
+    box = np.hstack([rng.uniform(0, 200, (len(score), 2)), rng.uniform(20, 200, (len(score), 2))])
+    found = Detections([11] * len(score), [1] * len(score), box, score)
+    return [one for one in check(truth(), found, KNOWN) if one.code == "OS218"]
+
+
+SCORES = np.random.default_rng(0).beta(0.3, 1.2, 20_000)  # most are low, as of a detector
+
+
+@pytest.mark.parametrize(("cut", "level"), [(0.15, NOTE), (0.25, WARNING), (0.5, WARNING)])
+def test_scores_that_were_cut(cut, level):
+    (finding,) = scored(SCORES[cut <= SCORES])
+    assert finding.level is level
+    assert f"no score is below {cut:.2f}" in finding.message
+    assert f"minimum_score={cut:g} " in finding.fix
+
+
+def test_scores_that_are_low_high_by_nature_or_few_are_not_cut():
+    assert scored(SCORES) == []
+    assert scored(SCORES[SCORES >= 0.05]) == scored(SCORES[SCORES >= 0.1]) == []
+    high = np.random.default_rng(0).normal(0.8, 0.06, 1000).clip(0, 1)
+    assert high.min() > 0.5
+    assert scored(high) == []
+    assert scored(SCORES[SCORES >= 0.5][:90]) == []
+
+
+@pytest.mark.parametrize(("far", "level"), [(1, NOTE), (10, WARNING)])
+def test_a_few_boxes_far_outside_are_not_clipped_and_no_other_layout(far, level):
+    rng = np.random.default_rng(0)
+    box = np.hstack([rng.uniform(0, 200, (100, 2)), rng.uniform(20, 200, (100, 2))])
+    box[:far, 2] = 900
+    found = Detections([11] * 100, [1] * 100, box, rng.random(100))
+    (finding,) = [one for one in check(truth(), found, KNOWN) if one.code == "OS207"]
+    assert (finding.level, finding.count) == (level, far)
+    assert ("not clipped" in finding.cause) == (level is NOTE)

@@ -108,3 +108,11 @@ def test_known_objects_in_the_ood_set_are_named():
     assert "image 3" in finding.example
     truth = together(pair(document(["dog", "cat"]), document(["zebra"], (3, 4), 5)))
     assert "OS444" not in {f.code for f in check_truth(truth, Vocabulary.of(["dog", "cat"]))}
+
+
+def test_sets_that_are_exchanged_are_said_to_be():
+    known = Vocabulary.of(["dog", "cat"])
+    truth = together(pair(document(["zebra"]), document(["dog", "cat"], (3, 4), 5)))
+    (finding,) = [f for f in check_truth(truth, known) if f.code == "OS444"]
+    assert (finding.level, finding.cause) == ("error", "the two sets are exchanged")
+    assert "--id" in finding.fix and "0 of 1 of the ID set" in finding.message

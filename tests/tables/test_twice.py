@@ -87,6 +87,14 @@ def test_the_same_file_name_under_two_ids(suffix):
     assert "file name" in found.message and "id 90000" in found.example
 
 
+def test_a_detector_did_not_stop_before_images_that_are_there_twice():
+    merged = images_again(TRUTH, 60, lambda rows: TRUTH.images.file_name[rows])
+    assert finding("OS425", merged).count == 60
+    assert finding("OS426", merged) is None
+    stopped = FOUND.select(np.isin(FOUND.image, IDS[:50]))
+    assert finding("OS426", merged, stopped).level is Level.ERROR
+
+
 def test_the_same_objects_under_two_ids():
     found = finding(
         "OS425",

@@ -92,8 +92,9 @@ class Deployed:
 
     @property
     def score(self) -> float:
-        """The minimum score at the operating point."""
-        return float(self.sliders.score[self.position[0]])
+        """The minimum score at the operating point, or the lowest there is where it is higher."""
+        least, scores = float(self.sliders.score[self.position[0]]), self.matches.score
+        return max(least, float(scores.min())) if len(scores) else least
 
     @property
     def second(self) -> float:

@@ -27,7 +27,7 @@ from openset.tables.check import group_sizes
 
 # What a batch may lack without the data lacking it: said only if every batch lacks it.
 _OF_TRUTH = frozenset({"OS302", "OS303", "OS304"})
-_OF_DETECTIONS = frozenset({"OS209", "OS308", "OS309", "OS314"})
+_OF_DETECTIONS = frozenset({"OS209", "OS218", "OS308", "OS309", "OS314"})
 _LACKING = _OF_TRUTH | _OF_DETECTIONS | {"OS310", "OS401", "OS402"}
 # What all matches together decide.
 _OF_ALL = ("OS316", "OS318", "OS319", "OS330", "OS331", "OS332", "OS410", "OS414", "OS416")

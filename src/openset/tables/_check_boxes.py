@@ -23,8 +23,10 @@ _SAMPLE = 5_000
 # A box is far outside when it reaches a quarter of the image's side beyond it: detectors that do
 # not clip their boxes stay well within that.
 _FAR = 1.25
+_FEW = 0.02  # share of detected boxes up to which a layout is not in question
 _UNIT = 1.05
 _SMALLEST_IMAGE = 8.0
+_NOT_CLIPPED = ("not clipped to the image", "clip boxes to their image, or nothing: they are few")
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class _Boxes:
         limit: Width and height by image, infinite where unknown; the last row is for -1.
         where: Names a row.
         fix: The fix for a given `boxes=` option.
+        predicted: Whether a detector made them, which may leave some beyond the image.
     """
 
     noun: str
@@ -46,6 +49,7 @@ class _Boxes:
     limit: NDArray[np.float64]
     where: Callable[[int], str]
     fix: Callable[[str], str]
+    predicted: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ def detected_boxes(case: Case) -> Iterator[Finding]:
         limit=limit,
         where=case.where,
         fix=lambda option: f"{option} converts them",
+        predicted=True,
     )
     size = _largest(limit)
     if not size.all() and len(case.truth):
@@ -247,15 +252,20 @@ def _far(boxes: _Boxes, extremes: _Range) -> Iterator[Finding]:
         return
     total = len(boxes.box)
     centres = extremes.far > 0.01 * total and _fit_as_centres(boxes)
+    few = boxes.predicted and not centres and extremes.far <= _FEW * total
+    cause, fix = _NOT_CLIPPED if few else ("", "")
+    if centres:
+        cause = "the boxes are centre x, centre y, width, height"
+        fix = boxes.fix("boxes='cxcywh'")
     yield Finding(
         "OS207",
-        Level.WARNING,
+        Level.NOTE if few else Level.WARNING,
         f"{share(extremes.far, total, boxes.noun)} reach more than a quarter of the side of their "
         "image beyond it",
         count=extremes.far,
         example=boxes.where(extremes.first_far),
-        cause="the boxes are centre x, centre y, width, height" if centres else "",
-        fix=boxes.fix("boxes='cxcywh'") if centres else "",
+        cause=cause,
+        fix=fix,
     )
 
 

@@ -21,6 +21,7 @@ from openset.tables._check_case import (
     share,
 )
 from openset.tables._check_sets import detected_sets
+from openset.tables._check_twice import images_twice
 from openset.tables.annotations import Annotations
 from openset.tables.groups import groups_of, units
 from openset.wording import spaced
@@ -95,7 +96,7 @@ def detected_images(case: Case) -> Iterator[Finding]:
     if elsewhere < total:
         yield from detected_sets(case)
         yield from _without(case)
-        yield from [*_on_one(case)] or [*_stopped(case)] or _skipped(case)
+        yield from [*_on_one(case)] or _not_run(case)
         yield from _crowded(case)
 
 
@@ -126,7 +127,17 @@ def _without(case: Case) -> Iterator[Finding]:
     yield from images_that(case.truth, empty, "OS404", Level.NOTE, what)
 
 
-def _stopped(case: Case) -> Iterator[Finding]:
+def _not_run(case: Case) -> list[Finding]:
+    """The finding that a part of the images was not run, unless they are others again (OS425)."""
+    found, having = case.per_image[:-1] > 0, case.having
+    said = [*_stopped(case, having)] or [*_skipped(case, having)]
+    if said:  # looked for only now, since it is rare
+        having = having & (found | ~images_twice(case.truth))
+        said = [*_stopped(case, having)] or [*_skipped(case, having)]
+    return said
+
+
+def _stopped(case: Case, having: NDArray[np.bool_]) -> Iterator[Finding]:
     """A last or first stretch of images without a detection, in an order that a detector follows.
 
     Only images with objects of classes that the detector names count. That so many have nothing by
@@ -137,7 +148,7 @@ def _stopped(case: Case) -> Iterator[Finding]:
     found = case.per_image[:-1] > 0
     if found.all():
         return
-    truth, images, having = case.truth, case.truth.images, case.having
+    truth, images = case.truth, case.truth.images
     groups = groups_of(images)
     unit = np.arange(len(found)) if groups is None else units(images.id, groups)
     for order, rows in orders(truth):
@@ -149,9 +160,9 @@ def _stopped(case: Case) -> Iterator[Finding]:
                 return
 
 
-def _skipped(case: Case) -> Iterator[Finding]:
+def _skipped(case: Case, having: NDArray[np.bool_]) -> Iterator[Finding]:
     """Every so-manieth image without a detection: a part of a run that was spread over machines."""
-    found, having = case.per_image[:-1] > 0, case.having
+    found = case.per_image[:-1] > 0
     if found[having].all():
         return
     for order, rows in orders(case.truth):

@@ -1,4 +1,4 @@
-"""Checks of scores: finite, in 0..1, not all the same."""
+"""Checks of scores: finite, in 0..1, not all the same, not cut."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from openset.wording import spaced
 
 _MANY = 0.1
 _SCALES = (255, 1000)  # of bytes, and per mille
+# A lowest score from which a cut is noted, and warned of: up to 0.1 little is lost.
+_NOTED, _WARNED = 0.12, 0.25
+_FEWEST, _NEAR, _EDGE = 100, 0.1, 0.05  # detections; of the range above the lowest, and their share
 
 
 def scores(case: Case) -> Iterator[Finding]:
@@ -37,6 +40,29 @@ def scores(case: Case) -> Iterator[Finding]:
             count=len(values),
             example=case.where(0),
         )
+    elif low >= _NOTED and high <= 1:
+        yield from _cut(case, low, high)
+
+
+def _cut(case: Case, low: float, high: float) -> Iterator[Finding]:
+    """Scores that begin as if cut off: many just above the lowest.
+
+    Scores that are high by nature thin out towards their lowest.
+    """
+    values = case.detections.score
+    near = int(np.count_nonzero(values <= low + _NEAR * (high - low)))
+    if len(values) < _FEWEST or near < _EDGE * len(values):
+        return
+    cut = np.floor(100 * low + 1e-6) / 100
+    yield Finding(
+        "OS218",
+        Level.WARNING if low >= _WARNED else Level.NOTE,
+        f"no score is below {cut:.2f}: the file was cut there; AP, recall, A-OSE and unknown "
+        "recall are of that cut",
+        count=len(values),
+        example=f"{case.where(int(values.argmin()))}, score {low:g}",
+        fix=f"export from a score of 0.001 to 0.05; minimum_score={cut:g} says that it is meant",
+    )
 
 
 def _score_again(case: Case, unknownness: NDArray[np.float64]) -> Iterator[Finding]:

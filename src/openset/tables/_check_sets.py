@@ -15,22 +15,31 @@ from openset.wording import spaced
 
 
 def truth_sets(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
-    """The finding that known objects are in the OOD set, if so."""
+    """The finding that known objects are in the OOD set, or in it alone, if so."""
     ood = ood_images(truth.images)
     if ood is None or not len(truth):
         return
     known = np.array([vocabulary.role(label) is Role.KNOWN for label in truth.labels])
-    rows = np.flatnonzero(known[truth.label] & ood[truth.image])
+    of_known, of_ood = known[truth.label], ood[truth.image]
+    rows = np.flatnonzero(of_known & of_ood)
     if len(rows):
-        at, total = int(rows[0]), int(np.count_nonzero(ood[truth.image]))
+        at, total = int(rows[0]), int(np.count_nonzero(of_ood))
+        others = len(truth) - total
+        exchanged = others > 0 and len(rows) == np.count_nonzero(of_known)
+        none = f", and {share(0, others, 'of the ID set')}" if exchanged else ""
         yield Finding(
             "OS444",
-            Level.WARNING,
+            Level.ERROR if exchanged else Level.WARNING,
             f"{share(len(rows), total, 'objects')} of the OOD set are of known classes, on "
-            f"{len(np.unique(truth.image[rows]))} images",
+            f"{len(np.unique(truth.image[rows]))} images{none}",
             count=len(rows),
             example=f"image {image_name(truth, truth.image[at])}, "
             f"{truth.labels[truth.label[at]]!r}",
+            cause="the two sets are exchanged" if exchanged else "",
+            fix="give the ID set after --id, and the OOD set as the ground truth; "
+            "force=True evaluates as it is"
+            if exchanged
+            else "",
         )
 
 

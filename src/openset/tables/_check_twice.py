@@ -50,7 +50,20 @@ def truth_twice(truth: Annotations) -> Iterator[Finding]:
     """Findings about objects, and images, that the ground truth has under two ids."""
     if len(truth):
         yield from _objects(truth)
-        yield from [*_named_images(truth)] or _equal_images(truth)
+        for again, what in _images_again(truth):
+            for one in images_that(truth, again, "OS425", Level.WARNING, what):
+                yield replace(one, example=f"{one.example}, id {truth.images.id[first(again)]}")
+
+
+def images_twice(truth: Annotations) -> NDArray[np.bool_]:
+    """Which images the ground truth has already had under another id."""
+    masks = [again for again, _ in _images_again(truth)]
+    return masks[0] if masks else np.zeros(len(truth.images), np.bool_)
+
+
+def _images_again(truth: Annotations) -> list[tuple[NDArray[np.bool_], str]]:
+    """Images that are another again, and by what they are."""
+    return [*_named_images(truth)] or [*_equal_images(truth)]
 
 
 def _objects(truth: Annotations) -> Iterator[Finding]:
@@ -73,7 +86,7 @@ def _objects(truth: Annotations) -> Iterator[Finding]:
     )
 
 
-def _named_images(truth: Annotations) -> Iterator[Finding]:
+def _named_images(truth: Annotations) -> Iterator[tuple[NDArray[np.bool_], str]]:
     if truth.images.file_name is None:
         return
     names, suffix = truth.images.file_name.tolist(), str(truth.images.file_name[0])[-4:]
@@ -87,10 +100,10 @@ def _named_images(truth: Annotations) -> Iterator[Finding]:
     for at, stem in enumerate(stems):
         again[at] = stem in seen
         seen.add(stem)
-    yield from _images(truth, again, "have the file name of another, but for the suffix")
+    yield again, "have the file name of another, but for the suffix"
 
 
-def _equal_images(truth: Annotations) -> Iterator[Finding]:
+def _equal_images(truth: Annotations) -> Iterator[tuple[NDArray[np.bool_], str]]:
     """Images with the same objects, two at least, as another."""
     total = len(truth.images)
     key = _hashes(truth.label.astype(np.uint64), truth.box)
@@ -104,12 +117,7 @@ def _equal_images(truth: Annotations) -> Iterator[Finding]:
     if _repeats(of_image[images]) >= max(_FEWEST, _IMAGES * total):
         again = counts >= 2
         again[images[np.unique(of_image[images], return_index=True)[1]]] = False
-        yield from _images(truth, again, "have exactly the objects of another")
-
-
-def _images(truth: Annotations, again: NDArray[np.bool_], what: str) -> Iterator[Finding]:
-    for one in images_that(truth, again, "OS425", Level.WARNING, what):
-        yield replace(one, example=f"{one.example}, id {truth.images.id[first(again)]}")
+        yield again, "have exactly the objects of another"
 
 
 def detected_twice(case: Case) -> Iterator[Finding]:
