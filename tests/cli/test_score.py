@@ -290,3 +290,19 @@ def test_what_another_detector_made_is_told(openset, files, maker, said):
     assert done.code == 0, done.err
     assert ("warning OS511" in done.err) == bool(said)
     assert all(words in " ".join(done.err.split()) for words in said)
+
+
+@pytest.mark.parametrize("flag", ["--fit", "--calibrate"])
+def test_ground_truth_of_another_split_is_named(openset, files, flag):
+    train = read_detections(files / "train.parquet")
+    ids = np.unique(train.image)
+    box = np.tile([0.0, 0.0, 9.0, 9.0], (len(ids), 1))
+    truth = Annotations(Images(ids + 5000), ("dog", "unknown"), np.arange(len(ids)), ids * 0, box)
+    write(truth, files / "other.json")
+    given = {"--fit": "train.parquet", "--calibrate": "val.parquet", f"{flag}-truth": "other.json"}
+    options = [word for pair in given.items() for word in pair]
+    done = openset("score", "test.parquet", "--scorers", "knn", *options, "-o", "out.parquet")
+    said = " ".join(done.err.split())
+    assert done.code == 2 and "error OS403 other.json: " in said and "another split" in said
+    first = ", ".join(map(str, (ids + 5000)[:3].tolist()))
+    assert f"the ground truth has {first}" in said and "OS504" not in said

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from openset.formats.parts import Parts
     from openset.scorers import Calibration, Fitted
     from openset.scorers.rule import Rule
-    from openset.tables import Detections, Head, Vocabulary
+    from openset.tables import Annotations, Detections, Head, Vocabulary
 
 app = verb("score", panel="Models")
 ALL = "all"
@@ -174,7 +174,6 @@ def _choice(
 ) -> tuple[Detections, Choice[Rule]] | None:
     """Held-out detections, and the rule that was chosen on them."""
     from openset.evaluation.choosing import choose
-    from openset.formats import read_annotations
 
     calibrate, truth = held_out
     if (calibrate is None) != (truth is None):
@@ -182,7 +181,7 @@ def _choice(
     if calibrate is None or truth is None:
         return None
     found = fits.read(calibrate)
-    known = read_annotations(truth)
+    known = _truth(truth, found)
     return found, choose(rules, found, known, share=known_share, force=force)
 
 
@@ -269,7 +268,6 @@ def _of_knowns(
     path: Path | None, truth: Path | None, fits: _FitFiles, minimum_score: float
 ) -> Detections | None:
     """Detections of known objects: those that found theirs, or without ground truth sure ones."""
-    from openset.formats import read_annotations
     from openset.matching import right_detections
 
     if path is None:
@@ -279,17 +277,29 @@ def _of_knowns(
     found = fits.read(path)
     if truth is None:
         return found.select(found.score >= minimum_score)
-    return right_detections(read_annotations(truth), found)
+    return right_detections(_truth(truth, found), found)
+
+
+def _truth(path: Path, found: Detections) -> Annotations:
+    """The ground truth of detections; refused if it is that of other images."""
+    from openset.formats import read_annotations
+    from openset.tables.check import check_images
+
+    truth = read_annotations(path)
+    wrong = [one for one in check_images(truth, found) if one.level is Level.ERROR]
+    if wrong:
+        raise InputError([replace(one, message=f"{path}: {one.message}") for one in wrong])
+    return truth
 
 
 def _told(path: Path | None, truth: Path | None, fits: _FitFiles) -> Detections:
     """Detections on objects, and which of these are unknown, for what is fitted on that."""
-    from openset.formats import read_annotations
     from openset.matching import told_detections
 
     if path is None or truth is None:
         raise UsageError("ebui needs --fit and --fit-truth, in which unknown objects are labelled")
-    return told_detections(read_annotations(truth), fits.read(path))
+    found = fits.read(path)
+    return told_detections(_truth(truth, found), found)
 
 
 def _chosen(
