@@ -27,7 +27,7 @@ from openset.tables._check_join import (
     other_images,
     truth_records,
 )
-from openset.tables._check_labels import detected_labels, truth_labels
+from openset.tables._check_labels import detected_labels, truth_labels, vocabulary_labels
 from openset.tables._check_reach import cut_off
 from openset.tables._check_readings import read_otherwise
 from openset.tables._check_scores import scores
@@ -43,6 +43,7 @@ __all__ = [
     "check",
     "check_detections",
     "check_images",
+    "check_known",
     "check_layout",
     "check_truth",
     "group_sizes",
@@ -104,6 +105,12 @@ def check_detections(
     detections, joined = read
     with np.errstate(all="ignore"):
         return in_order(_of_detections(Case(truth, detections, vocabulary, joined, written)))
+
+
+def check_known(truth: Annotations, vocabulary: Vocabulary) -> list[Finding]:
+    """Find known labels that a ground truth lacks, if all or by a slip of the pen; as warnings."""
+    found = vocabulary_labels(truth, vocabulary, vocabulary.classes(truth.labels))
+    return [replace(one, level=Level.WARNING) for one in found if one.level is not Level.NOTE]
 
 
 def check_images(truth: Annotations, detections: Detections) -> list[Finding]:
