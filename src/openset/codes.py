@@ -526,6 +526,11 @@ _ENTRIES = (
          "take the sigmoid or softmax of what is one already.",
          "scores of classes were kept after the last layer, not before",
          "keep the logits: log(p / (1 - p)) of sigmoids, log(p) of a softmax"),
+    Code("OS511", "fitted on another model", "Embeddings and logits of two trainings have no "
+         "common scale: what is fitted on one says nothing of the other.",
+         "detections of another training, or of another detector, were given",
+         "run the model that is scored over the training or held-out images; --force does it as "
+         "it is"),
     Code("OS601", "package missing", "The detector is a model of a library that is not installed.",
          "the core install has no torch", "pip install 'openset[torch]', or the package named"),
     Code("OS602", "image missing", "An image of the ground truth is not in the folder.",

@@ -29,6 +29,7 @@ T = TypeVar("T")
 _ATTRIBUTE = "__openset__"
 _LISTED = 200  # names that an error message lists; more would bury the suggestion
 _SUFFIX = ".toml"
+_EXTRAS = {"onnxruntime": "onnx"}  # that bring a package; torch is what the catalogue names
 
 
 class DuplicateNameError(OpenSetError):
@@ -232,4 +233,8 @@ def check_installed(what: str, packages: Sequence[str], fix: str = "") -> None:
     absent = [package for package in packages if find_spec(package) is None]
     if absent:
         message = f"{what} needs {', '.join(absent)}"
-        raise refuse("OS601", message, count=len(absent), example=absent[0], fix=fix)
+        first, cause = absent[0], ""
+        if first in _EXTRAS and not fix:
+            cause = f"the core install has no {first}"
+            fix = f"pip install 'openset[{_EXTRAS[first]}]'"
+        raise refuse("OS601", message, count=len(absent), example=first, cause=cause, fix=fix)

@@ -38,3 +38,21 @@ def test_roles_that_the_file_states(scene, openset):
 def test_refusals(scene, openset):
     assert "--limit must be at least 1" in openset("describe", "gt.json", "--limit", "0").err
     assert "OS105" in openset("describe", "base.json").err
+
+
+def test_known_labels_that_are_not_there_are_told(scene, openset):
+    for command in (
+        ("describe", "gt.json"),
+        ("select", "gt.json", "-o", "s.json", "--roles=unknown"),
+    ):
+        done = openset(*command, "--known", "dogs,cats")
+        said = " ".join(done.err.split())
+        assert done.code == 0 and "warning OS310 2 of 2 known labels are absent" in said
+        assert "a slip of the pen: 'dogs' for 'dog'" in said
+        assert "OS310" not in openset(*command, "--known", "dog,lynx").err
+
+
+def test_one_of_several_files_may_have_the_known_labels(scene, openset):
+    assert openset("select", "gt.json", "--classes", "zebra", "-o", "wild.json").code == 0
+    command = ("select", "wild.json", "gt.json", "-o", "s.json", "--roles=unknown")
+    assert "OS310" not in openset(*command, "--known", "dog,cat").err

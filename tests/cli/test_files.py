@@ -97,3 +97,7 @@ def test_a_run_that_was_changed_is_refused(verb, scene, openset):
     assert done.code == 2 and "error OS427" in done.err and "base.result.json" in done.err
     done = openset("compare", "run/base.result.json", "run/base.result.json", "--force")
     assert done.code == 2
+    (scene / "again.json").write_text((scene / "base.json").read_text())
+    assert openset("evaluate", "gt.json", "again.json", *asked[:-2], "other", "-q").code == 0
+    done = openset("compare", "run", "other", "--force")
+    assert "a file of the run in run is not the one that was written" in " ".join(done.err.split())

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -136,6 +137,15 @@ def test_mistakes(recognise, arguments, says):
     else:
         assert (code, out) == (2, "")
         assert says in " ".join(err.split())
+
+
+def test_detections_are_for_evaluate(recognise):
+    Path("found.json").write_text('[{"image_id": 1, "category_id": 6, "bbox": [1, 2, 3, 4]}]')
+    Path("other.json").write_text('{"images": []}')
+    said = " ".join(recognise("found.json").err.split())
+    assert "OS807 found.json holds detections" in said
+    assert "openset evaluate GT found.json" in said
+    assert "other.json is JSON" in recognise("other.json").err
 
 
 def test_warnings_are_told(recognise):

@@ -57,3 +57,15 @@ def test_report_with_every_image_beside_it(run, openset):
     # The folder goes with its run, as the page does.
     assert openset("evaluate", "gt.json", "base.json", *K, "-o", "run", "-q").code == 0
     assert not (run / "report-images").exists()
+
+
+def test_a_folder_of_other_images_is_told(run, openset):
+    write_pictures(run.parent / "images")
+    right = openset("report", "run", "--images", "images")
+    assert right.code == 0 and "OS393" not in right.err
+    (run.parent / "other").mkdir()
+    (run.parent / "other" / "x.webp").touch()
+    done = openset("report", "run", "--images", "other")
+    said = " ".join(done.err.split())
+    assert done.code == 0 and "warning OS393 none of the run's 24 images is in other" in said
+    assert "the folder has x.webp" in said

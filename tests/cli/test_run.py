@@ -314,6 +314,16 @@ def test_without_torch_it_says_what_to_install(openset, data, monkeypatch):
     assert "OS601" in done.err and "openset[torch]" in done.err
 
 
+def test_without_onnxruntime_it_says_what_to_install(monkeypatch):
+    from openset import plugins
+    from openset.findings import InputError
+
+    monkeypatch.setattr(plugins, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"openset\[onnx\]") as caught:
+        plugins.check_installed("detector 'yolo_onnx'", ("onnxruntime",))
+    assert "torch" not in str(caught.value)
+
+
 def cut_some(folder):
     """Images of different sizes: what a batch pads them to depends on which are in it."""
     from PIL import Image

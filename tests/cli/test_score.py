@@ -248,3 +248,61 @@ def test_a_test_set_of_which_nothing_is_left_is_a_test_set(openset, files):
     options = ("--scorers", "knn", "--fit", "more.parquet", "--minimum-score", "2")
     done = openset("score", "test.parquet", *options, "-o", "out.parquet")
     assert done.code == 2 and "error OS505" in done.err
+
+
+@pytest.mark.parametrize("flag", ["--fit", "--calibrate"])
+def test_what_is_fitted_on_another_training_is_refused(openset, files, flag):
+    again = Head(head().weight + 0.1, head().bias, head().layout)
+    heads = {"train": head(), "val": head(), "test": head(), "other": again}
+    for name, one in heads.items():
+        found = read_detections(files / f"{'train' if name == 'other' else name}.parquet")
+        write(replace(found, head=one), files / f"{name}.parquet")
+    command = ("score", "test.parquet", "--scorers", "knn", "-o", "out.parquet")
+    right = {"--fit": "train.parquet", "--calibrate": "val.parquet"}
+    done = openset(*command, *(word for pair in right.items() for word in pair))
+    assert done.code == 0 and "OS511" not in done.err
+    wrong = [word for pair in (right | {flag: "other.parquet"}).items() for word in pair]
+    done = openset(*command[:-1], "no.parquet", *wrong)
+    assert done.code == 2 and "error OS511" in done.err and not (files / "no.parquet").exists()
+    said = " ".join(done.err.split())
+    assert "other.parquet is of another model than the detections: their last layers differ" in said
+    done = openset(*command, *wrong, "--force")
+    assert done.code == 0 and "OS511" in done.err
+
+
+@pytest.mark.parametrize(
+    ("maker", "said"),
+    [
+        ({"detector": "fcos"}, ["fcos, not yolo_onnx a.onnx"]),
+        ({"detector": "yolo_onnx", "options": {"file": "/there/b.onnx"}}, ["yolo_onnx b.onnx"]),
+        ({"detector": "yolo_onnx", "options": {"file": "/there/a.onnx", "score": 0.5}}, []),
+        (None, []),
+    ],
+)
+def test_what_another_detector_made_is_told(openset, files, maker, said):
+    ours = {"detector": "yolo_onnx", "options": {"file": "a.onnx", "score": 0.1}}
+    for name, model in {"test": ours, "train": maker}.items():
+        found = read_detections(files / f"{name}.parquet")
+        about = {**found.provenance, "model": model}
+        write(replace(found, provenance=about), files / f"{name}.parquet")
+    options = ("--scorers", "knn", "--fit", "train.parquet", "-o", "out.parquet")
+    done = openset("score", "test.parquet", *options)
+    assert done.code == 0, done.err
+    assert ("warning OS511" in done.err) == bool(said)
+    assert all(words in " ".join(done.err.split()) for words in said)
+
+
+@pytest.mark.parametrize("flag", ["--fit", "--calibrate"])
+def test_ground_truth_of_another_split_is_named(openset, files, flag):
+    train = read_detections(files / "train.parquet")
+    ids = np.unique(train.image)
+    box = np.tile([0.0, 0.0, 9.0, 9.0], (len(ids), 1))
+    truth = Annotations(Images(ids + 5000), ("dog", "unknown"), np.arange(len(ids)), ids * 0, box)
+    write(truth, files / "other.json")
+    given = {"--fit": "train.parquet", "--calibrate": "val.parquet", f"{flag}-truth": "other.json"}
+    options = [word for pair in given.items() for word in pair]
+    done = openset("score", "test.parquet", "--scorers", "knn", *options, "-o", "out.parquet")
+    said = " ".join(done.err.split())
+    assert done.code == 2 and "error OS403 other.json: " in said and "another split" in said
+    first = ", ".join(map(str, (ids + 5000)[:3].tolist()))
+    assert f"the ground truth has {first}" in said and "OS504" not in said

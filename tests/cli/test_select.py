@@ -57,6 +57,14 @@ def test_a_list_of_images_in_a_file(scene, openset):
     assert "OS382" in done.err and "image 99.png" in done.err
 
 
+def test_images_of_another_split_are_why_nothing_is_left(scene, openset):
+    (scene / "list.txt").write_text("a.png\nb.png\n")
+    done = openset("select", "gt.json", "--images", "list.txt", "-o", "some.json")
+    said = " ".join(done.err.split())
+    assert "error OS383" in said and "exclude each other" not in said
+    assert "cause 2 of 2 images asked for are not there: a misspelt name, or another split" in said
+
+
 def test_groups_stay_together(scene, openset):
     options = ("--share", "0.5", "--group-by", r"image (\d\d)")
     assert openset("select", "gt.json", *options, "-o", "a.json", "--rest", "b.json").code == 0

@@ -142,7 +142,7 @@ FOLDERS = {
     "odd class": (
         {"data.yaml": "names: [a]", "labels/i.txt": "3 .5 .5 .1 .1", "sizes.csv": "i,4,4"},
         "OS112",
-        "class index",
+        "class index 3\n",
     ),
     "odd line": (
         {"data.yaml": "names: [a]", "labels/i.txt": "0 .5 .5 .1 .1\n0 1", "sizes.csv": "i,4,4"},

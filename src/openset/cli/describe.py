@@ -45,11 +45,15 @@ def describe(
     from openset.cli._inputs import known_labels
     from openset.diagnosis.statistics import statistics
     from openset.formats import read_annotations
+    from openset.tables.check import check_known
 
     if limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
     truth = read_annotations(gt, **({} if names is None else {"names": names}))
-    found = statistics(truth, _vocabulary(truth, known_labels(known)))
+    vocabulary = _vocabulary(truth, known_labels(known))
+    for finding in check_known(truth, vocabulary) if known and vocabulary else ():
+        output.report(finding)
+    found = statistics(truth, vocabulary)
     return Answer(_text(found, limit), found.document)
 
 

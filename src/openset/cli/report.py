@@ -75,6 +75,8 @@ def report(
             write_alone(alone, page)
         else:
             loaded, beside = Run.load(runs[0]), _beside(audit, recognition)
+            if images is not None and not browse:  # which counts them all
+                _tell_if_none(loaded, images, output)
             if browse:
                 step("writing the images")
                 written = [_browsed(loaded, page, images, output)]
@@ -123,6 +125,19 @@ def write_page(run: Run, path: Path, images: Path | None, beside: Beside | None 
     from openset.report.page import Beside
 
     return write(run, path, images=images, beside=beside or Beside())
+
+
+def _tell_if_none(run: Run, images: Path, output: Output) -> None:
+    """Say that a folder has none of the run's images, with a name of both."""
+    from openset.tables.names import file_names
+
+    folder, names = ImageFolder(images), list(map(str, file_names(run.truth.images)))
+    if not all(names) or not names or any(map(folder.find, names)):
+        return
+    there = next((path.name for path in sorted(images.iterdir()) if path.is_file()), "no file")
+    message = f"none of the run's {len(names)} images is in {images}"
+    example = f"{names[0]}; the folder has {there}"
+    output.report(Finding("OS393", Level.WARNING, message, len(names), example))
 
 
 def _browsed(run: Run, page: Path, images: Path | None, output: Output) -> Path:

@@ -14,14 +14,14 @@ from openset.cli import _parts
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
 from openset.cli._engine import Where
-from openset.findings import InputError, UsageError
+from openset.findings import Finding, InputError, Level, UsageError
 
 if TYPE_CHECKING:
     from openset.evaluation.choosing import Choice
     from openset.formats.parts import Parts
     from openset.scorers import Calibration, Fitted
     from openset.scorers.rule import Rule
-    from openset.tables import Detections, Head, Vocabulary
+    from openset.tables import Annotations, Detections, Head, Vocabulary
 
 app = verb("score", panel="Models")
 ALL = "all"
@@ -94,7 +94,7 @@ def score(
         shard: Which of the parts to make: 3/16, the third of sixteen shards; auto, as SLURM says to
             the tasks of an array; auto/16 for an indexed job of Kubernetes.
         where: Where parts are scored.
-        force: Fit even on test data or unknown objects; the ledger says so.
+        force: Fit even on test data or unknown objects, which the ledger says, or another model's.
         output: How to speak.
     """
     from openset.cli._inputs import files_of, known_labels, listed, option_pairs
@@ -112,22 +112,23 @@ def score(
     detections = _first_part(dt, files) if parted else files.read(dt)
     if not force:
         _refuse_own(dt, {"--fit": fit, "--calibrate": calibrate})
+    fits = _FitFiles(files, detections, force, output.report)
     if rule is not None:
         given, chosen_here = option_pairs(option), calibrate is not None
         rules: Sequence[Rule]
         if rule == "gamma":
             rules = gamma_rules(given, chosen=chosen_here)
         elif rule == "ebui":
-            rules = ebui_rules(given, _told(fit, fit_truth), chosen=chosen_here, force=force)
+            rules = ebui_rules(given, _told(fit, fit_truth, fits), chosen=chosen_here, force=force)
         else:
-            training = _of_knowns(fit, fit_truth, files, minimum_score)
+            training = _of_knowns(fit, fit_truth, fits, minimum_score)
             rules = cec_rules(given, training, chosen=chosen_here, force=force)
         share = SHARES.get(rule, KEPT) if known_share is None else known_share
-        chosen_on = _choice(rules, files, (calibrate, calibrate_truth), share, force)
+        chosen_on = _choice(rules, fits, (calibrate, calibrate_truth), share, force)
         return apply_rules(detections, rules, out, chosen_on, output)
     chosen = _chosen(listed(scorers), option_pairs(option), detections, fit)
     training, held_out = (
-        _of_knowns(path, truth, files, minimum_score)
+        _of_knowns(path, truth, fits, minimum_score)
         for path, truth in ((fit, fit_truth), (calibrate, calibrate_truth))
     )
     places = files_of(out, list(chosen), _parts.SUFFIX if parted else ".parquet")
@@ -139,7 +140,7 @@ def score(
         for name, options in chosen.items():
             step(name)
             try:
-                told = training if not find(name).uses_unknown else _told(fit, fit_truth)
+                told = training if not find(name).uses_unknown else _told(fit, fit_truth, fits)
                 fitted = _fitted(name, told, options, force=force)
                 limit = None if held_out is None else calibrated(fitted.scored(held_out))
                 how = _Scoring(fitted, limit, files)
@@ -166,22 +167,21 @@ def _refuse_both(scorers: list[str] | None, rule: str | None, fit: Path | None) 
 
 def _choice(
     rules: Sequence[Rule],
-    files: _Files,
+    fits: _FitFiles,
     held_out: tuple[Path | None, Path | None],
     known_share: float,
     force: bool,
 ) -> tuple[Detections, Choice[Rule]] | None:
     """Held-out detections, and the rule that was chosen on them."""
     from openset.evaluation.choosing import choose
-    from openset.formats import read_annotations
 
     calibrate, truth = held_out
     if (calibrate is None) != (truth is None):
         raise UsageError("a rule is chosen by --calibrate and --calibrate-truth together")
     if calibrate is None or truth is None:
         return None
-    found = files.read(calibrate)
-    known = read_annotations(truth)
+    found = fits.read(calibrate)
+    known = _truth(truth, found)
     return found, choose(rules, found, known, share=known_share, force=force)
 
 
@@ -211,6 +211,35 @@ class _Files:
         return found if self.known is None else _restricted(found, self.known)
 
 
+@dataclass(frozen=True)
+class _FitFiles:
+    """How files to fit or calibrate on are read: they must be of the model that is scored.
+
+    Attributes:
+        files: How files are read.
+        scored: The detections to score.
+        force: Whether another model is only told.
+        report: What tells a finding.
+    """
+
+    files: _Files
+    scored: Detections
+    force: bool
+    report: Callable[[Finding], None]
+
+    def read(self, path: Path) -> Detections:
+        """The detections of a file."""
+        from openset.scorers import other_model
+
+        found = self.files.read(path)
+        finding = other_model(self.scored, found, str(path))
+        if finding is not None:
+            if finding.level is Level.ERROR and not self.force:
+                raise InputError([finding])
+            self.report(finding)
+        return found
+
+
 def _restricted(found: Detections, known: Vocabulary) -> Detections:
     """Detections with the known logits; that there were others, the detector was taught."""
     from openset.evaluation.leaks import TAUGHT_CLASSES
@@ -236,30 +265,41 @@ def _refuse_own(dt: Path, given: Mapping[str, Path | None]) -> None:
 
 
 def _of_knowns(
-    path: Path | None, truth: Path | None, files: _Files, minimum_score: float
+    path: Path | None, truth: Path | None, fits: _FitFiles, minimum_score: float
 ) -> Detections | None:
     """Detections of known objects: those that found theirs, or without ground truth sure ones."""
-    from openset.formats import read_annotations
     from openset.matching import right_detections
 
     if path is None:
         if truth is not None:
             raise UsageError(f"{truth} is the ground truth of detections that are not given")
         return None
-    found = files.read(path)
+    found = fits.read(path)
     if truth is None:
         return found.select(found.score >= minimum_score)
-    return right_detections(read_annotations(truth), found)
+    return right_detections(_truth(truth, found), found)
 
 
-def _told(path: Path | None, truth: Path | None) -> Detections:
+def _truth(path: Path, found: Detections) -> Annotations:
+    """The ground truth of detections; refused if it is that of other images."""
+    from openset.formats import read_annotations
+    from openset.tables.check import check_images
+
+    truth = read_annotations(path)
+    wrong = [one for one in check_images(truth, found) if one.level is Level.ERROR]
+    if wrong:
+        raise InputError([replace(one, message=f"{path}: {one.message}") for one in wrong])
+    return truth
+
+
+def _told(path: Path | None, truth: Path | None, fits: _FitFiles) -> Detections:
     """Detections on objects, and which of these are unknown, for what is fitted on that."""
-    from openset.formats import read_annotations, read_detections
     from openset.matching import told_detections
 
     if path is None or truth is None:
         raise UsageError("ebui needs --fit and --fit-truth, in which unknown objects are labelled")
-    return told_detections(read_annotations(truth), read_detections(path))
+    found = fits.read(path)
+    return told_detections(_truth(truth, found), found)
 
 
 def _chosen(

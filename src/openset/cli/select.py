@@ -62,6 +62,7 @@ def select(
     from openset.cli._inputs import format_to_write, known_labels, listed
     from openset.formats import read, read_annotations, write
     from openset.tables import Annotations
+    from openset.tables.check import check_known
     from openset.tables.selection import Selection
 
     if out == rest:
@@ -72,17 +73,21 @@ def select(
     of_truth = [table for table in tables if isinstance(table, Annotations)]
     if of_truth and len(of_truth) < len(tables):
         raise UsageError("ground truth and detections cannot be joined: give files of one kind")
+    truths = [*of_truth, *([belongs] if belongs else [])]
+    vocabulary = _vocabulary(known_labels(known), truths)
     wanted = Selection(
         classes=listed(classes) or None,
         roles=_roles(listed(roles)),
-        vocabulary=_vocabulary(known_labels(known), [*of_truth, *([belongs] if belongs else [])]),
+        vocabulary=vocabulary,
         images=_images(images),
         share=share,
         seed=seed,
         drop_empty=drop_empty,
     )
     made, findings = _parted(tables, wanted, belongs, group_by)
-    for finding in findings:
+    absent = [check_known(one, vocabulary) for one in truths] if known and vocabulary else []
+    said = absent[0] if absent and all(absent) else []  # one of several files may have them
+    for finding in (*said, *findings):
         output.report(finding)
     written = {out: made.kept} | ({} if rest is None else {rest: made.rest})
     for path, table in written.items():

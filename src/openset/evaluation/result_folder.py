@@ -97,10 +97,12 @@ class ResultFolder:
         } | {self.index: _own_digest(document)}
         wrong = [name for name in wanted if found.get(name, "") != held.get(name)]
         if wrong:
-            many = f"{len(wrong)} of {len(wanted)} files" if len(wanted) > 1 else "the file"
+            several = len(wanted) > 1
+            many = f"{len(wrong)} of {len(wanted)} files" if several else "a file"
+            others = "are not those that were" if several else "is not the one that was"
             raise refuse(
                 "OS427",
-                f"{many} of the {self.what} in {folder} are not those that were written with it: "
+                f"{many} of the {self.what} in {folder} {others} written with it: "
                 f"{', '.join(wrong[:5])}",
                 count=len(wrong),
                 example=str(folder / wrong[0]),

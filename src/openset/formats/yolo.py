@@ -408,6 +408,7 @@ def _indices(
         short = labels is not None and values[row] >= len(labels) and values[row] % 1 == 0
         cause, fix = _too_short(len(labels), values) if labels is not None and short else ("", "")
         where, value = str(folder.labels), values[row].item()
+        value = int(value) if value % 1 == 0 else value
         raise dangling(where, "class index", value, row, len(bad), cause, fix)
     return values.astype(np.int64)
 

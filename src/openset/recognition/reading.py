@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.files import load, load_arrays
-from openset.findings import refuse
+from openset.findings import InputError, refuse
 from openset.recognition.scores import Scores
 from openset.tables.vocabulary import is_unknown_spelling
 
@@ -28,6 +28,8 @@ _LAYOUTS = (
 )
 _MOST = 1 << 20  # classes without names
 Arrays = dict[str, NDArray[Any]]
+_HEAD = 4096  # bytes of a file that tell what it holds
+_OF_DETECTORS = "openset recognise is for classifiers of whole images; boxes are for evaluate"
 
 
 def read_scores(path: str | Path, *, openness: str = "max_logit") -> Scores:
@@ -46,7 +48,17 @@ def read_scores(path: str | Path, *, openness: str = "max_logit") -> Scores:
         raise refuse("OS102", f"{path} is empty")
     if zipfile.is_zipfile(path):
         return _from_arrays(path, _arrays(path), openness)
+    if data.lstrip()[:1] in (b"[", b"{"):
+        raise _refuse_json(path, data)
     return _from_table(path, data, openness)
+
+
+def _refuse_json(path: Path, data: bytes) -> InputError:
+    """JSON holds no scores of a classifier; mostly it is what a detector said."""
+    if data.lstrip()[:1] == b"[" and b'"bbox"' in data[:_HEAD]:
+        message = f"{path} holds detections, not what a classifier said of samples"
+        return refuse("OS807", message, cause=_OF_DETECTORS, fix=f"openset evaluate GT {path}")
+    return refuse("OS807", f"{path} is JSON, not .npz or CSV")
 
 
 def _arrays(path: Path) -> Arrays:

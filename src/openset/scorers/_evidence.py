@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import OpenSetError, refuse
+from openset.findings import Finding, Level, OpenSetError, refuse
 from openset.tables import Detections
 from openset.tables.evidence import refuse_probabilities
 from openset.tables.logits import LogitLayout, softmax, without_unknown
@@ -142,6 +143,35 @@ def own_head(detections: Detections, given: Head | None) -> Head | None:
         raise refuse("OS503", message, cause="the head belongs to another detector")
     given.check(detections)
     return given
+
+
+def other_model(scored: Detections, fitted_on: Detections, where: str) -> Finding | None:
+    """OS511, if detections to fit on are of another model than those that are scored.
+
+    Last layers tell for certain; where one lacks it, what the tables say that they were made by.
+    """
+    message = f"{where} is of another model than the detections"
+    if scored.head is not None and fitted_on.head is not None:
+        if scored.head.equals(fitted_on.head):
+            return None
+        return Finding("OS511", Level.ERROR, f"{message}: their last layers differ", example=where)
+    ours, theirs = _maker(scored), _maker(fitted_on)
+    if not ours or not theirs or ours == theirs:
+        return None
+    return Finding("OS511", Level.WARNING, f"{message}: {theirs}, not {ours}", example=where)
+
+
+def _maker(detections: Detections) -> str:
+    """The detector that made a table, and the name of its file if it states one; or nothing.
+
+    Folders of that file say little: the same model lies elsewhere on another machine.
+    """
+    model = detections.provenance.get("model")
+    if not isinstance(model, dict) or not isinstance(model.get("detector"), str):
+        return ""
+    options = model.get("options")
+    file = options.get("file") if isinstance(options, dict) else None
+    return " ".join([model["detector"], *([PurePath(file).name] if isinstance(file, str) else [])])
 
 
 def _head(name: str, detections: Detections, given: Head | None) -> Head:

@@ -90,28 +90,29 @@ def detected_images(case: Case) -> Iterator[Finding]:
             example="there is no detection",
         )
         return
-    elsewhere = int(case.per_image[-1])
-    if elsewhere:
-        yield _elsewhere(case, elsewhere)
-    if elsewhere < total:
+    yield from other_images(case)
+    if case.per_image[-1] < total:
         yield from detected_sets(case)
         yield from _without(case)
         yield from [*_on_one(case)] or _not_run(case)
         yield from _crowded(case)
 
 
-def _elsewhere(case: Case, count: int) -> Finding:
+def other_images(case: Case) -> Iterator[Finding]:
     """Detections of another data set, or of images beside those that are tested.
 
     Most detections elsewhere may be a ground truth that is part of a set; then nearly all its
     images have some. Where most have none either, what joins does so by the chance of ids.
     """
+    count = int(case.per_image[-1])
+    if not count:
+        return
     total, images = len(case.detections), len(case.truth.images)
     bare = int(np.count_nonzero(case.per_image[:-1] == 0))
     chance = 2 * count > total and 2 * bare > images
     absent = case.joined.image < 0
     given = ", ".join(map(str, case.truth.images.id[:3].tolist()))
-    return Finding(
+    yield Finding(
         "OS403",
         Level.ERROR if count == total or chance else Level.WARNING,
         f"{share(count, total, 'detections')} are on images that the ground truth does not have"

@@ -22,7 +22,7 @@ _NEAR = 0.85  # likeness from which a label is another that was misspelt
 def truth_labels(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
     """Findings about the labels of the ground truth and their roles."""
     classes = vocabulary.classes(truth.labels)
-    yield from _vocabulary_labels(truth, vocabulary, classes)
+    yield from vocabulary_labels(truth, vocabulary, classes)
     yield from _spellings(truth.labels, "ground truth")
     yield from _merged(truth, vocabulary, classes)
     yield from _contradicted(truth, vocabulary)
@@ -30,9 +30,10 @@ def truth_labels(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding
         yield from _roles(truth, vocabulary, classes)
 
 
-def _vocabulary_labels(
+def vocabulary_labels(
     truth: Annotations, vocabulary: Vocabulary, classes: NDArray[np.int32]
 ) -> Iterator[Finding]:
+    """Known labels that the ground truth does not have."""
     present = set(classes.tolist())
     missing = [name for at, name in enumerate(vocabulary.known) if at not in present]
     if not missing:

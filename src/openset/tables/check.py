@@ -21,8 +21,13 @@ from openset.findings import Finding, Level
 from openset.tables._check_boxes import detected_boxes, truth_boxes
 from openset.tables._check_case import Case
 from openset.tables._check_groups import group_sizes, truth_groups
-from openset.tables._check_join import detected_images, no_match, truth_records
-from openset.tables._check_labels import detected_labels, truth_labels
+from openset.tables._check_join import (
+    detected_images,
+    no_match,
+    other_images,
+    truth_records,
+)
+from openset.tables._check_labels import detected_labels, truth_labels, vocabulary_labels
 from openset.tables._check_reach import cut_off
 from openset.tables._check_readings import read_otherwise
 from openset.tables._check_scores import scores
@@ -37,6 +42,8 @@ from openset.tables.written import Written
 __all__ = [
     "check",
     "check_detections",
+    "check_images",
+    "check_known",
     "check_layout",
     "check_truth",
     "group_sizes",
@@ -98,6 +105,19 @@ def check_detections(
     detections, joined = read
     with np.errstate(all="ignore"):
         return in_order(_of_detections(Case(truth, detections, vocabulary, joined, written)))
+
+
+def check_known(truth: Annotations, vocabulary: Vocabulary) -> list[Finding]:
+    """Find known labels that a ground truth lacks, if all or by a slip of the pen; as warnings."""
+    found = vocabulary_labels(truth, vocabulary, vocabulary.classes(truth.labels))
+    return [replace(one, level=Level.WARNING) for one in found if one.level is not Level.NOTE]
+
+
+def check_images(truth: Annotations, detections: Detections) -> list[Finding]:
+    """Find detections on images that the ground truth does not have."""
+    written, vocabulary = Written(detections), Vocabulary(())  # roles play no part
+    read, joined = written.read(truth, vocabulary)
+    return [*other_images(Case(truth, read, vocabulary, joined, written))]
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

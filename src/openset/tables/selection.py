@@ -183,8 +183,10 @@ def _absent(
 
 
 def _nothing(message: str, absent: Sequence[Finding]) -> InputError:
-    """That nothing is left, and what was asked for and is not there, which may be why."""
-    return InputError([Finding("OS383", Level.ERROR, message), *absent])
+    """That nothing is left, and what was asked for and is not there, which then is why."""
+    cause = f"{absent[0].message}: {absent[0].cause}" if absent else ""
+    fix = absent[0].fix if absent else ""
+    return InputError([Finding("OS383", Level.ERROR, message, cause=cause, fix=fix), *absent])
 
 
 def _with_labels(truth: Annotations, kept: Mask) -> Annotations:
