@@ -59,6 +59,14 @@ def test_all_tasks_by_one_command(openset, here, world):
     assert page.code == 0 and "report out/report.html" in page.out
 
 
+def test_of_one_task_nothing_can_be_forgotten(openset, here, world):
+    assert openset("build", "digits", "-o", "one", "--option", "images=40").code == 0
+    done = openset("learn", "one", *LEARN[2:], "--steps", "2")
+    assert done.code == 0, done.err
+    assert "one task: nothing can be forgotten" in done.out
+    assert "one task" not in openset(*LEARN[:-4], "-o", "several", *LEARN[-2:]).out
+
+
 def test_one_task_after_the_other(openset, here, world):
     for name, more in {
         "a1": ("--task", "1"),

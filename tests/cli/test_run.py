@@ -269,6 +269,15 @@ def test_a_mistake_is_said(name, openset, data, snapshot):
     snapshot(f"run/{name}", type(done)(done.command, done.code, done.out, err))
 
 
+def test_labels_that_a_trained_model_does_not_have(openset, data):
+    done = openset(*RUN, "--known", "dog,cat")
+    assert done.code == 2
+    assert f"model has {len(LABELS)} labels of its own" in " ".join(done.err.split())
+    assert "--known names 2 (dog, cat): leave --known out" in " ".join(done.err.split())
+    assert not (data / "found.parquet").exists()
+    assert openset(*RUN, "--known", ",".join(LABELS)).code == 0
+
+
 def test_an_option_of_another_type(openset, data):
     done = openset(*RUN, "--option", "nms=abc")
     assert done.code == 2

@@ -163,6 +163,11 @@ def _answer(went: Went, out: Path) -> Answer:
 
     learned = went.learned
     lines = [learned.table().text(width()), *learned.lines()] if learned.rows else []
+    if len(learned.tasks) == 1:
+        lines.append(
+            "one task: nothing can be forgotten; a world of several: openset build digits "
+            "--option tasks=2 -o world"
+        )
     if not went.done:
         lines.append("stopped: the same command goes on from here")
         return Answer("\n".join(lines), learned.document, STOPPED)

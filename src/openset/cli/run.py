@@ -119,6 +119,8 @@ def run(
         if per_part is not None or shard is not None:
             raise UsageError(f"--per-part and --shard are for parts: -o {out.stem}{_parts.SUFFIX}")
     loaded = source()
+    if known is not None:
+        _refuse_other_labels(model, loaded.labels, labels or ())
     data = _frames(data, out, every, output)
     files = _files(data, truth, images)
     if is_first():
@@ -286,6 +288,17 @@ def _labels(
     if weights is not None and weights.is_dir():
         named = transformers.names_in(weights)
     return named if named or truth is None else taught(truth)
+
+
+def _refuse_other_labels(model: str, own: Sequence[str], given: Sequence[str]) -> None:
+    """Refuse labels that a model which says its own does not have: they would change nothing."""
+    from openset.wording import some
+
+    if set(own) != set(given):
+        raise UsageError(
+            f"{model} has {len(own)} labels of its own ({some(own, 3)}), and --known names "
+            f"{len(given)} ({some(given, 3)}): leave --known out"
+        )
 
 
 @dataclass(frozen=True)
