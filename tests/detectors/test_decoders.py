@@ -1,5 +1,6 @@
 """Images are the same, and in the same order, whoever decodes them."""
 
+import multiprocessing
 from pathlib import Path
 
 import numpy as np
@@ -40,3 +41,15 @@ def test_one_that_cannot_be_decoded_comes_as_its_finding(folder):
     bad = [found for _, found in told(folder, 4, processes=2) if isinstance(found, InputError)]
     assert [error.findings[0].code for error in bad] == ["OS603"]
     assert "05.png" in bad[0].findings[0].example
+
+
+def test_a_process_that_is_lost_is_a_finding_and_the_next_run_has_others(folder):
+    read = batches(ImageFiles.of_folder(folder), 4, 2, processes=2)
+    next(read)
+    for child in multiprocessing.active_children():
+        child.kill()
+    with pytest.raises(InputError) as lost:
+        list(read)
+        list(batches(ImageFiles.of_folder(folder), 4, 2, processes=2))  # if all was decoded before
+    assert lost.value.findings[0].code == "OS367"
+    assert len(told(folder, 4, processes=2)) == 11

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 _FOREIGN = frozenset({".avif", ".cr2", ".dng", ".gif", ".heic", ".heif", ".jxl", ".nef"})
 _GROUPS, _PART = 256, 1 << 14
+_FEWER = "fewer --decoders, or a smaller --batch"
 _AHEAD = 2  # batches that are decoded before they are asked for
 Pixels = NDArray[np.uint8]
 
@@ -243,7 +244,18 @@ def batches(
             if start + _AHEAD * size < len(files):
                 ahead.append(asked(start + _AHEAD * size))
             part = files.id[start : start + size].tolist()
-            yield list(zip(part, (one for job in now for one in job.result()), strict=True))
+            yield list(zip(part, _results(now), strict=True))
+
+
+def _results(jobs: Sequence[Future[list[Pixels | InputError]]]) -> Iterator[Pixels | InputError]:
+    from concurrent.futures import BrokenExecutor
+
+    try:
+        for job in jobs:
+            yield from job.result()
+    except BrokenExecutor as error:
+        _decoders.cache_clear()  # whoever runs again has others
+        raise refuse("OS367", "a process that decodes images was lost", fix=_FEWER) from error
 
 
 def _pool(threads: int, processes: int) -> AbstractContextManager[Executor]:
@@ -259,7 +271,14 @@ def _decoders(count: int) -> Executor:
     from multiprocessing import get_context
 
     # Not forked: this process may have threads, and a GPU.
-    return ProcessPoolExecutor(count, mp_context=get_context("spawn"))
+    return ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_undisturbed)
+
+
+def _undisturbed() -> None:
+    """Leave Ctrl-C to the process that asked for the images."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _attempts(paths: Sequence[Path], upright: bool) -> list[Pixels | InputError]:
