@@ -455,6 +455,7 @@ def added(before: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     if before["pictures"] != new["pictures"]:
         raise SystemExit("what was judged before is of other pictures")
     named = {one["method"] for one in new["trainings"]}
+    _refuse_lost(before["trainings"], new["trainings"])
     stay = {k: v for k, v in before["methods"].items() if k.partition(" + ")[0] not in named}
     methods = dict(sorted((stay | new["methods"]).items()))
     told = {(one["first"], one["second"]): one for one in new["differences"]}
@@ -469,6 +470,16 @@ def added(before: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     trainings = sorted(trainings + new["trainings"], key=lambda one: (one["method"], one["seed"]))
     order = [told[pair] for pair in COMPARED if pair in told]
     return {**new, "methods": methods, "differences": order, "trainings": trainings}
+
+
+def _refuse_lost(before: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse to replace a method by fewer of its seeds: what the others found is not at hand."""
+    here = {(one["method"], one["seed"]) for one in new}
+    named = {method for method, _ in here}
+    lost = [f"{one['method']}-{one['seed']}" for one in before if one["method"] in named]
+    lost = [name for name in lost if name not in {f"{method}-{seed}" for method, seed in here}]
+    if lost:
+        raise SystemExit(f"judged before, and not found here: {', '.join(lost)}; find them, too")
 
 
 def unpaired(first: str, second: str, methods: Mapping[str, Any]) -> dict[str, Any]:

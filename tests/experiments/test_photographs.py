@@ -126,3 +126,11 @@ def test_methods_that_were_judged_apart_are_compared_by_their_deviations():
     assert one["difference"] == 30 and found["paired"] is False
     assert one["interval"] == pytest.approx([30 - 1.96 * 5, 30 + 1.96 * 5], abs=1e-3)
     assert one["p"] == pytest.approx(2e-9, rel=0.05)  # six deviations
+
+
+def test_a_method_is_not_replaced_by_fewer_of_its_seeds():
+    held = [{"method": "siren", "seed": seed} for seed in range(3)]
+    facts = {"pictures": {}, "methods": {}, "differences": [], "trainings": held}
+    with pytest.raises(SystemExit, match="not found here: siren-0; find"):
+        photographs.added(facts, facts | {"trainings": held[1:]})
+    assert photographs.added(facts, facts)["trainings"] == held
