@@ -99,15 +99,15 @@ pixels, for hours, and test on other mixtures of pictures.
 
 {cost}
 
-Up to five trainings and runs shared the card, so that seconds are not those of a training alone.
-OpenDet and VOS with seed 0 were trained before the step became what is measured below; the recipe
-is the same.
+Up to six trainings and other work shared the card, so that seconds are not those of a training
+alone. OpenDet and VOS with seed 0 were trained before the step became what is measured below; the
+recipe is the same.
 
 Speed of one training step, Faster R-CNN with ResNet-50 and a pyramid, bfloat16, optimiser included,
 by `python experiments/step_speed.py`; rounds of all of a picture size alternated. *Stock* is
 torchvision's own step, with its 2,000 proposals and *alike* with our 1,000; each is compared with
-the stock step of its own run, which for *alike* and *compiled* at 512 pixels was an earlier one.
-OpenDet-CWA was measured with a decomposition in its last layer, which it no longer waits for.
+the stock step of its own run. At 512 pixels there are several runs, on machines of one kind: the
+stock step, which waits for Python, differed by a seventh between them, ours did not.
 The last row is a training on photographs alone on the card, after its start of {start:.0f} seconds.
 
 {speed}

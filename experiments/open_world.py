@@ -385,18 +385,27 @@ def by_best_boxes(work: Path, rows: tuple[str, str] = ADVISED, most: int = 10) -
             for name in rows
         }
         if all(runs.values()):
-            found = {
-                name: [best_boxes(run.detections["model"], most) for run in some]
-                for name, some in runs.items()
-            }
-            truth = runs[rows[0]][0].truth
-            results = evaluate_all(truth, found, metrics=["unknown_recall"]).results
+            best, every = (_recalls(runs, many) for many in (most, None))
             stages[place.name] = {
-                "rows": {name: one.document() for name, one in results.items()},
-                "values": _differences(results[rows[0]], results[rows[1]], paired=False),
+                "rows": {name: one.document() for name, one in best.items()},
+                "values": _differences(best[rows[0]], best[rows[1]], paired=False),
+                "of_all": _differences(every[rows[0]], every[rows[1]], paired=False),
             }
     on = {"first": rows[0], "second": rows[1], "boxes": most, **machine()}
     return {**on, "stages": stages} if stages else {}
+
+
+def _recalls(runs: Mapping[str, Sequence[Run]], most: int | None) -> dict[str, Trainings]:
+    """The recall of unknowns by the best boxes of an image, or by all of them."""
+    truth = next(iter(runs.values()))[0].truth
+    found = {
+        name: [
+            run.detections["model"] if most is None else best_boxes(run.detections["model"], most)
+            for run in some
+        ]
+        for name, some in runs.items()
+    }
+    return dict(evaluate_all(truth, found, metrics=["unknown_recall"]).results)
 
 
 def _judged(work: Path, name: str, seed: int, stage: Path) -> Path | None:

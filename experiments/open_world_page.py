@@ -337,14 +337,15 @@ def best_advised(world: World) -> Iterator[str]:
             cell("unknown_recall", one["rows"][held[row]]["values"]["unknown_recall"])
             for row in ("first", "second")
         )
+        best, every = (one[which]["unknown_recall"] for which in ("values", "of_all"))
         runs = one["rows"][held["first"]]["runs"]
         trained = "one other training" if runs == 1 else f"{runs} other trainings"
         chance = "; its chance is in no interval" * (runs == 1)
         yield (
             f"by the {held['boxes']} best boxes of an image ({trained} of each, "
-            f"{held['on']}{chance}): {_verdict(one['values']['unknown_recall'])}, "
-            f"{STAGES[stage].lower()}: unknown recall "
-            f"{_change('unknown_recall', one['values']['unknown_recall'])}, {after} after {before}."
+            f"{held['on']}{chance}): {_verdict(best)}, {STAGES[stage].lower()}: unknown recall "
+            f"{_change('unknown_recall', best)}, {after} after {before}; by all their boxes it "
+            f"{_change('unknown_recall', every)}."
         )
 
 
