@@ -6,9 +6,11 @@ import json
 
 import cifar
 import pytest
+from recognition_gpu_page import METHODS, own_score
 from record import Recorder
 
 from openset.papers import Estimate, read_run
+from openset.recognition.recipe import ClassifierRecipe
 
 ABOUT = {"precision": "bfloat16", "network": "", "size": 0, "images": 0, "left_out": []}
 
@@ -50,6 +52,25 @@ def test_methods_are_compared_by_trial_after_as_many_epochs(made):
     assert above.cell("CIFAR-10", "trials above CE+") == 5
     assert above.cell("CIFAR-10", "epochs") == 150
     assert any("--epochs 150 --methods ce_plus openauc" in each for each in above.commands)
+
+
+def test_softmax_is_scored_by_probability_and_the_others_by_logit(made):
+    both = {"openauc_by_probability": 70.0}
+    table, *_ = made([row("softmax", 0, 80.0, 100, **both), row("arpl", 0, 80.0, 100, **both)])
+    assert table.cell("CIFAR-10 / Softmax", "OpenAUC") == pytest.approx(0.7)
+    assert table.cell("CIFAR-10 / ARPL", "OpenAUC") == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_are_scored_as_the_package_scores_them(name):
+    torch = pytest.importorskip("torch")
+    from openset.recognition.methods import table as methods
+
+    logits = torch.tensor([[9.0, 8.9], [2.0, -9.0]])  # the second is likelier, and has less logit
+    recipe = ClassifierRecipe.of(f"cifar10-{name}")
+    objective = methods()[name].build(n_classes=2, width=4, **recipe.options)
+    likelier = bool(objective.openness(logits).argmin())
+    assert likelier == (own_score(name) == "openauc_by_probability")
 
 
 def test_what_was_not_trained_is_said_with_its_command(made):
