@@ -169,7 +169,7 @@ def _digits(values: NDArray[Any], width: int) -> Iterator[NDArray[np.int64]]:
     Of numbers, and of whole ones from 0. There is one zero, and what is no number comes last.
 
     >>> [digit.tolist() for digit in _digits(np.array([5, 258]), 8)]
-    [[0, 1], [5, 2]]
+    [[2, 129], [1, 0]]
     """
     if values.dtype.kind != "f":
         bits = values.astype(np.uint64)
