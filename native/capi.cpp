@@ -165,6 +165,16 @@ OPENSET_EXPORT int32_t openset_ranked(const openset::RankedInput* in,
   return guarded([&] { openset::ranked(*in, *out); });
 }
 
+OPENSET_EXPORT int32_t openset_take_1(const int8_t* values, const int32_t* order, int8_t* out,
+                                      int64_t n, int32_t threads) {
+  return guarded([&] { openset::take(values, order, n, threads, out); });
+}
+
+OPENSET_EXPORT int32_t openset_take_2(const int16_t* values, const int32_t* order, int16_t* out,
+                                      int64_t n, int32_t threads) {
+  return guarded([&] { openset::take(values, order, n, threads, out); });
+}
+
 OPENSET_EXPORT int32_t openset_take_4(const int32_t* values, const int32_t* order, int32_t* out,
                                       int64_t n, int32_t threads) {
   return guarded([&] { openset::take(values, order, n, threads, out); });

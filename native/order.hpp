@@ -50,6 +50,8 @@ inline bool radix_pass(const Entry* from, Entry* to, int64_t n, int shift) {
 }
 
 class ClassSorter {
+  using Entries = std::vector<Entry>;
+
  public:
   explicit ClassSorter(const OrderInput& in) : in_(in) {}
 
@@ -80,20 +82,36 @@ class ClassSorter {
 
   // Entries are sorted but for their lowest bits: sorts each run that agrees in the higher ones.
   void finish_runs(int low_bits) {
-    const auto comparison = [this](const Entry& a, const Entry& b) { return before(a, b); };
     const auto prefix = [low_bits](const Entry& e) { return low_bits < 64 ? e.key >> low_bits : 0; };
     for (auto first = entries_.begin(); first != entries_.end();) {
       auto last = first + 1;
-      bool sorted = true;
-      for (; last != entries_.end() && prefix(*last) == prefix(*first); ++last)
+      bool sorted = true, equal = true;
+      for (; last != entries_.end() && prefix(*last) == prefix(*first); ++last) {
         sorted &= !before(*last, last[-1]);
-      if (!sorted) std::stable_sort(first, last, comparison);
+        equal &= last->key == first->key;
+      }
+      if (!sorted) finish_run(first, last, equal && last - first >= kRadixFrom);
       first = last;
     }
   }
 
+  void finish_run(Entries::iterator first, Entries::iterator last, bool is_long_tie) {
+    if (is_long_tie) return sort_ties(&*first, last - first);
+    std::stable_sort(first, last, [this](const Entry& a, const Entry& b) { return before(a, b); });
+  }
+
+  // Many equal scores, as rounding makes them. Nobody reads their key again: the tie's replaces it.
+  void sort_ties(Entry* first, int64_t n) {
+    for (int64_t i = 0; i < n; ++i)
+      first[i].key = static_cast<uint32_t>(in_.tie[first[i].index]) ^ uint32_t{1} << 31;
+    Entry *from = first, *to = spare_.data();
+    for (int shift = 0; shift < 32; shift += kDigitBits)
+      if (radix_pass(from, to, n, shift)) std::swap(from, to);
+    if (from != first) std::copy(from, from + n, first);
+  }
+
   const OrderInput& in_;
-  std::vector<Entry> entries_, spare_;
+  Entries entries_, spare_;
 };
 
 }  // namespace order

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
+import time
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -115,6 +119,37 @@ def test_a_lost_process_is_replaced_and_its_item_tried_again(tmp_path):
 def test_a_process_that_is_lost_every_time_is_given_up(tmp_path):
     with pytest.raises(InputError, match="OS367"):
         engines.find("processes", workers=1).map(partial(work.lost_at, tmp_path, 99), [2])
+
+
+def test_processes_end_with_who_started_them(tmp_path):
+    """Even if that one was killed: nothing is left, neither running nor in a file."""
+    notes, scratch = tmp_path / "notes", tmp_path / "scratch"
+    notes.mkdir()
+    scratch.mkdir()
+    call = f"find('processes', 2).map(partial(work.waits, Path({str(notes)!r})), [1, 2])"
+    lines = ["from functools import partial", "from pathlib import Path"]
+    lines += ["from openset.engines import find", "from scenes import work", call]
+    places = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TMPDIR": str(scratch)}
+    command = [sys.executable, "-c", "\n".join(lines)]
+    process = subprocess.Popen(command, env=os.environ | places, stderr=subprocess.DEVNULL)
+    assert eventually(lambda: len([*notes.iterdir()]) == 2)
+    process.kill()
+    process.wait()
+    pids = [int(path.name) for path in notes.iterdir()]
+    assert eventually(lambda: not any(map(is_running, pids)) and not [*scratch.iterdir()])
+
+
+def eventually(holds):
+    """Whether something holds within half a minute."""
+    return any(holds() or time.sleep(0.05) for _ in range(600))
+
+
+def is_running(pid):
+    """Whether a process is there, and not only waited for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 @pytest.mark.skipif(find_spec("ray") is not None, reason="Ray is installed")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -123,7 +125,17 @@ def test_no_table_is_read_as_a_whole(folders, monkeypatch):
     at_once, read = [], Parts.read_all
     monkeypatch.setattr(Parts, "read_all", lambda self: at_once.append(len(self)) or read(self))
     evaluate_all(folders[0], {"m": folders[1]}, intervals=False, **OPTIONS)
-    assert len(at_once) > 8 and max(at_once) <= 2
+    assert len(at_once) == 8 and max(at_once) <= 2
+
+
+def test_the_decoder_is_imported_by_workers_alone(folders):
+    """Who only joins starts them sooner, and holds less."""
+    paths = ", ".join(repr(str(folder)) for folder in folders)
+    lines = ["import sys, openset", "from openset import engines"]
+    options = "engine=engines.find('processes', 2), lean=True, force=True, intervals=False"
+    lines += [f"openset.evaluate({paths}, known=['dog', 'cat', 'cow'], {options})"]
+    lines += ["assert 'polars' not in sys.modules"]
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True)
 
 
 def test_several_detectors(folders, tables, tmp_path):

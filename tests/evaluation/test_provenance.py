@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from openset.evaluation.provenance import describe
+from openset.evaluation.provenance import _object_order, describe
 from openset.matching import match
 from openset.matching.digest import digest
 from openset.matching.merge import merge
@@ -39,6 +39,16 @@ def test_hashes_do_not_depend_on_the_order_of_images(matches, ids):
     shards = [restrict_images(matches, some) for some in (~first, first)]
     assert hash_of(merge(shards)) == hash_of(matches)
     assert sum(map(digest, shards)) % 2**64 == digest(matches)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 500, 70_000])
+def test_objects_are_ordered_as_lexsort_orders_them(size):
+    random = np.random.default_rng(size)
+    odd = np.array([0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1.5, 1.5 + 2**-50, -5e-324])
+    box = [random.choice(odd, size), *random.normal(size=(3, size)).round(1)]
+    image, label = random.integers(0, size // 5 + 1, (2, size), dtype=np.int32)
+    columns = [image, label % 3, *box, random.random(size) < 0.5]
+    assert np.array_equal(_object_order(columns), np.lexsort(columns[::-1]))
 
 
 def moved(matches, name):

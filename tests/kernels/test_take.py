@@ -6,7 +6,7 @@ import pytest
 from openset.kernels import take
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64", "uint8", "bool"])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64", "uint16", "bool"])
 @pytest.mark.parametrize("n", [0, 1, 70_000])
 def test_equals_indexing(backend, dtype, n):
     random = np.random.default_rng(n)
@@ -15,6 +15,13 @@ def test_equals_indexing(backend, dtype, n):
     taken = take(values, order)
     assert taken.dtype == values.dtype
     assert taken.tobytes() == values[order].tobytes()
+
+
+@pytest.mark.parametrize("width", [1, 3, 4, 5])
+def test_rows_of_several_values(backend, width):
+    values = np.arange(40 * width, dtype=np.uint16).reshape(40, width)
+    order = np.array([39, 0, 7, 7], np.int32)
+    assert take(values, order).tolist() == values[order].tolist()
 
 
 def test_strided_columns(backend):

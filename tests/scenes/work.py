@@ -32,6 +32,12 @@ def arrays(count: int) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
     return np.sqrt(np.arange(count)), np.array([1, 2, 3], np.int8)
 
 
+def waits(folder: Path, item: int) -> None:
+    """Note the process in a folder, and stay."""
+    (folder / str(os.getpid())).touch()
+    time.sleep(60)
+
+
 def odd_is_bad(folder: Path, item: int) -> int:
     """The item, noted in a folder, or a finding about it."""
     (folder / f"{item}-{os.getpid()}-{threading.get_ident()}").touch()

@@ -63,8 +63,9 @@ def _from_pool(function: Callable[[Any], Any], items: Sequence[Any], workers: in
     from multiprocessing import get_context
     from tempfile import TemporaryDirectory
 
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_alone)
+    busy = True
     with TemporaryDirectory(prefix="openset-", ignore_cleanup_errors=True) as folder:
+        pool = ProcessPoolExecutor(workers, get_context("spawn"), _alone, (folder,))
         work = partial(_sent, function, Path(folder))
         try:
             waiting = deque(pool.submit(work, item) for item in items[: IN_FLIGHT * workers])
@@ -72,9 +73,10 @@ def _from_pool(function: Callable[[Any], Any], items: Sequence[Any], workers: in
                 yield _received(waiting.popleft().result())  # and is forgotten: it may be large
                 waiting.append(pool.submit(work, item))
             while waiting:
-                yield _received(waiting.popleft().result())
+                last, busy = waiting.popleft().result(), len(waiting) > 0
+                yield _received(last)
         finally:
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(wait=busy, cancel_futures=True)  # idle ones end while others go on
 
 
 class _Sent(NamedTuple):
@@ -131,13 +133,28 @@ def _received(sent: _Sent) -> Any:
     return pickle.loads(sent.pickled, buffers=pieces)  # noqa: S301
 
 
-def _alone() -> None:
+def _alone(folder: str) -> None:
     """One thread for a process that is one of several; an interrupt is for who started it."""
     import os
     import signal
+    import threading
 
     os.environ |= {"OPENSET_THREADS": "1", "POLARS_MAX_THREADS": "1"}
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
+
+
+def _end_with_parent(folder: str) -> None:
+    """Leave neither process nor files behind who was killed: nobody would wait for either."""
+    import os
+    import shutil
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    assert parent is not None, "a process that was started here"
+    parent.join()
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
 
 
 def _refuse_unpicklable(function: Callable[[Any], Any]) -> None:

@@ -77,7 +77,7 @@ def batch_of(
     Raises:
         InputError: What not even force can match: scores that are no numbers.
     """
-    one = examine(ground, detections, replace(settings, force=True))
+    one = examine(ground, detections, replace(settings, force=True), whole=False)
     if one.matches is None:
         raise InputError(errors(one.findings))  # a batch may lack what its truth lacks
     rows = len(ground.truth), len(one.detections)

@@ -15,6 +15,7 @@ parts, in their order, which decides ties.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -33,6 +34,7 @@ from openset.evaluation.settings import Settings
 from openset.evaluation.steps import Ground, as_judged
 from openset.findings import InputError, UsageError, raise_all, refuse
 from openset.formats import read_annotations, read_detections
+from openset.formats.parquet import classes_in
 from openset.formats.parts import Parts, is_parts
 from openset.refusals import wrong_kind
 from openset.tables import Annotations, Detections
@@ -70,7 +72,7 @@ def batches_of(
     found = dict(zip(detections, folders, strict=True))
     source = _Truth.of(truth)
     edges = _edges(source.images, found)
-    vocabulary = settings.vocabulary(source.cut(0, edges[1]).read())
+    vocabulary = settings.vocabulary(source.cut(0, edges[1]).classes())
     asked = replace(settings, known=vocabulary)  # afresh: what it keeps for itself cannot travel
     works = [
         _Work(source.cut(*cut), {n: parts.only(at) for n, parts in found.items()}, asked, lean)
@@ -137,6 +139,16 @@ class _Truth:
         last = max(int(np.searchsorted(edges, stop, "left")), first + 1)
         before = int(edges[first])
         return _Truth(self.held.only(*range(first, last)), start - before, stop - before)
+
+    def classes(self) -> Annotations:
+        """A table with the same classes, and perhaps no rows: workers start as soon as it is read.
+
+        Of a file that is damaged `read` says more.
+        """
+        if isinstance(self.held, Parts):
+            with suppress(InputError):
+                return classes_in(self.held.folder / self.held.manifest.parts[0].file)
+        return self.read()
 
     def read(self) -> Annotations:
         """The table."""

@@ -7,7 +7,7 @@ pass over the same data agree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -146,24 +146,41 @@ def _truth_hash(matches: Matches) -> str:
 def _object_order(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
     """What ``np.lexsort(columns[::-1])`` gives; a column is asked only where those before tie.
 
-    Files list objects image by image, more or less, and few of a label begin at the same place.
+    Files list objects image by image, more or less, and few of a label begin at the same place. So
+    many bits of a column are asked at a time as fit beside the runs that tie: one sort of whole
+    numbers takes a tenth of the time of `np.lexsort`.
     """
-    image, label, *others = columns
-    key = image.astype(np.int64) * (int(label.max(initial=0)) + 1) + label
-    order = np.argsort(key, kind="stable")
-    equal = _equal(key[order])
-    for column in others:
+    place = np.arange(len(columns[0]))  # the last word
+    order, equal = place.copy(), np.ones(max(len(place) - 1, 0), np.bool_)
+    width = 63 - len(order).bit_length()
+    for digit in chain.from_iterable(_digits(column, width) for column in (*columns, place)):
         tied = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
-        among, run = order[tied], np.cumsum(np.append(True, ~equal))[tied]
-        order[tied] = among[np.lexsort((column[among], run))]
-        equal &= _equal(column[order])
+        if not len(tied):
+            break
+        among, run = order[tied], np.cumsum(np.append(0, ~equal))[tied]
+        order[tied] = among[np.argsort(run << width | digit[among])]
+        equal &= np.diff(digit[order]) == 0
     return order
 
 
-def _equal(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether neighbours are equal; what is no number is equal to its like, as sorting has it."""
-    none = values != values
-    return np.asarray((values[1:] == values[:-1]) | (none[1:] & none[:-1]))
+def _digits(values: NDArray[Any], width: int) -> Iterator[NDArray[np.int64]]:
+    """Whole numbers below ``2**width`` that sort as values do, the first before the second.
+
+    Of numbers, and of whole ones from 0. There is one zero, and what is no number comes last.
+
+    >>> [digit.tolist() for digit in _digits(np.array([5, 258]), 8)]
+    [[2, 129], [1, 0]]
+    """
+    if values.dtype.kind != "f":
+        bits = values.astype(np.uint64)
+    else:
+        some = np.where(np.isnan(values), np.nan, values).astype(np.float64) + 0.0
+        bits = some.view(np.int64)
+        bits = (bits ^ (bits >> 63 & np.iinfo(np.int64).max)).view(np.uint64) ^ np.uint64(1 << 63)
+    most = int(bits.max(initial=0)).bit_length()
+    for end in range(most, 0, -width):
+        low = max(end - width, 0)
+        yield (bits >> low & ((1 << end - low) - 1)).astype(np.int64)
 
 
 def _groups_hash(matches: Matches) -> str:

@@ -110,8 +110,17 @@ class Examined:
         return Matched(self.matches, findings, inputs, self.ledger)
 
 
-def examine(ground: Ground, detections: Detections, settings: Settings) -> Examined:
-    """Adjust, join, check and match the detections of one detector."""
+def examine(
+    ground: Ground, detections: Detections, settings: Settings, *, whole: bool = True
+) -> Examined:
+    """Adjust, join, check and match the detections of one detector.
+
+    Args:
+        ground: The ground truth.
+        detections: The detections.
+        settings: What is asked.
+        whole: Whether these are all images: of some, nobody can say that labels look exchanged.
+    """
     if settings.minimum_score == "best":
         settings = replace(settings, minimum_score=_best_score(ground, detections, settings))
     truth, vocabulary = ground.truth, ground.vocabulary
@@ -127,7 +136,9 @@ def examine(ground: Ground, detections: Detections, settings: Settings) -> Exami
         rules, leaked = settings.rules, settings.leaked
         try:
             matches = match(truth, detections, vocabulary, rules, joined=joined, leaked=leaked)
-            findings += contact(matches) or suspicions(matches, truth, detections, in_file)
+            findings += contact(matches) or (
+                suspicions(matches, truth, detections, in_file) if whole else []
+            )
             findings += [*excused(matches), *mixed(matches)]
         except InputError as error:  # not even force helps: a score that is not a number
             said = {finding.code for finding in findings}
@@ -170,7 +181,7 @@ def _best_score(ground: Ground, detections: Detections, settings: Settings) -> f
     """The t* of a detector, from all its detections; None where errors stand in the way of it."""
     rules = settings.rules if settings.rules.rule == "coco" else Protocol.of("default")
     every = replace(settings, minimum_score=None, protocol=rules)
-    matches = examine(ground, detections, every).matches
+    matches = examine(ground, detections, every, whole=False).matches
     if matches is None:
         return None
     found = table()["best_threshold"].compute(matches)

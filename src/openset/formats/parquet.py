@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -83,12 +84,7 @@ class Parquet(Format):
                     **arrays,
                     attributes={name: _array(v) for name, v in images["attributes"].items()},
                 ),
-                labels=_texts(meta, "labels"),
-                category_id=integers(meta["category_id"], "category_id", str(path)),
-                numbered=meta.get("numbered") is not False,
-                supercategory=_texts(meta, "supercategory"),
-                role=_texts(meta, "role"),
-                info=_object(meta, "info"),
+                **_classes(meta, path),
                 **columns,
             )
 
@@ -141,19 +137,53 @@ class Parquet(Format):
         _write(path, "detections", columns, table, meta)
 
 
+def classes_in(path: Path) -> Annotations:
+    """A ground truth without images and objects: its classes, and what they are stated to be.
+
+    They are in the footer, for which nobody need import the decoder: that takes as long as to read
+    and match some thousand images.
+    """
+    meta = _metadata(path)
+    if meta["kind"] != "annotations":
+        raise wrong_kind(str(path), "annotations")
+    with _decoding(path):
+        images, none, box = Images(np.empty(0, np.int64)), np.empty(0, np.int32), np.empty((0, 4))
+        return Annotations(images, image=none, label=none, box=box, **_classes(meta, path))
+
+
+def _classes(meta: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    return {
+        "labels": _texts(meta, "labels"),
+        "category_id": integers(meta["category_id"], "category_id", str(path)),
+        "numbered": meta.get("numbered") is not False,
+        "supercategory": _texts(meta, "supercategory"),
+        "role": _texts(meta, "role"),
+        "info": _object(meta, "info"),
+    }
+
+
 @contextmanager
 def _decoding(path: Path) -> Iterator[None]:
     """Refuse whatever a file is damaged in: nothing that it states is trusted."""
-    from polars.exceptions import PanicException, PolarsError
-
     shape = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
     try:
         yield
     except InputError:
         raise
-    except (PolarsError, PanicException, OSError, UsageError, *shape) as error:
+    except BaseException as error:  # panics of the decoder are no `Exception`
+        if not isinstance(error, (OSError, UsageError, *shape, *_of_decoder())):
+            raise
         why = f"{type(error).__name__}: {error!s:.200}"
         raise undecodable(str(path), why, cause="a damaged or truncated file") from error
+
+
+def _of_decoder() -> tuple[type[BaseException], ...]:
+    """What the decoder may raise: nothing if nobody has imported it."""
+    if "polars" not in sys.modules:
+        return ()
+    from polars.exceptions import PanicException, PolarsError
+
+    return PolarsError, PanicException
 
 
 def _metadata(path: Path) -> dict[str, Any]:

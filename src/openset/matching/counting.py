@@ -94,8 +94,10 @@ def _table(
     """How many items of some classes each image has: few enough to be exact."""
     own = (klass >= classes[0]) & (klass <= classes[-1])
     cell = np.searchsorted(classes, klass[own]) * n_images + image[own]
-    table = np.bincount(cell, None if times is None else times[own], len(classes) * n_images)
-    return table.astype(np.float32).reshape(len(classes), n_images)
+    table = np.zeros(len(classes) * n_images, np.float32)
+    # Not by `np.bincount`, whose table of wider numbers would be beside this one.
+    np.add.at(table, cell, 1 if times is None else times[own])
+    return table.reshape(len(classes), n_images)
 
 
 def _product(counts: NDArray[np.float32], weights: Weights) -> Counts:

@@ -9,7 +9,7 @@ are identical to those of one pass over the concatenated tables, ties included.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -187,16 +187,17 @@ class Merging:
         held = {kind: self._whole(kind) for kind in self._starts}
         shards = _Shards(np.stack(self._starts.pop("detections")), large)
         whole = held.pop("detections")
-        by = whole["score"], whole["image"], keys
-        orders = [shards.order(block, *by) for block in shards.blocks]
+        by = partial(shards.order, score=whole["score"], image=whole["image"], keys=keys)
+        orders = engine.map(by, shards.blocks)
         found = {"detections": _in_order(whole, shards, orders, engine)}
-        for kind, columns in held.items():
-            some = _Shards(np.stack(self._starts.pop(kind)), large, shards.blocks)
-            position, rising = zip(
-                *_positions(shards, orders, some, columns.pop("position")), strict=True
-            )
+        some = {
+            kind: _Shards(np.stack(self._starts.pop(kind)), large, shards.blocks) for kind in held
+        }
+        places = [(some[kind], columns.pop("position")) for kind, columns in held.items()]
+        placed = engine.map(partial(_positions, shards, orders), places)
+        for (kind, columns), (position, rising) in zip(held.items(), placed, strict=True):
             found[kind] = {"position": shards.joined(position)}
-            found[kind] |= _in_order(columns, some, rising, engine)
+            found[kind] |= _in_order(columns, some[kind], rising, engine)
         every = found["detections"]
         every["class_start"] = shards.class_start
         if keys is not None and self._lean is None:
@@ -303,18 +304,22 @@ def _popped(
 def _positions(
     shards: _Shards,
     orders: Sequence[NDArray[np.int32]],
-    near: _Shards,
-    position: NDArray[np.int32],
-) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    near: tuple[_Shards, NDArray[np.int32]],
+) -> tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]]:
     """By block, where candidates stand in class order, rising; and which candidate it is."""
+    some, position = near
+    places, rising = [], []
     for block, order in zip(shards.blocks, orders, strict=True):
         sizes, first = shards.sizes(block), block[0]
-        place = np.empty(len(order), np.int32)
-        place[order] = np.arange(len(order), dtype=np.int32)
         before = np.cumsum(sizes) - sizes - shards.starts[:, first]
-        at = place[near.of(block, position) + np.repeat(before, near.sizes(block))]
-        rising = np.argsort(at, kind="stable").astype(np.int32)
-        yield at[rising] + np.int32(shards.class_start[first]), rising
+        at = some.of(block, position) + np.repeat(before, some.sizes(block))
+        which = np.full(len(order), -1, np.int32)
+        which[at] = np.arange(len(at), dtype=np.int32)
+        which = take(which, order)
+        place = np.flatnonzero(which >= 0)
+        places.append((place + shards.class_start[first]).astype(np.int32))
+        rising.append(which[place])
+    return places, rising
 
 
 def _of_detections(part: Matches, at: _Sizes) -> Columns:
