@@ -143,6 +143,13 @@ def test_bad_tables_are_refused(text, code, tmp_path):
     assert code_of(lambda: read_scores(tmp_path / "s.csv"))[0].startswith(code)
 
 
+def test_numbers_beyond_all_are_infinite_and_no_warning(tmp_path):
+    large = "9" * 21 + "e308"  # so many digits, and NumPy warns
+    text = f"label,predicted,openness\ncat,cat,1\nunknown,cat,{large}\n"
+    (tmp_path / "s.csv").write_text(text)
+    assert read_scores(tmp_path / "s.csv").unknown_openness.tolist() == [np.inf]
+
+
 @pytest.mark.parametrize("named", ["", " ", "unknown", "Unknown", "UNK", "-1"])
 def test_a_known_sample_without_a_class_is_refused_with_its_row(named, tmp_path):
     path = tmp_path / "s.csv"
