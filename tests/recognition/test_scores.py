@@ -215,8 +215,8 @@ def test_probabilities_of_one_side_alone_are_refused():
     rng = np.random.default_rng(0)
     logits, shares = rng.normal(size=(30, 3)), rng.dirichlet(np.ones(3), 20)
     label = np.arange(30) % 3
-    with pytest.raises(InputError, match="20 rows of unknown samples sum to 1"):
+    with pytest.raises(InputError, match="unknown samples alone, all 20 rows"):
         Scores.from_logits(logits, label, shares)
-    with pytest.raises(InputError, match="20 rows of known samples sum to 1"):
+    with pytest.raises(InputError, match="of known samples alone, all 20 rows"):
         Scores.from_logits(shares, label[:20], logits)
     assert Scores.from_logits(shares, label[:20], shares).n_unknown == 20
