@@ -37,6 +37,11 @@ def appended(code):
     found.append(finding(code))
     return tuple(found)
 
+def by_name(code):
+    found = {}
+    found["a"] = finding(code)
+    return found
+
 def maybe(code) -> Finding | None:
     return finding(code)
 
@@ -86,6 +91,8 @@ def test_findings_are_dropped(name, names):
 
 def test_findings_beside_something_and_single_ones(names):
     assert names["beside"]("OS203") == (1, [])
+    assert names["by_name"]("OS203") == {}
+    assert names["by_name"]("OS204").keys() == {"a"}
     assert names["maybe"]("OS203") is None
     assert names["maybe"]("OS204").code == "OS204"
 

@@ -28,7 +28,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LONGEST = 400  # a list of more elements is data, not findings
-SECONDS = 60  # after which a test without a finding has failed
+SECONDS = 30  # after which a test without a finding has failed
 TRIES = 60  # tests that meet a finding and pass without it: more would be its users, not its tests
 
 
@@ -64,12 +64,20 @@ def keeps(value: Any) -> bool:
 
 
 def rest(value: Any) -> Any:
-    """What a list or tuple is without what is dropped, at any depth."""
-    if not STATE.dropped or type(value) not in (list, tuple) or len(value) > LONGEST:
+    """What a list, tuple or dictionary is without what is dropped, at any depth."""
+    if not STATE.dropped or type(value) not in (list, tuple, dict) or len(value) > LONGEST:
         return value
+    if type(value) is dict:
+        return _rest_of_dict(value)
     kept = [rest(item) for item in value if keeps(item)]
     same = len(kept) == len(value) and all(a is b for a, b in zip(kept, value, strict=True))
     return value if same else type(value)(kept)
+
+
+def _rest_of_dict(value: dict[Any, Any]) -> dict[Any, Any]:
+    kept = {key: rest(item) for key, item in value.items() if keeps(item)}
+    same = len(kept) == len(value) and all(kept[key] is value[key] for key in value)
+    return value if same else kept
 
 
 def error(value: Any) -> Any:
@@ -305,8 +313,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @cache
 def named_in(path: Path) -> frozenset[str]:
-    """The codes that a file names."""
-    return frozenset(re.findall(r"OS\d{3}", path.read_text("utf-8")))
+    """The codes that a file names, or a scene that it imports."""
+    text = path.read_text("utf-8")
+    scenes = (ROOT / f"tests/scenes/{name}.py" for name in re.findall(r"scenes\.(\w+)", text))
+    every = [text, *(one.read_text("utf-8") for one in scenes if one.is_file())]
+    return frozenset(re.findall(r"OS\d{3}", "".join(every)))
 
 
 def main(arguments: Sequence[str]) -> int:
