@@ -137,13 +137,6 @@ CASES = [
         logits_k=softmax(K),
         logits_u=softmax(U),
     ),
-    recognised(
-        "sigmoids as logits, for energies",
-        "refused OS510",
-        argv=(*RECOGNISE, "--openness", "energy"),
-        logits_k=1 / (1 + np.exp(-K)),
-        logits_u=1 / (1 + np.exp(-U)),
-    ),
     recognised("unknown samples are known ones", "warned OS817", logits_u=K[:200]),
     recognised("no unknown sample", "warned OS804", logits_u=U[:0]),
     recognised("unknown samples with known labels", "refused OS809", labels_u=L),

@@ -220,3 +220,8 @@ def test_probabilities_of_one_side_alone_are_refused():
     with pytest.raises(InputError, match="of known samples alone, all 20 rows"):
         Scores.from_logits(shares, label[:20], logits)
     assert Scores.from_logits(shares, label[:20], shares).n_unknown == 20
+
+
+def test_a_classifier_that_hardly_began_to_learn_is_not_refused():
+    small = np.random.default_rng(0).uniform(0.005, 0.02, (400, 3))  # as ARPL's after one step
+    assert Scores.from_logits(small, np.arange(400) % 3, small, openness="msp").n_known == 400

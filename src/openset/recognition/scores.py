@@ -190,14 +190,14 @@ def _refuse_probabilities(
 ) -> None:
     """Refuse probabilities: a softmax is not taken twice, and not of one side alone."""
     every = np.concatenate([known, unknown])
-    said = probabilities_in(every)
+    said = probabilities_in(every, sigmoids=False)
     if said and openness != "max_logit":
         raise _not_logits(every, f"{said}, and {openness} needs logits")
     size = min(len(known), len(unknown))
     if size >= SOME_ROWS:
         for which, side, other in (("known", known, unknown), ("unknown", unknown, known)):
-            said = probabilities_in(side[:size])
-            if said and not probabilities_in(other[:size]):
+            said = probabilities_in(side[:size], sigmoids=False)
+            if said and not probabilities_in(other[:size], sigmoids=False):
                 raise _not_logits(side, f"of {which} samples alone, {said}")
 
 
