@@ -164,6 +164,10 @@ _ENTRIES = (
          "not compare.",
          "a detector that ran at the threshold of a demo, or an export of sure boxes alone",
          "export from a score of 0.001 to 0.05; minimum_score=... says that it is meant"),
+    Code("OS219", "width and height exchanged", "Objects end beyond their images, and fit once "
+         "width and height are exchanged: what is a share of an image would be wrong.",
+         "the shape of an array, which has the height first, was written as width and height",
+         "exchange width and height of the images in the ground truth"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",
          "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),

@@ -97,6 +97,7 @@ OTHERS = {
     "csv gap": (f"{HEADER}1,a,0,0,1,1,1\n1,a,0,0,,1,1\n".encode(), "OS107", "record 1"),
     "csv no label": (b"image,x,y,w,h\n1,0,0,1,1\n", "OS107", "label"),
     "csv bad bbox": (b'image,label,bbox\n1,a,"[1,2,3]"\n', "OS108", "lists of 4"),
+    "csv column twice": (b"image,label,x,y,w,h,x\n1,a,0,0,1,1,5\n", "OS432", "'x' twice"),
     "csv odd flag": (b"image,label,x,y,w,h,crowd\n1,a,0,0,1,1,maybe\n", "OS108", "crowd"),
     "json lines": (b'{"image":1,"label":"a","bbox":[0,0,1,1]}\n{"image":', "OS102", ""),
     "open images": (f"{OPEN_IMAGES}a,/m/1,0,zero,0,1\n".encode(), "OS108", "XMax"),

@@ -294,7 +294,8 @@ CASES = [
     Mistake(
         "image sizes exchanged",
         lambda w: [i.update(width=i["height"], height=i["width"]) for i in w.gt["images"]],
-        "warned OS207",
+        "refused OS219",
+        says="exchange width and height",
     ),
 ]
 

@@ -91,7 +91,7 @@ CASES = [
     Mistake("image ids half as text", half_as_text, "accepted"),
     Mistake("category ids as 1.0", each("category_id", float), "accepted"),
     Mistake("scores as text", each("score", str), "refused OS108"),
-    Mistake("width and height exchanged", turned_sizes, "warned OS207"),
+    Mistake("width and height exchanged", turned_sizes, "refused OS219"),
     Mistake("a class in percent", of_class(1, "score", lambda s: 100 * s), "refused OS208"),
     Mistake(
         "a comma too many in known",

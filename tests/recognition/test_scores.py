@@ -143,6 +143,13 @@ def test_bad_tables_are_refused(text, code, tmp_path):
     assert code_of(lambda: read_scores(tmp_path / "s.csv"))[0].startswith(code)
 
 
+def test_numbers_beyond_all_are_infinite_and_no_warning(tmp_path):
+    large = "9" * 21 + "e308"  # so many digits, and NumPy warns
+    text = f"label,predicted,openness\ncat,cat,1\nunknown,cat,{large}\n"
+    (tmp_path / "s.csv").write_text(text)
+    assert read_scores(tmp_path / "s.csv").unknown_openness.tolist() == [np.inf]
+
+
 @pytest.mark.parametrize("named", ["", " ", "unknown", "Unknown", "UNK", "-1"])
 def test_a_known_sample_without_a_class_is_refused_with_its_row(named, tmp_path):
     path = tmp_path / "s.csv"
@@ -208,8 +215,13 @@ def test_probabilities_of_one_side_alone_are_refused():
     rng = np.random.default_rng(0)
     logits, shares = rng.normal(size=(30, 3)), rng.dirichlet(np.ones(3), 20)
     label = np.arange(30) % 3
-    with pytest.raises(InputError, match="20 rows of unknown samples sum to 1"):
+    with pytest.raises(InputError, match="unknown samples alone, all 20 rows"):
         Scores.from_logits(logits, label, shares)
-    with pytest.raises(InputError, match="20 rows of known samples sum to 1"):
+    with pytest.raises(InputError, match="of known samples alone, all 20 rows"):
         Scores.from_logits(shares, label[:20], logits)
     assert Scores.from_logits(shares, label[:20], shares).n_unknown == 20
+
+
+def test_a_classifier_that_hardly_began_to_learn_is_not_refused():
+    small = np.random.default_rng(0).uniform(0.005, 0.02, (400, 3))  # as ARPL's after one step
+    assert Scores.from_logits(small, np.arange(400) % 3, small, openness="msp").n_known == 400

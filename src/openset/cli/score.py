@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -14,14 +14,15 @@ from openset.cli import _parts
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
 from openset.cli._engine import Where
-from openset.findings import Finding, InputError, Level, UsageError
+from openset.cli._fit_files import Files, FitFiles, of_knowns, refuse_own, told, truth_of
+from openset.findings import InputError, UsageError
 
 if TYPE_CHECKING:
     from openset.evaluation.choosing import Choice
     from openset.formats.parts import Parts
     from openset.scorers import Calibration, Fitted
     from openset.scorers.rule import Rule
-    from openset.tables import Annotations, Detections, Head, Vocabulary
+    from openset.tables import Detections
 
 app = verb("score", panel="Models")
 ALL = "all"
@@ -104,31 +105,31 @@ def score(
     from openset.tables import Vocabulary
 
     _refuse_both(scorers, rule, fit)
-    files = _Files(
+    files = Files(
         None if head is None else load_head(head),
         None if known is None else Vocabulary.of(known_labels(known)),
     )
     parted = _is_parted(dt, rule, shard, where)
     detections = _first_part(dt, files) if parted else files.read(dt)
     if not force:
-        _refuse_own(dt, {"--fit": fit, "--calibrate": calibrate})
-    fits = _FitFiles(files, detections, force, output.report)
+        refuse_own(dt, {"--fit": fit, "--calibrate": calibrate})
+    fits = FitFiles(files, detections, force, output.report)
     if rule is not None:
         given, chosen_here = option_pairs(option), calibrate is not None
         rules: Sequence[Rule]
         if rule == "gamma":
             rules = gamma_rules(given, chosen=chosen_here)
         elif rule == "ebui":
-            rules = ebui_rules(given, _told(fit, fit_truth, fits), chosen=chosen_here, force=force)
+            rules = ebui_rules(given, told(fit, fit_truth, fits), chosen=chosen_here, force=force)
         else:
-            training = _of_knowns(fit, fit_truth, fits, minimum_score)
+            training = of_knowns(fit, fit_truth, fits, minimum_score)
             rules = cec_rules(given, training, chosen=chosen_here, force=force)
         share = SHARES.get(rule, KEPT) if known_share is None else known_share
         chosen_on = _choice(rules, fits, (calibrate, calibrate_truth), share, force)
         return apply_rules(detections, rules, out, chosen_on, output)
     chosen = _chosen(listed(scorers), option_pairs(option), detections, fit)
     training, held_out = (
-        _of_knowns(path, truth, fits, minimum_score)
+        of_knowns(path, truth, fits, minimum_score)
         for path, truth in ((fit, fit_truth), (calibrate, calibrate_truth))
     )
     places = files_of(out, list(chosen), _parts.SUFFIX if parted else ".parquet")
@@ -140,8 +141,8 @@ def score(
         for name, options in chosen.items():
             step(name)
             try:
-                told = training if not find(name).uses_unknown else _told(fit, fit_truth, fits)
-                fitted = _fitted(name, told, options, force=force)
+                shown = training if not find(name).uses_unknown else told(fit, fit_truth, fits)
+                fitted = _fitted(name, shown, options, force=force)
                 limit = None if held_out is None else calibrated(fitted.scored(held_out))
                 how = _Scoring(fitted, limit, files)
                 into = _parts.Into(places[name], shard=shard, engine=where.chosen())
@@ -167,7 +168,7 @@ def _refuse_both(scorers: list[str] | None, rule: str | None, fit: Path | None) 
 
 def _choice(
     rules: Sequence[Rule],
-    fits: _FitFiles,
+    fits: FitFiles,
     held_out: tuple[Path | None, Path | None],
     known_share: float,
     force: bool,
@@ -181,125 +182,8 @@ def _choice(
     if calibrate is None or truth is None:
         return None
     found = fits.read(calibrate)
-    known = _truth(truth, found)
+    known = truth_of(truth, found)
     return found, choose(rules, found, known, share=known_share, force=force)
-
-
-@dataclass(frozen=True)
-class _Files:
-    """How files of detections are read.
-
-    Attributes:
-        head: The last layer from a file, if any.
-        known: The classes that logits are restricted to, if any.
-    """
-
-    head: Head | None
-    known: Vocabulary | None
-
-    def read(self, path: Path) -> Detections:
-        """The detections of a file, whole."""
-        from openset.formats import read_detections
-
-        return self.whole(read_detections(path))
-
-    def whole(self, found: Detections) -> Detections:
-        """Detections with their last layer, their own or the file's, and the known logits."""
-        from openset.scorers import own_head
-
-        found = replace(found, head=own_head(found, self.head))
-        return found if self.known is None else _restricted(found, self.known)
-
-
-@dataclass(frozen=True)
-class _FitFiles:
-    """How files to fit or calibrate on are read: they must be of the model that is scored.
-
-    Attributes:
-        files: How files are read.
-        scored: The detections to score.
-        force: Whether another model is only told.
-        report: What tells a finding.
-    """
-
-    files: _Files
-    scored: Detections
-    force: bool
-    report: Callable[[Finding], None]
-
-    def read(self, path: Path) -> Detections:
-        """The detections of a file."""
-        from openset.scorers import other_model
-
-        found = self.files.read(path)
-        finding = other_model(self.scored, found, str(path))
-        if finding is not None:
-            if finding.level is Level.ERROR and not self.force:
-                raise InputError([finding])
-            self.report(finding)
-        return found
-
-
-def _restricted(found: Detections, known: Vocabulary) -> Detections:
-    """Detections with the known logits; that there were others, the detector was taught."""
-    from openset.evaluation.leaks import TAUGHT_CLASSES
-    from openset.scorers.ledger import LedgerEntry, recorded
-    from openset.tables.evidence import restricted
-
-    left = restricted(found, known)
-    assert found.logits is not None and left.logits is not None
-    others = found.logits.shape[1] - left.logits.shape[1]
-    if not others:
-        return left
-    name, leaks = f"{others} classes beside the known ones", (TAUGHT_CLASSES,)
-    return recorded(left, LedgerEntry("taught", name, "its training", 0, 0, leaks=leaks))
-
-
-def _refuse_own(dt: Path, given: Mapping[str, Path | None]) -> None:
-    """Refuse to fit on the very file that is scored, whatever it is called."""
-    from openset.findings import refuse
-
-    for flag, path in given.items():
-        if path is not None and path.exists() and path.samefile(dt):
-            raise refuse("OS505", f"{flag} {path} is the file that is scored", example=str(dt))
-
-
-def _of_knowns(
-    path: Path | None, truth: Path | None, fits: _FitFiles, minimum_score: float
-) -> Detections | None:
-    """Detections of known objects: those that found theirs, or without ground truth sure ones."""
-    from openset.matching import right_detections
-
-    if path is None:
-        if truth is not None:
-            raise UsageError(f"{truth} is the ground truth of detections that are not given")
-        return None
-    found = fits.read(path)
-    if truth is None:
-        return found.select(found.score >= minimum_score)
-    return right_detections(_truth(truth, found), found)
-
-
-def _truth(path: Path, found: Detections) -> Annotations:
-    """The ground truth of detections; refused if it is that of other images."""
-    from openset.formats import read_annotations
-    from openset.tables.check import check_images
-
-    truth = read_annotations(path)
-    wrong = [one for one in check_images(truth, found) if one.level is Level.ERROR]
-    if wrong:
-        raise InputError([replace(one, message=f"{path}: {one.message}") for one in wrong])
-    return truth
-
-
-def _told(path: Path | None, truth: Path | None, fits: _FitFiles) -> Detections:
-    """Detections on objects, and which of these are unknown, for what is fitted on that."""
-    from openset.matching import told_detections
-
-    if path is None or truth is None:
-        raise UsageError("ebui needs --fit and --fit-truth, in which unknown objects are labelled")
-    found = fits.read(path)
-    return told_detections(_truth(truth, found), found)
 
 
 def _chosen(
@@ -339,7 +223,7 @@ class _Scoring(NamedTuple):
 
     fitted: Fitted
     threshold: Calibration | None
-    files: _Files
+    files: Files
 
 
 def _scored(fitted: Fitted, detections: Detections, threshold: Calibration | None) -> Detections:
@@ -388,7 +272,7 @@ def _score_file(detections: Detections, path: Path, how: _Scoring) -> Answer:
     return Answer(text, lambda: facts)
 
 
-def _first_part(folder: Path, files: _Files) -> Detections:
+def _first_part(folder: Path, files: Files) -> Detections:
     """The first part that has detections: what they all have the evidence of."""
     from openset.formats.parts import Parts
     from openset.refusals import wrong_kind

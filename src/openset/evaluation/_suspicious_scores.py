@@ -22,21 +22,23 @@ def suspicious_scores(matches: Matches) -> Finding | None:
     rows = evenly(matches.known_end)
     same, _ = overlap(matches, "same", rows)
     right, wrong = rows[same >= FITS], rows[under(matches, rows)[0] < TOUCHES]
+    if not len(wrong) or not len(right):
+        return None
+    area = float(area_under_roc(rank(matches.score[wrong], matches.score[right])))
     said = "a box on background scores higher than one on an object of its class"
-    upside_down = _upside_down("OS318", matches, "score", (wrong, right), said)
-    return upside_down or _unrelated(matches, wrong, right)
+    upside_down = _upside_down("OS318", matches, "score", (wrong, right), area, said)
+    return upside_down or _unrelated(matches, wrong, right, area)
 
 
-def _unrelated(matches: Matches, wrong: Rows, right: Rows) -> Finding | None:
+def _unrelated(matches: Matches, wrong: Rows, right: Rows, area: float) -> Finding | None:
     """The finding that scores do not tell right boxes from background, of many images.
 
     A detector may be that bad; but a file that is in order of such scores was sorted in part.
     """
     score = matches.score
-    if min(len(np.unique(matches.image[rows])) for rows in (wrong, right)) < _IMAGES:
-        return None
-    area = float(area_under_roc(rank(score[wrong], score[right])))
     if area > _TELLS or score[right].min() == score[right].max():  # of equal ones OS209 speaks
+        return None
+    if min(len(np.unique(matches.image[rows])) for rows in (wrong, right)) < _IMAGES:
         return None
     row = int(right[score[right].argmin()])
     in_order = matches.trend.falls or matches.trend.rises
@@ -60,23 +62,29 @@ def suspicious_unknownness(matches: Matches) -> Finding | None:
     unknown = near & (matches.objects.klass[best] == matches.n_known)
     right = near & ~unknown & (matches.objects.klass[best] == matches.class_at(rows))
     said = "a box on an unknown object looks less unknown than one on a known object of its class"
-    return _upside_down("OS319", matches, "unknownness", (rows[right], rows[unknown]), said)
+    low, high = rows[right], rows[unknown]
+    if not len(low) or not len(high):
+        return None
+    area = float(area_under_roc(rank(matches.unknownness[low], matches.unknownness[high])))
+    return _upside_down("OS319", matches, "unknownness", (low, high), area, said)
 
 
 def _upside_down(
-    code: str, matches: Matches, name: str, low_high: tuple[Rows, Rows], said: str
+    code: str,
+    matches: Matches,
+    name: str,
+    low_high: tuple[Rows, Rows],
+    area: float,
+    said: str,
 ) -> Finding | None:
     """The finding that the second population is below the first, if chance is no explanation.
 
     Boxes of one image resemble each other, so the images are what counts.
     """
-    low, high = low_high
-    values: NDArray[np.float64] = getattr(matches, name)
-    if not len(low) or not len(high):
-        return None
-    area = float(area_under_roc(rank(values[low], values[high])))
     if area >= 0.5:  # nearly always: no need to count
         return None
+    low, high = low_high
+    values: NDArray[np.float64] = getattr(matches, name)
     images = [len(np.unique(matches.image[rows])) for rows in low_high]
     if min(images) < 2 or not clearly_below_half(area, *images):
         return None

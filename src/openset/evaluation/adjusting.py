@@ -32,8 +32,8 @@ def adjusted(
 ) -> Adjusted:
     """Detections as the settings ask for them, and what there is to say about it."""
     said: list[Finding] = []
-    if settings.minimum_score not in (None, "best"):
-        detections, said = at_least(detections, float(settings.minimum_score))
+    if settings.least_score is not None:
+        detections, said = at_least(detections, settings.least_score)
     if len(detections) == 0:  # a batch may well be empty
         return detections, said
     strange = None if settings.unknown_label is None else str(settings.unknown_label)

@@ -32,8 +32,8 @@ _LACKING = _OF_TRUTH | _OF_DETECTIONS | {"OS310", "OS401", "OS402"}
 # What all matches together decide.
 _OF_ALL = ("OS316", "OS318", "OS319", "OS330", "OS331", "OS332", "OS410", "OS414", "OS416")
 # Errors that look at how many records they concern: of a batch, too few to tell.
-_BY_SHARE = frozenset({"OS203", "OS204", "OS208", "OS215", "OS216", "OS327", "OS429", "OS306"})
-_BY_SHARE |= {"OS307", "OS403", "OS423", "OS424"}
+_BY_SHARE = frozenset({"OS203", "OS204", "OS208", "OS215", "OS216", "OS219", "OS327", "OS429"})
+_BY_SHARE |= {"OS306", "OS307", "OS403", "OS423", "OS424"}
 
 
 @dataclass(frozen=True, eq=False)

@@ -156,8 +156,10 @@ def against_first(
 def _refuse_unlike(first: Provenance, second: Provenance) -> None:
     found = unlike(first, second)
     if found is not None:
-        what, x, y = found
-        raise UsageError(f"the results have different {what} ({x} and {y}); force=True compares")
+        raise UsageError(
+            f"the results have different {found.what} ({found.how}); {found.fix}, or force=True "
+            "compares"
+        )
 
 
 class _Side(NamedTuple):

@@ -8,7 +8,7 @@ pass over the same data agree.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.evaluation.leaks import LEAK, TAUGHT_CLASSES, taught
+from openset.evaluation.roles import stated
 from openset.findings import Finding
 from openset.matching import Matches
 from openset.tables import Detections
@@ -43,6 +44,8 @@ class Provenance:
         inputs: Names of the inputs.
         ledger: What was fitted on which data to make the unknownness and the labels, in one line.
         groups_hash: Changes when other images are drawn together; empty if each is drawn alone.
+        roles: What the vocabulary states (`openset.evaluation.roles`).
+        minimum_score: The score below which detections were left out, if one was asked for.
     """
 
     version: str
@@ -58,6 +61,8 @@ class Provenance:
     inputs: Mapping[str, str]
     ledger: str = ""
     groups_hash: str = ""
+    roles: Mapping[str, Any] = field(default_factory=dict)
+    minimum_score: float | None = None
 
     @property
     def resampled(self) -> str:
@@ -69,7 +74,13 @@ class Provenance:
 
 
 def describe(
-    matches: Matches, inputs: Mapping[str, str], *, seed: int, resamples: int, ledger: str = ""
+    matches: Matches,
+    inputs: Mapping[str, str],
+    *,
+    seed: int,
+    resamples: int,
+    ledger: str = "",
+    minimum_score: float | None = None,
 ) -> Provenance:
     """The provenance of numbers that were computed from some matches."""
     protocol, vocabulary = matches.protocol, matches.vocabulary
@@ -87,6 +98,8 @@ def describe(
         inputs=inputs,
         ledger=ledger,
         groups_hash=_groups_hash(matches),
+        roles=stated(vocabulary),
+        minimum_score=minimum_score,
     )
 
 

@@ -372,6 +372,7 @@ def examine_parts(
             tuple(in_order([*of_truth, *findings[name]])),
             inputs_of(truth, detections[name]),
             one.ledger,
+            settings.least_score,
         )
         for name, one in batches.items()
     }

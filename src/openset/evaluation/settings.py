@@ -117,6 +117,11 @@ class Settings:
         lookup(READINGS, self.image_ids, "reading of image ids")
         lookup(dict.fromkeys(get_args(Leaked)), self.leaked, "value of leaked")
 
+    @property
+    def least_score(self) -> float | None:
+        """The minimum score that was asked for, as a number; ``best`` is not one yet."""
+        return None if self.minimum_score in (None, "best") else float(self.minimum_score)
+
     @classmethod
     def of(cls, settings: Self | None, options: Mapping[str, Any]) -> Self:
         """Settings with some options changed; a misspelt option gets a suggestion.

@@ -75,12 +75,14 @@ class Matched:
         findings: What was found about ground truth and detections, settled.
         inputs: Names of the inputs.
         ledger: What was fitted on which data to make unknownness and labels.
+        minimum_score: The score below which detections were left out, if one was asked for.
     """
 
     matches: Matches
     findings: tuple[Finding, ...]
     inputs: Mapping[str, str]
     ledger: str
+    minimum_score: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +94,14 @@ class Examined:
         findings: What was found about them, errors as errors.
         matches: None where an error stands in the way.
         ledger: As in `Matched`.
+        minimum_score: Likewise.
     """
 
     detections: Detections
     findings: list[Finding]
     matches: Matches | None
     ledger: str
+    minimum_score: float | None
 
     def settled(self, force: bool) -> tuple[Finding, ...]:
         """Raise errors, or turn them into warnings if forced and if there is something to judge."""
@@ -107,7 +111,7 @@ class Examined:
         """What is left to measure, once all is settled; what was an error is said first."""
         assert self.matches is not None, "settled without an error"
         findings = _forced(in_order([*ground.findings, *self.findings]))
-        return Matched(self.matches, findings, inputs, self.ledger)
+        return Matched(self.matches, findings, inputs, self.ledger, self.minimum_score)
 
 
 def examine(
@@ -143,7 +147,8 @@ def examine(
         except InputError as error:  # not even force helps: a score that is not a number
             said = {finding.code for finding in findings}
             findings += [finding for finding in error.findings if finding.code not in said]
-    return Examined(detections, findings, matches, ledger_line(detections, findings))
+    ledger = ledger_line(detections, findings)
+    return Examined(detections, findings, matches, ledger, settings.least_score)
 
 
 class Judged(NamedTuple):
@@ -269,7 +274,13 @@ def evaluation_of(
     large = len(matches) > _BESIDE or resamples  # beside which metrics of the data are quick
     place = find("local") if engine is None or large else engine
     origin: Callable[[], Provenance] = partial(
-        describe, matches, matched.inputs, seed=seed, resamples=resamples, ledger=matched.ledger
+        describe,
+        matches,
+        matched.inputs,
+        seed=seed,
+        resamples=resamples,
+        ledger=matched.ledger,
+        minimum_score=matched.minimum_score,
     )
     if place.workers:
         origin = Later(origin).result

@@ -91,7 +91,8 @@ def _of_model(
     found = {}
     for name in names:
         part = restrict_images(matches, (column == name) | of_all)
-        found[name] = evaluation_of(Matched(part, (), origin.inputs, origin.ledger), settings)
+        held = origin.inputs, origin.ledger, origin.minimum_score
+        found[name] = evaluation_of(Matched(part, (), *held), settings)
     return found
 
 

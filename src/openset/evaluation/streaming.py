@@ -69,5 +69,6 @@ class Evaluator:
         all_ = together(self._batches)
         findings = settle([*all_.of_truth, *all_.findings], self._settings.force)
         inputs = {"truth": batches, "detections": batches}
-        matched = Matched(all_.matches, findings, inputs, all_.ledger)
+        least = self._settings.least_score
+        matched = Matched(all_.matches, findings, inputs, all_.ledger, least)
         return evaluation_of(matched, self._settings)

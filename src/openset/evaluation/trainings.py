@@ -18,13 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.evaluation.provenance import Provenance
 from openset.evaluation.result import Evaluation
+from openset.evaluation.roles import Sides, differ
 from openset.evaluation.steps import errors, settle, with_interval
 from openset.findings import Finding, InputError, Level, UsageError
 from openset.metrics import Metric, Value
@@ -286,25 +287,21 @@ def repeated_methods(methods: Mapping[str, Trainings]) -> dict[str, Finding]:
 
 def cut_otherwise(methods: Mapping[str, Trainings]) -> dict[str, Finding]:
     """A finding for each method that another minimum score cut than the first one."""
-    cut = {
-        name: {one.message.rpartition(" score ")[2]: one for one in _cuts(method)}
-        for name, method in methods.items()
-    }
-    first, *others = cut
-    found = {}
+    first, *others = methods
+    found: dict[str, Finding] = {}
     for name in others:
-        apart = cut[first].keys() ^ cut[name].keys()
-        if apart:
-            which = name if apart & cut[name].keys() else first
-            one = next(cut[which][said] for said in apart if said in cut[which])
-            message = f"{one.message} of {which} alone: they cannot be found, nor be wrong"
-            found[name] = replace(one, level=Level.WARNING, message=message)
+        for which, beside in ((name, first), (first, name)):
+            for one in _cuts(methods[which], methods[beside]):
+                message = f"{one.message} of {which} alone: they cannot be found, nor be wrong"
+                found.setdefault(name, replace(one, level=Level.WARNING, message=message))
     return found
 
 
-def _cuts(method: Trainings) -> list[Finding]:
-    """What is said of a minimum score."""
-    return [one for result in method.results for one in result.findings if one.code == "OS214"]
+def _cuts(method: Trainings, other: Trainings) -> list[Finding]:
+    """What is said of minimum scores that another method does not have."""
+    same = {result.provenance.minimum_score for result in other.results}
+    apart = [one for one in method.results if one.provenance.minimum_score not in same]
+    return [finding for one in apart for finding in one.findings if finding.code == "OS214"]
 
 
 def population(runs: Iterable[float | None]) -> tuple[float, float] | None:
@@ -320,16 +317,43 @@ def population(runs: Iterable[float | None]) -> tuple[float, float] | None:
     return round(float(np.mean(values)), 12), round(float(np.std(values, ddof=1)), 12)
 
 
-def unlike(first: Provenance, second: Provenance) -> tuple[str, Any, Any] | None:
-    """The first thing that keeps two results from being compared: what it is, and both."""
-    pairs: dict[str, list[Any]] = {
+class Unlike(NamedTuple):
+    """What keeps two results from being compared.
+
+    Attributes:
+        what: What differs.
+        how: What it is in either, in words.
+        fix: What to do about it.
+    """
+
+    what: str
+    how: str
+    fix: str
+
+
+def unlike(
+    first: Provenance, second: Provenance, sides: Sides = ("the first", "the second")
+) -> Unlike | None:
+    """The first thing that keeps two results from being compared, if there is one."""
+    pairs: dict[str, tuple[list[Any], str]] = {
         # First, since a protocol also decides which synonyms join and which objects are ignored.
-        "protocols": [(one.protocol, one.deviations) for one in (first, second)],
-        "vocabularies": [one.vocabulary_hash for one in (first, second)],
-        "ground truths": [one.truth_hash for one in (first, second)],
-        "groups": [one.groups_hash or "none" for one in (first, second)],
+        "protocols": ([_rules(one) for one in (first, second)], "protocol="),
+        "vocabularies": ([one.vocabulary_hash for one in (first, second)], "known="),
+        "ground truths": ([one.truth_hash for one in (first, second)], "ground truth"),
+        "groups": ([one.groups_hash or "none" for one in (first, second)], "groups="),
     }
-    return next(((what, x, y) for what, (x, y) in pairs.items() if x != y), None)
+    for what, ((x, y), same) in pairs.items():
+        if x != y:
+            said = differ(first.roles, second.roles, sides) if what == "vocabularies" else ""
+            plain = f"{x} in {sides[0]} and {y} in {sides[1]}"
+            return Unlike(what, said or plain, f"evaluate both with the same {same}")
+    return None
+
+
+def _rules(one: Provenance) -> str:
+    """A protocol by its name, and what was changed of it."""
+    changed = [f"{name}={used!r}" for name, (_, used) in one.deviations.items()]
+    return " with ".join(filter(None, [one.protocol, ", ".join(changed)]))
 
 
 def _draws(one: Evaluation) -> tuple[str, str, int, int]:
@@ -340,18 +364,15 @@ def _draws(one: Evaluation) -> tuple[str, str, int, int]:
 def _unlike(results: Sequence[Evaluation]) -> Iterator[Finding]:
     first, *others = (one.provenance for one in results)
     for at, other in enumerate(others, start=2):
-        found = unlike(first, other)
+        sides = "training 1", f"training {at}"
+        found = unlike(first, other, sides)
         if found is None and _draws(results[0]) != _draws(results[at - 1]):
-            mine, theirs = (f"{one.resamples} of seed {one.seed}" for one in (first, other))
-            found = "resamples of images", mine, theirs
+            drawn = (f"{one.resamples} of seed {one.seed}" for one in (first, other))
+            said = " and ".join(f"{own} in {side}" for own, side in zip(drawn, sides, strict=True))
+            found = Unlike("resamples of images", said, "")
         if found is not None:
-            what, mine, theirs = found
-            yield Finding(
-                "OS418",
-                Level.ERROR,
-                f"trainings of one method have different {what}",
-                example=f"training 1 has {mine}, training {at} has {theirs}",
-            )
+            message = f"trainings of one method have different {found.what}"
+            yield Finding("OS418", Level.ERROR, message, example=found.how, fix=found.fix)
             return
 
 

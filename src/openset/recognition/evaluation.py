@@ -145,4 +145,5 @@ def _describe(scores: Scores, name: str, seed: int, resamples: int) -> Provenanc
         seed=seed,
         resamples=resamples,
         inputs={"scores": name},
+        roles={"tasks": [list(scores.classes)], "unknown": [], "ignored": [], "rest": "unknown"},
     )

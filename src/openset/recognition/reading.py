@@ -184,7 +184,8 @@ def _refuse_nameless(predicted: NDArray[Any], bad: NDArray[np.bool_]) -> None:
 
 def _numbers(column: NDArray[Any], name: str) -> NDArray[np.float64]:
     try:
-        return column.astype(np.float64)
+        with np.errstate(over="ignore"):  # what is too large is infinite: it can be ranked
+            return column.astype(np.float64)
     except ValueError as error:
         raise refuse("OS108", f"column {name!r} is not numeric: {error}") from error
 

@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from openset.findings import UsageError, refuse
+from openset.findings import InputError, UsageError, refuse
 from openset.recognition.openness import openness_of
 from openset.recognition.ranking import AnswerRanking, rank_answers
-from openset.tables.logits import sum_to_one
+from openset.tables.logits import SOME_ROWS, probabilities_in
 
 if TYPE_CHECKING:
     from openset.recognition.sweep import AnswerSweep
 
 Weights = tuple[NDArray[Any], NDArray[Any]]
-_SOME = 10  # rows, fewer of which may sum to one by chance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -189,17 +188,21 @@ class Scores:
 def _refuse_probabilities(
     known: NDArray[np.float64], unknown: NDArray[np.float64], openness: str
 ) -> None:
-    """Refuse rows that sum to one: a softmax is not taken twice, and not of one side alone."""
-    alike = {sum_to_one(side) for side in (known, unknown) if len(side)}
-    if alike == {True, False} and min(len(known), len(unknown)) >= _SOME:
-        which, side = ("known", known) if sum_to_one(known) else ("unknown", unknown)
-        said = f"all {len(side)} rows of {which} samples sum to 1, and those of the others do not"
-    elif alike == {True} and openness != "max_logit":
-        side = known
-        said = f"all {len(side)} rows of logits sum to 1, and {openness} needs logits"
-    else:
-        return
-    raise refuse("OS510", said, count=len(side), example=str(side[0, :3].tolist()))
+    """Refuse probabilities: a softmax is not taken twice, and not of one side alone."""
+    every = np.concatenate([known, unknown])
+    said = probabilities_in(every, sigmoids=False)
+    if said and openness != "max_logit":
+        raise _not_logits(every, f"{said}, and {openness} needs logits")
+    size = min(len(known), len(unknown))
+    if size >= SOME_ROWS:
+        for which, side, other in (("known", known, unknown), ("unknown", unknown, known)):
+            said = probabilities_in(side[:size], sigmoids=False)
+            if said and not probabilities_in(other[:size], sigmoids=False):
+                raise _not_logits(side, f"of {which} samples alone, {said}")
+
+
+def _not_logits(rows: NDArray[np.float64], said: str) -> InputError:
+    return refuse("OS510", said, count=len(rows), example=str(rows[0, :3].tolist()))
 
 
 def _set(scores: Scores, name: str, column: NDArray[Any]) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, all_of, any_of, first, image_name, object_at, share
+from openset.tables._check_sides import exchanged, sides
 from openset.tables.annotations import Annotations, Images
 
 _PIECE = 1 << 14
@@ -64,7 +65,8 @@ class _Range:
 
 def truth_boxes(truth: Annotations) -> Iterator[Finding]:
     """Findings about the boxes of the ground truth."""
-    limit = _limits(truth.images)
+    limit, turned = _limits(truth.images), [*sides(truth)]
+    limit = limit[:, ::-1] if turned else limit  # what is exchanged is said once
     boxes = _Boxes(
         noun="ground-truth boxes",
         box=truth.box,
@@ -74,6 +76,7 @@ def truth_boxes(truth: Annotations) -> Iterator[Finding]:
         fix=lambda _: "write x, y, width, height in pixels (boxes= converts detections only)",
     )
     yield from _all(boxes, limit, _largest(limit))
+    yield from turned
     yield from _areas(truth, limit)
     yield from _image_sizes(truth)
 
@@ -95,7 +98,9 @@ def detected_boxes(case: Case) -> Iterator[Finding]:
         # No size is known: the objects of the ground truth show how far images reach at least.
         size = (case.truth.box[:, :2] + case.truth.box[:, 2:]).max(axis=0)
         limit = np.full_like(limit, size)
-    yield from _all(boxes, limit, size)
+    for finding in _all(boxes, limit, size):
+        if finding.code != "OS207" or not exchanged(case.truth):  # of which the truth has a finding
+            yield finding
 
 
 def _all(boxes: _Boxes, limit: NDArray[np.float64], size: NDArray[np.float64]) -> Iterator[Finding]:

@@ -196,7 +196,15 @@ def one_of_every(n: int, values: NDArray[Any]) -> NDArray[Any]:
     """
     start = np.arange(0, len(values), max(1, n))
     size = np.minimum(len(values) - start, max(1, n))
-    return values[start + np.random.default_rng(0).integers(size)]
+    return values[start + (_scattered(len(start)) % size.astype(np.uint64)).astype(np.intp)]
+
+
+def _scattered(count: int) -> NDArray[np.uint64]:
+    """Numbers in no order, always the same; to import NumPy's would cost more than most checks."""
+    key = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    key ^= key >> np.uint64(30)
+    key *= np.uint64(0xBF58476D1CE4E5B9)
+    return key ^ (key >> np.uint64(27))
 
 
 def runs(image: NDArray[np.int32]) -> Runs:

@@ -18,12 +18,11 @@ from openset.findings import refuse
 from openset.tables.annotations import Annotations
 from openset.tables.columns import positions
 from openset.tables.detections import Detections
-from openset.tables.logits import class_columns, sum_to_one
+from openset.tables.logits import class_columns, probabilities_in
 from openset.tables.misnaming import misnamed
 from openset.tables.vocabulary import is_unknown_spelling, normal
 
 _FEWEST = 100  # boxes, fewer of which prove nothing
-_SOME = 10  # rows, fewer of which may sum to one by chance
 _BELONGS = 0.1  # of what chance leaves over, labels must tell of the largest logits
 
 
@@ -56,13 +55,9 @@ def refuse_strange(
 
 def refuse_probabilities(logits: NDArray[Any]) -> None:
     """Refuse numbers that are probabilities already: rows of a softmax, or sigmoids throughout."""
-    if len(logits) >= _SOME and sum_to_one(logits):
-        message = f"all {len(logits)} rows of logits sum to 1"
-    elif len(logits) >= _FEWEST and logits.shape[1] > 1 and 0 <= logits.min() <= logits.max() <= 1:
-        message = f"all {logits.size} logits lie between {logits.min():.3g} and {logits.max():.3g}"
-    else:
-        return
-    raise refuse("OS510", message, count=len(logits), example=str(logits[0, :3].tolist()))
+    message = probabilities_in(logits)
+    if message:
+        raise refuse("OS510", message, count=len(logits), example=str(logits[0, :3].tolist()))
 
 
 def _names(

@@ -16,6 +16,8 @@ from openset.findings import UsageError
 
 Activation = Literal["softmax", "sigmoid"]
 F = TypeVar("F", np.float32, np.float64)
+SOME_ROWS = 10  # fewer may sum to one by chance
+MANY_ROWS = 100  # fewer may lie between 0 and 1 by chance
 
 
 class LogitLayout(StrEnum):
@@ -53,6 +55,28 @@ def sum_to_one(rows: NDArray[Any]) -> bool:
     if not len(rows) or rows.shape[1] < 2 or not rows.min() >= 0:
         return False
     return bool(np.abs(rows.sum(axis=1, dtype=np.float64) - 1).max() < 1e-3)
+
+
+def probabilities_in(logits: NDArray[Any], *, sigmoids: bool = True) -> str:
+    """What shows that numbers are probabilities already, in words; nothing if they may be logits.
+
+    Rows of a softmax, or sigmoids throughout: either could be by chance where rows are few.
+
+    Args:
+        logits: A row per detection or sample.
+        sigmoids: Whether they may be sigmoids; logits of a classifier that has hardly begun to
+            learn may well lie between 0 and 1.
+
+    >>> probabilities_in(np.full((10, 4), 0.25))
+    'all 10 rows of logits sum to 1'
+    """
+    if len(logits) >= SOME_ROWS and sum_to_one(logits):
+        return f"all {len(logits)} rows of logits sum to 1"
+    if not sigmoids or len(logits) < MANY_ROWS or logits.shape[1] < 2:
+        return ""
+    if not 0 <= logits.min() <= logits.max() <= 1:
+        return ""
+    return f"all {logits.size} logits lie between {logits.min():.3g} and {logits.max():.3g}"
 
 
 _MEANING = {

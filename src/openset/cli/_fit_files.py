@@ -1,0 +1,133 @@
+"""Files to fit on: detections and ground truth that `score` learns from, and what it refuses.
+
+They must be of the model whose detections are scored, and never be these detections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openset.findings import Finding, InputError, Level, UsageError
+
+if TYPE_CHECKING:
+    from openset.tables import Annotations, Detections, Head, Vocabulary
+
+
+@dataclass(frozen=True)
+class Files:
+    """How files of detections are read.
+
+    Attributes:
+        head: The last layer from a file, if any.
+        known: The classes that logits are restricted to, if any.
+    """
+
+    head: Head | None
+    known: Vocabulary | None
+
+    def read(self, path: Path) -> Detections:
+        """The detections of a file, whole."""
+        from openset.formats import read_detections
+
+        return self.whole(read_detections(path))
+
+    def whole(self, found: Detections) -> Detections:
+        """Detections with their last layer, their own or the file's, and the known logits."""
+        from openset.scorers import own_head
+
+        found = replace(found, head=own_head(found, self.head))
+        return found if self.known is None else _restricted(found, self.known)
+
+
+@dataclass(frozen=True)
+class FitFiles:
+    """How files to fit or calibrate on are read: they must be of the model that is scored.
+
+    Attributes:
+        files: How files are read.
+        scored: The detections to score.
+        force: Whether another model is only told.
+        report: What tells a finding.
+    """
+
+    files: Files
+    scored: Detections
+    force: bool
+    report: Callable[[Finding], None]
+
+    def read(self, path: Path) -> Detections:
+        """The detections of a file."""
+        from openset.scorers import other_model
+
+        found = self.files.read(path)
+        finding = other_model(self.scored, found, str(path))
+        if finding is not None:
+            if finding.level is Level.ERROR and not self.force:
+                raise InputError([finding])
+            self.report(finding)
+        return found
+
+
+def _restricted(found: Detections, known: Vocabulary) -> Detections:
+    """Detections with the known logits; that there were others, the detector was taught."""
+    from openset.evaluation.leaks import TAUGHT_CLASSES
+    from openset.scorers.ledger import LedgerEntry, recorded
+    from openset.tables.evidence import restricted
+
+    left = restricted(found, known)
+    assert found.logits is not None and left.logits is not None
+    others = found.logits.shape[1] - left.logits.shape[1]
+    if not others:
+        return left
+    name, leaks = f"{others} classes beside the known ones", (TAUGHT_CLASSES,)
+    return recorded(left, LedgerEntry("taught", name, "its training", 0, 0, leaks=leaks))
+
+
+def refuse_own(dt: Path, given: Mapping[str, Path | None]) -> None:
+    """Refuse to fit on the very file that is scored, whatever it is called."""
+    from openset.findings import refuse
+
+    for flag, path in given.items():
+        if path is not None and path.exists() and path.samefile(dt):
+            raise refuse("OS505", f"{flag} {path} is the file that is scored", example=str(dt))
+
+
+def of_knowns(
+    path: Path | None, truth: Path | None, fits: FitFiles, minimum_score: float
+) -> Detections | None:
+    """Detections of known objects: those that found theirs, or without ground truth sure ones."""
+    from openset.matching import right_detections
+
+    if path is None:
+        if truth is not None:
+            raise UsageError(f"{truth} is the ground truth of detections that are not given")
+        return None
+    found = fits.read(path)
+    if truth is None:
+        return found.select(found.score >= minimum_score)
+    return right_detections(truth_of(truth, found), found)
+
+
+def truth_of(path: Path, found: Detections) -> Annotations:
+    """The ground truth of detections; refused if it is that of other images."""
+    from openset.formats import read_annotations
+    from openset.tables.check import check_images
+
+    truth = read_annotations(path)
+    wrong = [one for one in check_images(truth, found) if one.level is Level.ERROR]
+    if wrong:
+        raise InputError([replace(one, message=f"{path}: {one.message}") for one in wrong])
+    return truth
+
+
+def told(path: Path | None, truth: Path | None, fits: FitFiles) -> Detections:
+    """Detections on objects, and which of these are unknown, for what is fitted on that."""
+    from openset.matching import told_detections
+
+    if path is None or truth is None:
+        raise UsageError("ebui needs --fit and --fit-truth, in which unknown objects are labelled")
+    found = fits.read(path)
+    return told_detections(truth_of(truth, found), found)
