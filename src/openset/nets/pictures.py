@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.files import PICTURES
 from openset.findings import Finding, InputError, Level, refuse
 from openset.tables.columns import ids
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from openset.tables import Annotations
 
-SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+SUFFIXES = PICTURES
 _FOREIGN = frozenset({".avif", ".cr2", ".dng", ".gif", ".heic", ".heif", ".jxl", ".nef"})
 _GROUPS, _PART = 256, 1 << 14
 _FEWER = "fewer --decoders, or a smaller --batch"
