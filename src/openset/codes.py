@@ -308,6 +308,11 @@ _ENTRIES = (
     Code("OS367", "workers are lost", "Processes that do the work end again and again before they "
          "have done any.", "memory: the system ends the largest process",
          "fewer workers, or smaller parts (--per-part)"),
+    Code("OS368", "parts of two runs", "Folders hold the same parts with different rows: they are "
+         "not the shards of one run, and joined they would be a mixture.",
+         "two detectors, or two runs of one, were given",
+         "give the folders that the shards of one run have made; openset evaluate takes several "
+         "detectors, one beside the other"),
     Code("OS380", "scores are no probabilities", "Calibration compares scores with shares of right "
          "boxes, and these lie outside of 0 and 1.", "the file holds logits, or per cent",
          "write scores from 0 to 1"),
@@ -568,10 +573,10 @@ _ENTRIES = (
          "export without NMS, and name the layout: 'yolox' or 'yolov8'"),
     Code("OS612", "recipe not understood", "A key or a value of the recipe is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/training.md for all keys"),
-    Code("OS613", "pictures changed", "The files of the images are not those that the training "
-         "began with: it would go on with other pixels.",
+    Code("OS613", "pictures changed", "The files of the images are not those that the training, "
+         "or the run in parts, began with: it would go on with other pixels.",
          "images were replaced, converted or resized in the meantime",
-         "bring the images back, or train anew in another folder"),
+         "bring the images back, or begin anew in another folder"),
     Code("OS614", "weights are not finite", "A weight is NaN or infinite: whatever the network "
          "says is, too.", "a training that diverged, an overflow in half precision, or a damaged "
          "file", "take an earlier checkpoint, or train anew"),

@@ -164,12 +164,13 @@ def fingerprints(paths: Sequence[Path]) -> dict[str, str]:
     """
     step = max(1, -(-len(paths) // _GROUPS))
     return {
-        f"{paths[at].name} (image {at + 1})": _fingerprint(paths[at : at + step])
+        f"{paths[at].name} (image {at + 1})": fingerprint(paths[at : at + step])
         for at in range(0, len(paths), step)
     }
 
 
-def _fingerprint(paths: Sequence[Path]) -> str:
+def fingerprint(paths: Sequence[Path]) -> str:
+    """One hash of some files."""
     import hashlib
 
     digest = hashlib.sha256()
