@@ -261,6 +261,12 @@ _ENTRIES = (
     Code("OS332", "scores tell nothing", "Right boxes score no higher than boxes on background.",
          "scores were sorted by themselves, or written apart from their boxes",
          "write each score beside its box; ignore this if the detector is that bad"),
+    Code("OS333", "logits of classes that are unknown here", "The detector has columns for classes "
+         "that it should never have seen: these objects are not unknown to it, and unknownness "
+         "made of the logits knows them by name.",
+         "boxes of known classes alone were taken from a detector that was taught more",
+         "train a detector on the known classes; openset score --known restricts the logits, and "
+         "says that they were more"),
     Code("OS340", "classes are numbered, not named", "Numbers of classes were taken for places in "
          "the list of the ground truth.",
          "text files of YOLO have no names, and nothing beside them says which class is which",
@@ -271,7 +277,8 @@ _ENTRIES = (
     Code("OS342", "pictures of another size", "Boxes found were scaled to the size that the ground "
          "truth says, boxes taught to that of the pictures; in pictures of another shape they may "
          "lie elsewhere all the same.",
-         "pictures were resized, or turned by their EXIF tag, after they were annotated",
+         "pictures were resized, or turned by their EXIF tag, after they were annotated; or they "
+         "are another data set's, of the same names",
          "nothing, if the shape is the same; else use the pictures that were annotated"),
     Code("OS343", "evidence of other rows", "Logits or embeddings are not one row per detection.",
          "boxes were filtered or sorted after their logits were kept, or before",
@@ -504,6 +511,13 @@ _ENTRIES = (
          "there and fit those of another image: as they are joined, they count as wrong.",
          "a list of images lacks one that another has, or ids were shuffled",
          "write the id of the image that a box was predicted on; force=True evaluates as it is"),
+    Code("OS460", "federated annotation", "On an image only some classes were looked for, and of "
+         "some of these not all objects: right boxes of the others count as wrong, so that AP, "
+         "precision and false unknowns are those of an exhaustive evaluation, which LVIS does not "
+         "make.", "LVIS, or another ground truth with neg_category_ids and "
+         "not_exhaustive_category_ids",
+         "use LVIS's own evaluator for AP; compare detectors with each other on this file alone, "
+         "or evaluate on an exhaustive ground truth of the same images (COCO's)"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

@@ -20,6 +20,7 @@ import numpy as np
 from openset.findings import Finding, Level
 from openset.tables._check_boxes import detected_boxes, truth_boxes
 from openset.tables._check_case import Case
+from openset.tables._check_federated import federated
 from openset.tables._check_groups import group_sizes, truth_groups
 from openset.tables._check_join import (
     detected_images,
@@ -42,6 +43,7 @@ from openset.tables.written import Written
 __all__ = [
     "check",
     "check_detections",
+    "check_federated",
     "check_images",
     "check_known",
     "check_layout",
@@ -107,6 +109,11 @@ def check_detections(
         return in_order(_of_detections(Case(truth, detections, vocabulary, joined, written)))
 
 
+def check_federated(truth: Annotations) -> list[Finding]:
+    """Find that classes of a ground truth were not looked for on every image."""
+    return [*federated(truth)]
+
+
 def check_known(truth: Annotations, vocabulary: Vocabulary) -> list[Finding]:
     """Find known labels that a ground truth lacks, if all or by a slip of the pen; as warnings."""
     found = vocabulary_labels(truth, vocabulary, vocabulary.classes(truth.labels))
@@ -132,6 +139,7 @@ def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
     yield from truth_groups(truth)
     yield from truth_twice(truth)
     yield from truth_sets(truth, vocabulary)
+    yield from federated(truth)
 
 
 def _of_detections(case: Case) -> list[Finding]:
