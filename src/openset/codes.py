@@ -105,6 +105,12 @@ _ENTRIES = (
     Code("OS118", "XML of something else", "The file is XML, but no VOC annotation: it would count "
          "as an image without objects.", "a web page that was saved in place of a download",
          "download the file again, or take it out of the folder"),
+    Code("OS119", "header among the rows", "A row repeats the names of the columns: it is no box.",
+         "files were put one after the other, each with its header (cat a.csv b.csv)",
+         "leave the header out of all but the first, or join files with openset select"),
+    Code("OS120", "ids in scientific notation", "Long numbers were rounded to a few digits: which "
+         "image is meant is lost.", "a spreadsheet opened the file and saved it",
+         "export again without a spreadsheet, or with its columns of ids as text"),
     Code("OS201", "box is not finite", "A coordinate is NaN or infinite, so no overlap exists.",
          "a division by zero, or an overflow in half precision",
          "repair the export; drop_invalid=True leaves such records out"),
@@ -762,10 +768,15 @@ _ENTRIES = (
     Code("OS816", "data set in pickles", "Only the version for Python is there: pickles, which "
          "could run code and are not read.", "torchvision or a script for Python downloaded it",
          "download the binary version, or give pictures in a folder per class"),
-    Code("OS817", "unknown samples are known ones", "Nearly every unknown sample has exactly the "
-         "openness of a known one: nothing can tell them apart.",
-         "one array was written under both names, or the split of classes was lost",
-         "write the scores of the unknown samples"),
+    Code("OS817", "unknown samples are known ones", "Unknown samples have exactly the openness of "
+         "known ones, all or more than rounding explains: nothing can tell them apart.",
+         "one array was written under both names, samples were copied into both, or the split of "
+         "classes was lost", "write the scores of the unknown samples"),
+    Code("OS818", "labels of a part as if drawn", "In a stretch of the file labels agree with the "
+         "predicted classes by chance alone, though the same classes are named rightly elsewhere: "
+         "accuracy, and all that rests on it, would be a mixture.",
+         "labels of one batch or file were shuffled, or are in another order than its scores",
+         "write each label beside its scores; ignore this if that part is so hard"),
     Code("OS901", "benchmark not understood", "A key or value of its TOML file is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/benchmarks.md for all keys"),
     Code("OS902", "source missing", "A file that the benchmark is made from is not in the folder.",

@@ -116,6 +116,26 @@ def test_tables_that_are_broken(table, world, openset):
     assert done.code == 2 and done.json["error"]["kind"] == "input", done.out
 
 
+SAID = {
+    "OS119": csv(
+        ["1013,cat,1,2,30,40,0.5", "image_id,label,x1,y1,x2,y2,score", "1013,cat,1,2,3,4,0.4"]
+    ),
+    "OS120": csv(["4.00E+11,cat,1,2,30,40,0.5", "1013,cat,1,2,30,40,0.4"]),
+}
+
+
+@pytest.mark.parametrize("code", SAID)
+def test_tables_of_spreadsheets_and_shells(code, world, openset):
+    (world / "d.csv").write_text(SAID[code])
+    done = openset("evaluate", "gt.json", "d.csv", *EVALUATE)
+    assert done.code == 2 and f"error {code}" in done.err, done.err
+
+
+def test_names_that_look_like_numbers_are_names(tmp_path):
+    (tmp_path / "d.csv").write_text(csv(["1e+10,cat,1,2,30,40,0.5", "a,cat,1,2,30,40,0.5"]))
+    assert read_detections(tmp_path / "d.csv").image.tolist() == ["1e+10", "a"]
+
+
 def split(folder, start):
     """A data set that numbers the same classes from another number."""
     truth = json.loads((folder / "gt.json").read_text())
