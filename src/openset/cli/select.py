@@ -133,7 +133,8 @@ def _vocabulary(known: str | list[str] | None, truths: Sequence[Annotations]) ->
     from openset.tables import Vocabulary
 
     stated = next((truth for truth in truths if any(truth.role)), None)
-    return Vocabulary.of(known, stated) if known or stated else None
+    named = next(iter(truths), None) if known else stated
+    return Vocabulary.of(known, named) if named or known else None
 
 
 def _images(asked: list[str] | None) -> list[str] | None:

@@ -126,7 +126,7 @@ def _partly_drawn(scores: Scores) -> Finding | None:
 
 
 def _fell(scores: Scores, rows: NDArray[np.int64]) -> bool:
-    """Whether labels of some samples agree by chance alone, and those of their classes elsewhere do.
+    """Whether labels of some samples agree by chance alone, unlike their classes elsewhere.
 
     What is expected is by class: a file may be sorted, and a class be hard.
     """
