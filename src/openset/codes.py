@@ -294,7 +294,8 @@ _ENTRIES = (
          "the detector calls its classes differently, or nothing lists them",
          "list the classes of the detector in the order of its columns: classes in the .npz"),
     Code("OS345", "logits of other boxes", "The largest logit of a box has nothing to do with its "
-         "label, or means another class throughout.",
+         "label, means another class throughout, or makes the score of another box, or in another "
+         "layout.",
          "rows in another order than the boxes, or columns in another order than the classes",
          "keep boxes and logits in one order; list the classes in the order of the columns"),
     Code("OS360", "several manifests", "Which of them the parts belong to cannot be told.",
@@ -524,6 +525,10 @@ _ENTRIES = (
          "not_exhaustive_category_ids",
          "use LVIS's own evaluator for AP; compare detectors with each other on this file alone, "
          "or evaluate on an exhaustive ground truth of the same images (COCO's)"),
+    Code("OS461", "label files absent", "Images without a label file count as images without "
+         "objects: if their files were lost, whatever is found on them is wrong.",
+         "half a copy of the labels, or images without objects, which some tools leave out",
+         "copy the labels again; nothing, if these images show no object"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

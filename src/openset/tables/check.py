@@ -34,6 +34,7 @@ from openset.tables._check_readings import read_otherwise
 from openset.tables._check_scores import scores
 from openset.tables._check_sets import truth_sets
 from openset.tables._check_twice import detected_twice, truth_twice
+from openset.tables.absent_labels import detected_files, truth_files
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
 from openset.tables.join import Joined
@@ -136,6 +137,7 @@ def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
     yield from truth_boxes(truth)
     yield from truth_labels(truth, vocabulary)
     yield from truth_records(truth)
+    yield from truth_files(truth)
     yield from truth_groups(truth)
     yield from truth_twice(truth)
     yield from truth_sets(truth, vocabulary)
@@ -149,7 +151,7 @@ def _of_detections(case: Case) -> list[Finding]:
     elif not otherwise:
         boxes += cut_off(case)
     rest = [*boxes, *scores(case), *detected_twice(case), *detected_labels(case)]
-    rest += detected_images(case)
+    rest += [*detected_images(case), *detected_files(case)]
     said = {one.code for one in otherwise}
     explained = _EXPLAINED if said & {*_READ} else ("OS207",) if said & {*_PARTLY} else ()
     return [*otherwise, *(one for one in rest if one.code not in explained)]
