@@ -35,8 +35,8 @@ from openset.formats.class_names import MOST, class_names, load_yaml, numbered
 from openset.formats.imagesize import SUFFIXES, image_size
 from openset.refusals import dangling, missing_key, needs_sizes, wrong_type
 from openset.tables import Annotations, Detections, Images
-from openset.tables.columns import text_column
 from openset.tables.absent_labels import NO_LABEL_FILE
+from openset.tables.columns import text_column
 from openset.tables.left_open import LeftOpen
 from openset.tables.names import detection_images, named, sizes_for, sizes_of, stems
 

@@ -169,6 +169,11 @@ def fingerprints(paths: Sequence[Path]) -> dict[str, str]:
     }
 
 
+def prints(paths: Sequence[Path]) -> NDArray[np.int64]:
+    """A hash of each file, as a number: a million of them are eight megabytes."""
+    return np.array([int(fingerprint([path])[:15], 16) for path in paths], np.int64)
+
+
 def fingerprint(paths: Sequence[Path]) -> str:
     """One hash of some files."""
     import hashlib
