@@ -105,6 +105,12 @@ _ENTRIES = (
     Code("OS118", "XML of something else", "The file is XML, but no VOC annotation: it would count "
          "as an image without objects.", "a web page that was saved in place of a download",
          "download the file again, or take it out of the folder"),
+    Code("OS119", "header among the rows", "A row repeats the names of the columns: it is no box.",
+         "files were put one after the other, each with its header (cat a.csv b.csv)",
+         "leave the header out of all but the first, or join files with openset select"),
+    Code("OS120", "ids in scientific notation", "Long numbers were rounded to a few digits: which "
+         "image is meant is lost.", "a spreadsheet opened the file and saved it",
+         "export again without a spreadsheet, or with its columns of ids as text"),
     Code("OS201", "box is not finite", "A coordinate is NaN or infinite, so no overlap exists.",
          "a division by zero, or an overflow in half precision",
          "repair the export; drop_invalid=True leaves such records out"),
@@ -261,6 +267,12 @@ _ENTRIES = (
     Code("OS332", "scores tell nothing", "Right boxes score no higher than boxes on background.",
          "scores were sorted by themselves, or written apart from their boxes",
          "write each score beside its box; ignore this if the detector is that bad"),
+    Code("OS333", "logits of classes that are unknown here", "The detector has columns for classes "
+         "that it should never have seen: these objects are not unknown to it, and unknownness "
+         "made of the logits knows them by name.",
+         "boxes of known classes alone were taken from a detector that was taught more",
+         "train a detector on the known classes; openset score --known restricts the logits, and "
+         "says that they were more"),
     Code("OS340", "classes are numbered, not named", "Numbers of classes were taken for places in "
          "the list of the ground truth.",
          "text files of YOLO have no names, and nothing beside them says which class is which",
@@ -271,7 +283,8 @@ _ENTRIES = (
     Code("OS342", "pictures of another size", "Boxes found were scaled to the size that the ground "
          "truth says, boxes taught to that of the pictures; in pictures of another shape they may "
          "lie elsewhere all the same.",
-         "pictures were resized, or turned by their EXIF tag, after they were annotated",
+         "pictures were resized, or turned by their EXIF tag, after they were annotated; or they "
+         "are another data set's, of the same names",
          "nothing, if the shape is the same; else use the pictures that were annotated"),
     Code("OS343", "evidence of other rows", "Logits or embeddings are not one row per detection.",
          "boxes were filtered or sorted after their logits were kept, or before",
@@ -281,7 +294,8 @@ _ENTRIES = (
          "the detector calls its classes differently, or nothing lists them",
          "list the classes of the detector in the order of its columns: classes in the .npz"),
     Code("OS345", "logits of other boxes", "The largest logit of a box has nothing to do with its "
-         "label, or means another class throughout.",
+         "label, means another class throughout, or makes the score of another box, or in another "
+         "layout.",
          "rows in another order than the boxes, or columns in another order than the classes",
          "keep boxes and logits in one order; list the classes in the order of the columns"),
     Code("OS360", "several manifests", "Which of them the parts belong to cannot be told.",
@@ -308,6 +322,11 @@ _ENTRIES = (
     Code("OS367", "workers are lost", "Processes that do the work end again and again before they "
          "have done any.", "memory: the system ends the largest process",
          "fewer workers, or smaller parts (--per-part)"),
+    Code("OS368", "parts of two runs", "Folders hold the same parts with different rows: they are "
+         "not the shards of one run, and joined they would be a mixture.",
+         "two detectors, or two runs of one, were given",
+         "give the folders that the shards of one run have made; openset evaluate takes several "
+         "detectors, one beside the other"),
     Code("OS380", "scores are no probabilities", "Calibration compares scores with shares of right "
          "boxes, and these lie outside of 0 and 1.", "the file holds logits, or per cent",
          "write scores from 0 to 1"),
@@ -499,6 +518,17 @@ _ENTRIES = (
          "there and fit those of another image: as they are joined, they count as wrong.",
          "a list of images lacks one that another has, or ids were shuffled",
          "write the id of the image that a box was predicted on; force=True evaluates as it is"),
+    Code("OS460", "federated annotation", "On an image only some classes were looked for, and of "
+         "some of these not all objects: right boxes of the others count as wrong, so that AP, "
+         "precision and false unknowns are those of an exhaustive evaluation, which LVIS does not "
+         "make.", "LVIS, or another ground truth with neg_category_ids and "
+         "not_exhaustive_category_ids",
+         "use LVIS's own evaluator for AP; compare detectors with each other on this file alone, "
+         "or evaluate on an exhaustive ground truth of the same images (COCO's)"),
+    Code("OS461", "label files absent", "Images without a label file count as images without "
+         "objects: if their files were lost, whatever is found on them is wrong.",
+         "half a copy of the labels, or images without objects, which some tools leave out",
+         "copy the labels again; nothing, if these images show no object"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),
@@ -568,10 +598,10 @@ _ENTRIES = (
          "export without NMS, and name the layout: 'yolox' or 'yolov8'"),
     Code("OS612", "recipe not understood", "A key or a value of the recipe is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/training.md for all keys"),
-    Code("OS613", "pictures changed", "The files of the images are not those that the training "
-         "began with: it would go on with other pixels.",
+    Code("OS613", "pictures changed", "The files of the images are not those that the training, "
+         "or the run in parts, began with: it would go on with other pixels.",
          "images were replaced, converted or resized in the meantime",
-         "bring the images back, or train anew in another folder"),
+         "bring the images back, or begin anew in another folder"),
     Code("OS614", "weights are not finite", "A weight is NaN or infinite: whatever the network "
          "says is, too.", "a training that diverged, an overflow in half precision, or a damaged "
          "file", "take an earlier checkpoint, or train anew"),
@@ -743,10 +773,15 @@ _ENTRIES = (
     Code("OS816", "data set in pickles", "Only the version for Python is there: pickles, which "
          "could run code and are not read.", "torchvision or a script for Python downloaded it",
          "download the binary version, or give pictures in a folder per class"),
-    Code("OS817", "unknown samples are known ones", "Nearly every unknown sample has exactly the "
-         "openness of a known one: nothing can tell them apart.",
-         "one array was written under both names, or the split of classes was lost",
-         "write the scores of the unknown samples"),
+    Code("OS817", "unknown samples are known ones", "Unknown samples have exactly the openness of "
+         "known ones, all or more than rounding explains: nothing can tell them apart.",
+         "one array was written under both names, samples were copied into both, or the split of "
+         "classes was lost", "write the scores of the unknown samples"),
+    Code("OS818", "labels of a part as if drawn", "In a stretch of the file labels agree with the "
+         "predicted classes by chance alone, though the same classes are named rightly elsewhere: "
+         "accuracy, and all that rests on it, would be a mixture.",
+         "labels of one batch or file were shuffled, or are in another order than its scores",
+         "write each label beside its scores; ignore this if that part is so hard"),
     Code("OS901", "benchmark not understood", "A key or value of its TOML file is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/benchmarks.md for all keys"),
     Code("OS902", "source missing", "A file that the benchmark is made from is not in the folder.",

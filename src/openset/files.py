@@ -33,6 +33,7 @@ _GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 _UNPACKED, _RATIO = 256 << 20, 200  # more bytes than both are no data that was compressed
 DEEPEST = 8  # folders of a file name that are looked at
+PICTURES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 _PICTURE = re.compile(r"\.(jpe?g|png|webp|bmp)$", re.IGNORECASE)
 _LONGEST = 60  # characters of a file name that is made from another name
 _HIDDEN = ".openset-"
@@ -144,6 +145,11 @@ def _load_array(archive: ZipFile, member: ZipInfo) -> NDArray[Any]:
         raise ValueError(f"{member.filename} claims the shape {shape}, which it does not fill")
     with archive.open(member) as stream:
         return npy.read_array(stream, allow_pickle=False)
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is such a file or folder; what is too long for a name of one is none."""
+    return os.path.exists(path)  # noqa: PTH110 - Path.exists() raises of long names
 
 
 def is_gzip(path: Path) -> bool:
@@ -289,10 +295,14 @@ def safe_path(name: str) -> str:
 
 @dataclass
 class _Kept:
-    """What a command reads, and the folder that it writes, whose files are its own."""
+    """What a command reads, and the folder that it writes, whose files are its own.
+
+    Of folders in `pictures` it reads whichever pictures a ground truth names.
+    """
 
     paths: set[str]
     own: tuple[str, ...]
+    pictures: tuple[str, ...] = ()
 
     def holds(self, path: Path) -> bool:
         """Whether a path is one of them, by whatever name, or a folder that holds one."""
@@ -304,7 +314,15 @@ class _Kept:
             inside = os.path.join(os.path.realpath(path), "")  # noqa: PTH118 - ends with a slash
             found = (os.path.realpath(kept) for kept in self.paths if os.path.exists(kept))  # noqa: PTH110
             return any(kept.startswith(inside) for kept in found)
-        return any(_is(kept, there) for kept in self.paths)
+        return any(_is(kept, there) for kept in (*self.paths, *self._pictures(path)))
+
+    def _pictures(self, path: Path) -> Iterator[str]:
+        """All files of the folders of pictures, where `path` is one, too: links have two names."""
+        if path.suffix.lower() not in PICTURES:
+            return
+        for folder in self.pictures:
+            for where, _, names in os.walk(folder):
+                yield from (os.path.join(where, name) for name in names)  # noqa: PTH118 - many
 
 
 def _is(path: str, there: os.stat_result) -> bool:
@@ -315,14 +333,18 @@ def _is(path: str, there: os.stat_result) -> bool:
 
 
 @contextmanager
-def keeping(paths: Iterable[str], own: Iterable[str] = ()) -> Iterator[None]:
+def keeping(
+    paths: Iterable[str], own: Iterable[str] = (), pictures: Iterable[str] = ()
+) -> Iterator[None]:
     """Meanwhile nothing that is read is overwritten.
 
     Args:
         paths: What a command was given to read.
         own: What it was given to write; what it reads in there it may replace.
+        pictures: Folders in which no picture is replaced.
     """
-    _kept.append(_Kept(set(paths), tuple(os.path.realpath(path) + os.sep for path in own)))
+    inside = tuple(os.path.realpath(path) + os.sep for path in own)
+    _kept.append(_Kept(set(paths), inside, tuple(pictures)))
     try:
         yield
     finally:

@@ -56,3 +56,14 @@ def test_one_of_several_files_may_have_the_known_labels(scene, openset):
     assert openset("select", "gt.json", "--classes", "zebra", "-o", "wild.json").code == 0
     command = ("select", "wild.json", "gt.json", "-o", "s.json", "--roles=unknown")
     assert "OS310" not in openset(*command, "--known", "dog,cat").err
+
+
+def test_federated_annotation_is_said(scene, openset):
+    truth = json.loads((scene / "gt.json").read_text())
+    assert "OS460" not in openset("describe", "gt.json").err
+    for image in truth["images"]:
+        image["neg_category_ids"] = [truth["categories"][0]["id"]]
+    (scene / "gt.json").write_text(json.dumps(truth))
+    for line in (("describe", "gt.json"), ("evaluate", "gt.json", "base.json")):
+        done = openset(*line, "--known", "dog,cat")
+        assert done.code == 0 and "warning OS460" in done.err

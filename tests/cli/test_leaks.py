@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 LEAD = "This is not an open-set result: base was taught classes that are unknown here; "
@@ -79,3 +80,31 @@ def test_a_word_longer_than_any_file_name(scene, openset):
     assert done.code == 2 and "unknown vocabulary" in done.err and len(done.err) < 1000
     assert openset(*ASKED, "--known", ",".join(["dog", "cat", "x" * 5000])).code == 0
     assert "OS101" in openset(*ASKED, "--known", "x" * 5000 + ".txt").err
+
+
+def test_logits_of_unknown_classes_are_a_leak(scene, openset):
+    """Boxes of known classes alone, with the logits of a detector that was taught more."""
+    truth = json.loads((scene / "gt.json").read_text())
+    names = {one["id"]: one["name"] for one in truth["categories"]}
+    known = (scene / "known.txt").read_text().split()
+    found = [
+        one for one in json.loads((scene / "base.json").read_text())
+        if names[one["category_id"]] in known
+    ]  # fmt: skip
+    (scene / "base.json").write_text(json.dumps(found))
+    for classes, leak in ((known, False), ([*known, "zebra"], True), ([*known, "yak"], False)):
+        place = {name: at for at, name in enumerate(classes)}
+        logits = np.full((len(found), len(classes)), -3.0)
+        scores = np.array([one["score"] for one in found])
+        rows = [place[names[one["category_id"]]] for one in found]
+        logits[np.arange(len(found)), rows] = np.log(scores / (1 - scores))
+        np.savez(scene / "e.npz", logits=logits, layout="sigmoid", classes=np.array(classes))
+        more = ("--truth", "gt.json", "--evidence", "e.npz")
+        assert openset("convert", "base.json", "-o", "base.parquet", *more).code == 0
+        line = ("evaluate", "gt.json", "base.parquet", "--known", "known.txt", "--no-intervals")
+        for asked in ((*line, "--unknownness", "energy"), line):
+            done = openset(*asked)
+            said = " ".join(done.out.split())
+            assert ("OS333" in done.err, said.startswith(LEAD)) == (leak, leak), done.err
+            assert ("LEAK: the detector was taught classes" in said) == leak
+            assert not leak or "no leak known" not in said

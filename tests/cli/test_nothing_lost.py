@@ -44,6 +44,9 @@ LOSSES = {
     "draw": [
         ("run", "--images", "pictures", "-o", "run"),
         ("run", "--images", "pictures", "-o", "."),
+        ("run", "--images", "pictures", "-o", "{pictures/image 001.png}"),
+        ("run", "--images", "pictures", "-o", "{pictures/more/not-drawn.jpg}"),
+        ("energy.parquet", "--images", "pictures", "-o", "{pictures/image 001.png}"),
     ],
     "evaluate": [
         ("run/truth.parquet", "run/base.detections.parquet", "--known", "dog,cat", "-o", "run"),
@@ -88,6 +91,8 @@ def everything(scene, openset):
     """Something to read for every verb."""
     write_evidence(scene)
     write_pictures(scene / "pictures")
+    (scene / "pictures" / "more").mkdir()
+    shutil.copy(scene / "pictures" / "image 001.png", scene / "pictures" / "more" / "not-drawn.jpg")
     assert openset(*EVALUATE, "-o", "run").code == 0
     assert openset("convert", "gt.json", "-o", "yolo", "--to", "yolo").code == 0
     truth = ("--truth", "gt.json")
@@ -132,9 +137,45 @@ def test_every_verb_that_writes_is_tried():
     app, writing = build(), set()
     for name in verbs():
         resolve(app, name)
-        if OUTPUTS & set(signature(app[name].default_command).parameters):
+        if set(OUTPUTS) & set(signature(app[name].default_command).parameters):
             writing.add(name)
     assert writing == set(LOSSES)
+
+
+TWO_OUTPUTS = {
+    "select": ("gt.json", "--share", "0.5", "-o", "new.json", "--rest"),
+    "recognise": ("s.npz", "-o", "new.json", "--plot"),
+}
+
+
+def test_no_two_outputs_are_one_place(everything, openset):
+    (everything / "link.json").symlink_to("new.json")
+    (everything / "here").symlink_to(".")
+    before = contents(everything)
+    ways = ("new.json", "./new.json", "x/../new.json", "link.json", "here/new.json")
+    for verb, line in TWO_OUTPUTS.items():
+        for other in (*ways, str(everything / "new.json")):
+            done = openset(verb, *line, other)
+            assert done.code == 2 and " are one file" in done.err, done.err
+            assert "input" not in done.err
+            assert contents(everything) == before, done.command
+
+
+def test_every_verb_of_two_outputs_is_tried():
+    app, two = build(), set()
+    for name in verbs():
+        resolve(app, name)
+        if len(set(OUTPUTS) & set(signature(app[name].default_command).parameters)) > 1:
+            two.add(name)
+    assert two == set(TWO_OUTPUTS)
+
+
+def test_a_picture_among_pictures_may_be_new(everything, openset):
+    line = ("draw", "run", "--images", "pictures", "-o", "pictures/sheet.png")
+    assert openset(*line).code == 0
+    assert (everything / "pictures" / "sheet.png").is_file()
+    page = ("report", "run", "--images", "pictures", "-o", "pictures/report.html")
+    assert [openset(*page).code for _ in range(2)] == [0, 0]
 
 
 def test_what_was_written_may_be_written_again(everything, openset):

@@ -221,7 +221,22 @@ def test_a_part_that_two_shards_made_differently_is_refused(evidence, openset):
     for number in range(len(parts)):
         parts.add(number, parts.read(number) if number != 1 else table.select(table.score > 0.5))
     done = openset("merge", "s1.parts", "s2.parts", "-o", "x.parts")
-    assert done.code == 2 and "OS362" in done.err and "part-00001" in done.err
+    assert done.code == 2 and "OS368" in done.err and "part-00001" in done.err
+    assert not (evidence / "x.parts").exists()
+
+
+def test_two_detectors_are_no_shards_of_one(parts, openset):
+    for name in ("base", "shy"):
+        line = ("convert", f"{name}.json", "--truth", "gt.json", "-o", f"{name}-whole.parts")
+        assert openset(*line).code == 0
+    before = contents(parts)
+    done = openset("merge", "base-whole.parts", "shy-whole.parts", "-o", "x.parts")
+    assert done.code == 2 and "OS368" in done.err and "two detectors" in done.err
+    assert contents(parts) == before and not (parts / "x.parts").exists()
+    assert openset("merge", "base-whole.parts", "-o", "x.parts").code == 0
+    done = openset("merge", "shy-whole.parts", "-o", "x.parts")
+    assert done.code == 2 and "OS368" in done.err
+    assert contents(parts / "x.parts") == contents(parts / "base-whole.parts")
 
 
 def test_an_evaluation_that_was_killed_leaves_nothing(parts, openset):

@@ -278,9 +278,13 @@ def test_a_film_that_is_given_again_is_not_read_again(openset, here, eye, cv2):
     assert "street-frames has 4 of 12 frames already" in again.err
     other = openset(*command[:-1], "0.5")
     assert other.code == 2 and "street-frames holds something else" in other.err
-    (here / "street-frames" / "street-000000.jpg").unlink()
+    frame = here / "street-frames" / "street-000000.jpg"
+    kept = frame.read_bytes()
+    frame.unlink()
     assert "street-frames holds something else" in openset(*command).err
-    photo(here / "street-frames" / "street-000000.jpg")
+    photo(frame)
+    assert "OS613" in openset(*command).err
+    frame.write_bytes(kept)
     assert openset(*command).code == 0
     (here / "street-frames" / "film.json").write_text("[]")
     assert "street-frames holds something else" in openset(*command).err

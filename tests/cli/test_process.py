@@ -118,6 +118,41 @@ def test_a_closed_pipe_is_no_error(here):
     assert done.returncode == 141 and done.stderr == ""
 
 
+CLOSED = [[1], [2], [1, 2], [0, 1, 2]]
+SPEAKING = {  # of every way to speak: an answer, findings, progress, a page, JSON, a refusal
+    "evaluate gt.json base.json --known known.txt --no-intervals -o run": 0,
+    "evaluate gt.json base.json --known known.txt --no-intervals --json": 0,
+    "evaluate gt.json absent.json --known known.txt": 2,
+    "check gt.json base.json --known known.txt": 0,
+    "list metrics": 0,
+    "explain OS101": 0,
+    "select gt.json --share 0.5 -o half.json": 0,
+    "--version": 0,
+    "--help": 0,
+    "evaluate --help": 0,
+    "evalute": 2,
+}
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+def test_closed_streams_are_no_error(closed, scene):
+    """As ``>&-`` leaves them: what is opened next must not take their numbers, either."""
+    shell = " ".join(f"{number}{'<' if number == 0 else '>'}&-" for number in closed)
+    for line, code in SPEAKING.items():
+        command = f'exec "$0" -m openset {line} {shell}'
+        done = subprocess.run(
+            ["sh", "-c", command, sys.executable],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code, (line, done.stderr)
+        assert "Traceback" not in done.stdout + done.stderr
+    assert process("report", "run").returncode == 0
+    assert process("describe", "half.json", *K).returncode == 0
+
+
 def test_no_colour_in_pipes(scene):
     for environment in ({}, {"NO_COLOR": "1"}, {"TERM": "xterm-256color"}):
         done = process("evaluate", "gt.json", "base.json", *K, env={**os.environ, **environment})

@@ -69,3 +69,21 @@ def test_a_folder_of_other_images_is_told(run, openset):
     said = " ".join(done.err.split())
     assert done.code == 0 and "warning OS393 none of the run's 24 images is in other" in said
     assert "the folder has x.webp" in said
+
+
+@pytest.mark.parametrize("verb", [("report", "run"), ("draw", "run", "-o", "drawn")])
+def test_pictures_of_another_shape_are_told(verb, run, openset):
+    from PIL import Image
+
+    pictures = write_pictures(run.parent / "images")
+    for path in pictures.iterdir():  # a small copy has the same shape
+        with Image.open(path) as image:
+            small = image.resize((image.width // 2, image.height // 2))
+        small.save(path)
+    right = openset(*verb, "--images", "images")
+    assert right.code == 0 and "OS342" not in right.err
+    for path in pictures.iterdir():
+        Image.new("RGB", (90, 300)).save(path)
+    done = openset(*verb[:2], *(("-o", "again") if verb[2:] else ()), "--images", "images")
+    assert done.code == 0 and "warning OS342" in done.err
+    assert "24 also have another shape" in " ".join(done.err.split())

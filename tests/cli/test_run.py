@@ -466,6 +466,26 @@ def test_a_model_that_changed_meanwhile_is_refused(data, monkeypatch):
     assert Parts.open(data / "found.parts").missing
 
 
+def test_parts_of_pictures_that_were_replaced_are_not_added_to(openset, data):
+    from PIL import Image, ImageOps
+
+    assert openset(*PARTED, "--shard", "1/3").code == 0
+    before = contents(data / "found.parts")
+    name = json.loads((data / "found.parts" / "manifest.json").read_text())["parts"][0]["images"][0]
+    path = next((data / "data").glob(f"{name}.*"))
+    kept = path.read_bytes()
+    ImageOps.invert(Image.open(path).convert("RGB")).save(path)
+    done = openset(*PARTED)
+    said = " ".join(done.err.split())
+    assert done.code == 2 and "OS613" in said and f"{path.name}, or one after it" in said
+    assert contents(data / "found.parts") == before
+    path.write_bytes(kept)
+    assert "all are done" in openset(*PARTED).out
+    path.unlink()
+    Image.new("RGB", (9, 9)).save(path)
+    assert "OS613" in openset(*PARTED).err  # nor are finished ones taken for those of others
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [

@@ -65,6 +65,13 @@ def test_images_of_another_split_are_why_nothing_is_left(scene, openset):
     assert "cause 2 of 2 images asked for are not there: a misspelt name, or another split" in said
 
 
+def test_more_images_than_a_file_name_has_room_for(scene, openset):
+    names = ",".join(["image 001.png", *(f"absent {i:03d}.png" for i in range(250))])
+    done = openset("select", "gt.json", "--images", names, "-o", "some.json")
+    assert done.code == 0, done.err
+    assert len(read_annotations(scene / "some.json").images) == 1
+
+
 def test_groups_stay_together(scene, openset):
     options = ("--share", "0.5", "--group-by", r"image (\d\d)")
     assert openset("select", "gt.json", *options, "-o", "a.json", "--rest", "b.json").code == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -65,6 +66,39 @@ def test_training_on_the_test_split_is_said(openset, data):
     done = openset("train", "tiny.toml", "data/voc_test.json", *TRAIN[3:], "--steps", "1")
     assert done.code == 0
     assert "OS676" in done.err
+
+
+@pytest.mark.parametrize("out", ["found.parquet", "found.parts"])
+def test_testing_on_images_that_were_taught_is_a_leak(out, openset, data):
+    """Their file names play no part, and neither does what the file is called."""
+    from PIL import Image, ImageOps
+
+    assert openset(*TRAIN, "--steps", "1").code == 0
+    (data / "data").rename(data / "val")
+    line = ("evaluate", "val/train.json", out, "--known", "red,green", "--no-intervals")
+    for leak in (True, False):
+        done = openset("run", "model", "val/train.json", "-o", out, "--device", "cpu")
+        assert done.code == 0, done.err
+        said = " ".join(openset(*line, "--force").out.split())
+        assert ("LEAK: the detector was taught images of this test" in said) == leak, said
+        assert said.startswith("The numbers of found are too good: ") == leak
+        for path in (data / "val").glob("*.png"):
+            ImageOps.mirror(Image.open(path)).save(path)
+        shutil.rmtree(data / out) if (data / out).is_dir() else (data / out).unlink()
+
+
+def test_what_an_earlier_training_was_taught_stays(openset, data):
+    from openset.detectors import load
+
+    assert openset(*TRAIN, "--steps", "1").code == 0
+    first = load(str(data / "model" / "model.pt"), device="cpu").pictures
+    for path in (data / "data").glob("*.png"):
+        path.write_bytes(path.read_bytes() + b"other")
+    more = ("--steps", "1", "--from", "model/model.pt", "-o", "next")
+    done = openset("train", "tiny.toml", "data", "--device", "cpu", *more)
+    assert done.code == 0, done.err
+    both = load(str(data / "next" / "model.pt"), device="cpu").pictures
+    assert set(first.tolist()) < set(both.tolist())
 
 
 @pytest.mark.parametrize("put", ["copied", "in part", "the other"])

@@ -116,6 +116,26 @@ def test_tables_that_are_broken(table, world, openset):
     assert done.code == 2 and done.json["error"]["kind"] == "input", done.out
 
 
+SAID = {
+    "OS119": csv(
+        ["1013,cat,1,2,30,40,0.5", "image_id,label,x1,y1,x2,y2,score", "1013,cat,1,2,3,4,0.4"]
+    ),
+    "OS120": csv(["4.00E+11,cat,1,2,30,40,0.5", "1013,cat,1,2,30,40,0.4"]),
+}
+
+
+@pytest.mark.parametrize("code", SAID)
+def test_tables_of_spreadsheets_and_shells(code, world, openset):
+    (world / "d.csv").write_text(SAID[code])
+    done = openset("evaluate", "gt.json", "d.csv", *EVALUATE)
+    assert done.code == 2 and f"error {code}" in done.err, done.err
+
+
+def test_names_that_look_like_numbers_are_names(tmp_path):
+    (tmp_path / "d.csv").write_text(csv(["1e+10,cat,1,2,30,40,0.5", "a,cat,1,2,30,40,0.5"]))
+    assert read_detections(tmp_path / "d.csv").image.tolist() == ["1e+10", "a"]
+
+
 def split(folder, start):
     """A data set that numbers the same classes from another number."""
     truth = json.loads((folder / "gt.json").read_text())
@@ -231,3 +251,47 @@ def test_a_list_of_names_that_is_too_short(names, refused, world, openset):
         assert finding["code"] == "OS112"
         assert "has 6 names" in finding["cause"] and "go up to" in finding["cause"]
         assert "the whole list" in finding["fix"]
+
+
+@pytest.fixture
+def yolo(world):
+    """The ground truth as YOLO, with a picture for each image; and detections by its names."""
+    folder = world / converted(world, "yolo")
+    (folder / "images").mkdir()
+    for file in (folder / "labels").glob("*.txt"):
+        (folder / "images" / f"{file.stem}.jpg").touch()
+    truth = json.loads((world / "gt.json").read_text())
+    stems = {one["id"]: one["file_name"].rpartition(".")[0] for one in truth["images"]}
+    found = json.loads((world / "dt.json").read_text())
+    named = [one | {"image_id": stems[one["image_id"]]} for one in found]
+    (world / "dt.json").write_text(json.dumps(named))
+    return folder
+
+
+def absent(openset):
+    """Levels of what is said of absent label files."""
+    line = ("evaluate", "yolo", "dt.json", *EVALUATE, "--category-ids", "gt.json")
+    done = openset(*line, "--json")
+    assert done.code == 0, done.err
+    said = [one for model in done.json["models"].values() for one in model["findings"]]
+    return [one["level"] for one in said if one["code"] == "OS461"]
+
+
+def test_label_files_that_were_lost(yolo, openset):
+    assert absent(openset) == []
+    for file in sorted((yolo / "labels").glob("*.txt"))[::3]:
+        file.unlink()
+    assert "warning" in absent(openset)
+
+
+def test_images_without_objects_need_no_label_file(yolo, world, openset):
+    gone = sorted((yolo / "labels").glob("*.txt"))[::6]
+    for file in gone:
+        file.unlink()
+    names = {file.stem for file in gone}
+    found = json.loads((world / "dt.json").read_text())
+    left = [one for one in found if one["image_id"] not in names]
+    (world / "dt.json").write_text(json.dumps(left))
+    assert absent(openset) == ["note"]
+    gone[0].touch()  # the others would have an empty file, too
+    assert absent(openset) == ["warning"]

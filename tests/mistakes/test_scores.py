@@ -70,6 +70,9 @@ def recognised(what, answer, says="", argv=RECOGNISE, **arrays):
     return Mistake(what, with_file("s.npz", archive(**held)), answer, argv, says)
 
 
+ORDER = np.argsort(L, kind="stable")
+SORTED = {"logits_k": K[ORDER], "labels_k": L[ORDER]}
+HARD = SORTED | {"logits_k": np.where(L[ORDER, None] == 5, K[ORDER[::-1]], K[ORDER])}
 OPEN = {"logits_k": None, "logits_u": None, "predicted_k": K.argmax(1)}
 CASES = [
     Mistake("upside down", each("score", lambda s: 1 - s), "warned OS318"),
@@ -138,6 +141,21 @@ CASES = [
         logits_u=softmax(U),
     ),
     recognised("unknown samples are known ones", "warned OS817", logits_u=K[:200]),
+    recognised(
+        "half of the unknown samples are known ones",
+        "warned OS817",
+        logits_u=np.concatenate([U[:100], K[:100]]),
+    ),
+    recognised("logits rounded", "accepted", logits_k=K.round(2), logits_u=U.round(2)),
+    recognised(
+        "labels of the second half shuffled",
+        "warned OS818",
+        labels_k=np.concatenate(
+            [L[: len(L) // 2], np.random.default_rng(3).permutation(L[len(L) // 2 :])]
+        ),
+    ),
+    recognised("sorted by class", "accepted", **SORTED),
+    recognised("sorted, and the last class is never right", "accepted", **HARD),
     recognised("no unknown sample", "warned OS804", logits_u=U[:0]),
     recognised("unknown samples with known labels", "refused OS809", labels_u=L),
     recognised("other names of arrays", "refused OS807", logits_k=None, logits_known=K),

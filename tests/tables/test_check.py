@@ -192,11 +192,12 @@ def test_every_code_of_check_has_a_row():
     larger |= {"OS433", "OS434", "OS435", "OS436", "OS437", "OS438", "OS448"}  # of a part of them
     elsewhere |= {"OS330"}  # likewise
     elsewhere |= {f"OS34{i}" for i in range(6)}  # test_origins, test_evidence, cli/test_run
-    elsewhere |= {f"OS36{i}" for i in range(8)}  # test_parts.py, test_engines.py
+    elsewhere |= {f"OS36{i}" for i in range(9)}  # test_parts.py, test_engines.py
     elsewhere |= {f"OS38{i}" for i in range(6)}  # test_calibration, test_selection, test_joining
     elsewhere |= {"OS387", "OS390", "OS391", "OS392"}  # cli/test_photos.py
     elsewhere |= {"OS393"}  # cli/test_report.py
-    elsewhere |= {"OS218"}  # below
+    elsewhere |= {"OS218", "OS460"}  # below
+    elsewhere |= {"OS333", "OS461"}  # cli/test_leaks.py, mistakes/test_formats.py
     tested = (
         {row[0] for row in ROWS} | elsewhere | larger
     )  # test_readings.py, test_sides.py, test_twice.py
@@ -437,3 +438,25 @@ def test_a_few_boxes_far_outside_are_not_clipped_and_no_other_layout(far, level)
     (finding,) = [one for one in check(truth(), found, KNOWN) if one.code == "OS207"]
     assert (finding.level, finding.count) == (level, far)
     assert ("not clipped" in finding.cause) == (level is NOTE)
+
+
+def lvis(absent, partly=("[]", "[]")):
+    """Two images and three classes, of which one is on the first image and none on the second."""
+    asked = {"neg_category_ids": np.array(absent), "not_exhaustive_category_ids": np.array(partly)}
+    images = Images([1, 2], None, [90, 90], [90, 90], attributes=asked)
+    return Annotations(images, ("dog", "cat", "unknown"), [0], [0], [[0, 0, 9, 9]])
+
+
+@pytest.mark.parametrize(
+    ("truth", "images"),
+    [
+        (lvis(["[2,3]", "[1,2,3]"]), 0),  # every class was looked for
+        (lvis(["[2]", "[1,2,3]"]), 1),
+        (lvis(["", "[]"]), 2),
+        (lvis(["[2,3]", "[1,2,3]"], ["[1]", "[]"]), 1),
+    ],
+)
+def test_federated_annotation_is_said(truth, images):
+    said = [one for one in check(truth, None, Vocabulary.of(["dog"])) if one.code == "OS460"]
+    assert [one.count for one in said] == [images] * bool(images)
+    assert all(one.level is Level.WARNING for one in said)

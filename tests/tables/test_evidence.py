@@ -184,3 +184,40 @@ def test_classes_that_are_no_list_are_refused(tmp_path):
     with pytest.raises(InputError) as caught:
         read_evidence(tmp_path / "x.npz")
     assert caught.value.findings[0].code == "OS344"
+
+
+def scored(layout="sigmoid", times=1.0, rows=300):
+    """Boxes of one label, with the logits that make their scores, but for a factor of each."""
+    rng = np.random.default_rng(2)
+    logits = rng.normal(-4, 1, (rows, 3))
+    logits[:, 0] = rng.normal(0, 2, rows)
+    score = probabilities(logits, layout).max(axis=1) * times
+    box = np.tile([0.0, 0, 9, 9], (rows, 1))
+    label = logits.argmax(axis=1)
+    return Detections(np.arange(rows), label, box, score, ("dog", "cat", "cow")), logits
+
+
+@pytest.mark.parametrize(
+    ("layout", "change", "says"),
+    [
+        ("sigmoid", lambda logits: logits, None),
+        ("sigmoid", lambda logits: logits.astype(np.float16), None),
+        ("softmax", lambda logits: logits, "as sigmoid, and not as softmax"),
+        ("sigmoid", lambda logits: np.roll(logits, 1, 0), "1 row before it"),
+        ("sigmoid", lambda logits: np.roll(logits, -2, 0), "2 rows after it"),
+    ],
+)
+def test_logits_make_the_scores_of_their_boxes(layout, change, says):
+    found, logits = scored()
+    if says is None:
+        assert with_evidence(found, logits=change(logits), layout=layout).logits is not None
+        return
+    with pytest.raises(InputError, match=rf"OS345 .*{says}"):
+        with_evidence(found, logits=change(logits), layout=layout)
+
+
+def test_scores_that_are_not_made_of_logits_alone_are_none_of_our_business():
+    objectness = np.random.default_rng(3).uniform(0.2, 1, 300)
+    for layout in ("sigmoid", "softmax"):
+        found, logits = scored("sigmoid", objectness)
+        assert with_evidence(found, logits=logits, layout=layout).logits is not None

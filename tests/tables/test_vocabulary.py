@@ -300,3 +300,20 @@ def test_known_of_another_type_is_refused(known):
 def test_labels_in_a_row_may_be_longer_than_the_name_of_a_file():
     labels = [f"class {number}" for number in range(1000)]
     assert Vocabulary.of(",".join(labels)).known == tuple(labels)
+
+
+def test_a_label_with_a_hash_is_no_comment(tmp_path):
+    """A line that is a label of the ground truth is one, whatever it looks like."""
+    path = tmp_path / "known.txt"
+    path.write_text("# taught\nchair #2\nc#\ndog # the large ones\n")
+    truth = Annotations(Images([1]), ("Chair #2", "dog", "c#", "cat"), [0], [0], [[0, 0, 9, 9]])
+    assert Vocabulary.of(path, truth).known == ("chair #2", "c#", "dog")
+    assert Vocabulary.of(path).known == ("chair", "c#", "dog")
+
+
+def test_a_single_label_is_named_as_it_is():
+    truth = Annotations(Images([1]), ("person", "dog"), [0], [0], [[0, 0, 9, 9]])
+    assert Vocabulary.of("person", truth).known == ("person",)
+    assert len(Vocabulary.of("voc20", truth).known) == 20
+    with pytest.raises(UsageError, match=r"unknown vocabulary 'persn'.* comma: 'persn,'"):
+        Vocabulary.of("persn", truth)

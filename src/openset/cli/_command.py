@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,11 +23,11 @@ from openset.cli._config import Used, used
 from openset.cli._console import SCHEMA_VERSION, Answer, Output, finding_text
 from openset.cli._front import verbs
 from openset.cli._terminal import BROKEN_PIPE, FAILED, put, wrapped, write
-from openset.findings import InputError, OpenSetError
+from openset.findings import InputError, OpenSetError, UsageError
 from openset.flags import as_flags
 
 INTERRUPTED = 130
-OUTPUTS = {"out", "plot"}  # arguments of verbs that are written, not read
+OUTPUTS = ("out", "rest", "plot")  # arguments of verbs that are written, not read
 
 
 def run(tokens: list[str]) -> int:
@@ -75,13 +76,25 @@ def _inputs_kept(bound: BoundArguments) -> Iterator[None]:
         for name, value in bound.arguments.items()
     }
     read = [v for name, values in given.items() if name not in OUTPUTS for v in values]
-    written = [path for name in OUTPUTS & given.keys() for path in given[name] if path]
+    outputs = [(name, path) for name in OUTPUTS for path in given.get(name, ()) if path]
+    _refuse_one_place(outputs)
+    written = [path for _, path in outputs]
     inputs = [str(value) for value in read if isinstance(value, (str, Path))]
-    with keeping(inputs, own=map(str, written)):
+    pictures = [str(path) for path in given.get("images", ()) if isinstance(path, Path)]
+    with keeping(inputs, own=map(str, written), pictures=pictures):
         for path in written:
             if not path.is_dir():  # of folders the verbs know what they replace
                 refuse_kept(path)
         yield
+
+
+def _refuse_one_place(outputs: Sequence[tuple[str, Path]]) -> None:
+    """Refuse two outputs that are one file, by whatever names: the second would replace it."""
+    places: dict[str, str] = {}
+    for name, path in outputs:
+        other = places.setdefault(os.path.realpath(path), name)
+        if other != name:
+            raise UsageError(f"--{other} and --{name} are one file: {path}")
 
 
 def _print(answer: Answer, output: Output, tokens: Sequence[str], added: Used | None) -> int:

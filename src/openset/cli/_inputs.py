@@ -10,6 +10,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openset.files import is_there
 from openset.findings import UsageError, refuse
 from openset.tables.sets import Pair
 
@@ -69,7 +70,7 @@ def halves(path: Path) -> Path | Pair[Path]:
     >>> halves(Path("voc.json+coco.json")).ood.name
     'coco.json'
     """
-    if "+" not in str(path) or path.exists():  # a file may have a plus in its name
+    if "+" not in str(path) or is_there(path):  # a file may have a plus in its name
         return path
     parts = str(path).split("+")
     if len(parts) != 2 or not all(parts):
@@ -97,7 +98,7 @@ def _parted(path: Path) -> tuple[str, list[Path]]:
 
 def _named(path: Path) -> bool:
     """Whether a name stands before the files; a file may have such a name itself."""
-    return "=" in str(path) and not path.exists()
+    return "=" in str(path) and not is_there(path)
 
 
 def read_result(path: Path) -> Evaluation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -14,6 +15,7 @@ from openset.version import __version__
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     tokens = list(sys.argv[1:] if arguments is None else arguments)
+    _open_closed()
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:  # a file name that is not Unicode must not stop an answer
@@ -28,3 +30,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from openset.cli._command import run  # and with it the parser
 
     return run(tokens)
+
+
+def _open_closed() -> None:
+    """Streams that were closed before the start (``>&-``) lead nowhere, as /dev/null does.
+
+    Their numbers are taken, too: else the next file that is opened would be the process's stdout,
+    and whatever a library prints would end up in it.
+    """
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: PTH123, SIM115
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115

@@ -54,6 +54,7 @@ def report(
         output: How to speak.
     """
     from openset.cli._inputs import listed
+    from openset.cli._sizes import tell_other_shapes
     from openset.evaluation.run import Run
     from openset.plugins import lookup
     from openset.report.alone import write_alone
@@ -77,6 +78,8 @@ def report(
             loaded, beside = Run.load(runs[0]), _beside(audit, recognition)
             if images is not None and not browse:  # which counts them all
                 _tell_if_none(loaded, images, output)
+            if images is not None:
+                tell_other_shapes(loaded.truth.images, images, output)
             if browse:
                 step("writing the images")
                 written = [_browsed(loaded, page, images, output)]

@@ -283,7 +283,7 @@ def _labels(
     from openset.training.data import taught
 
     if known is not None:
-        return Vocabulary.of(known_labels(known)).known
+        return Vocabulary.of(known_labels(known), truth).known
     named = onnx.names_in(Path(model)) if model.endswith(".onnx") else None
     if weights is not None and weights.is_dir():
         named = transformers.names_in(weights)

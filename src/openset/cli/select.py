@@ -65,8 +65,6 @@ def select(
     from openset.tables.check import check_known
     from openset.tables.selection import Selection
 
-    if out == rest:
-        raise UsageError("--out and --rest are one file")
     formats = {path: format_to_write(path, write_as).name for path in (out, rest) if path}
     belongs = None if truth is None else read_annotations(truth)
     tables = [read(path) for path in files]
@@ -135,17 +133,19 @@ def _vocabulary(known: str | list[str] | None, truths: Sequence[Annotations]) ->
     from openset.tables import Vocabulary
 
     stated = next((truth for truth in truths if any(truth.role)), None)
-    return Vocabulary.of(known, stated) if known or stated else None
+    named = next(iter(truths), None) if known else stated
+    return Vocabulary.of(known, named) if named or known else None
 
 
 def _images(asked: list[str] | None) -> list[str] | None:
     """Names of images, from the command line or from a file."""
     from openset.cli._inputs import listed
+    from openset.files import is_there
 
     if not asked:
         return None
     path = Path(asked[0])
-    if len(asked) > 1 or not path.exists():
+    if len(asked) > 1 or not is_there(path):
         return listed(asked)
     if path.suffix.lower() in (".txt", ".lst", ".csv"):
         from openset.files import load_text

@@ -99,7 +99,7 @@ def load(path: str, *, device: str | None = None, **options: Any) -> Model:
         **options: Options of the detector to change, such as ``score``.
     """
     check_installed("a trained detector", ("torch", "torchvision"))
-    from openset.nets.weights import read_model
+    from openset.nets.weights import pictures_in, read_model
 
     about, state = read_model(path)
     record = find(about["detector"])
@@ -112,6 +112,7 @@ def load(path: str, *, device: str | None = None, **options: Any) -> Model:
         carry(cast("TorchModel", model), about["method"], about["method_options"])
         model.about = {**model.about, "taught": about.get("taught", {})}
     model.load_state(state, path)
+    cast("TorchModel", model).pictures = pictures_in(about)
     return model
 
 

@@ -7,7 +7,7 @@ others. Parts that are done are skipped, whoever made them (`openset.formats.par
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from openset.findings import refuse
 from openset.formats.manifest import PER_PART, Manifest, planned
 from openset.formats.parts import Parts
 from openset.json_text import compact, plain
-from openset.nets.pictures import ImageFiles
+from openset.nets.pictures import ImageFiles, fingerprint
 from openset.nets.processes import processes
 
 
@@ -65,12 +65,15 @@ def run_in_parts(
         The parts with what is done now; closed if that is all.
 
     Raises:
-        InputError: Images cannot be decoded, or memory is too small; other parts are done.
+        InputError: Images cannot be decoded, or memory is too small; other parts are done. Or
+            the pictures of parts that are done were replaced since.
     """
     how = how_of(model, **options)
     engine = find("local") if elsewhere is None else elsewhere.engine
     with processes() as among, opened(model, how.regions) as filters:
-        mine = (shard or Shard(among.rank, among.count)).mine(parts.missing)
+        ours = Shard(among.rank, among.count)
+        _refuse_other_pictures(images, parts, ours.mine(_made(parts)))
+        mine = (shard or ours).mine(parts.missing)
         say = None if progress is None else lambda done: progress(done, len(mine))
         gpus = int(getattr(getattr(model, "device", None), "type", "cpu") == "cuda")
         pieces = (_Piece(n, images.select(parts.rows(n)), how, gpus) for n in mine)
@@ -97,8 +100,25 @@ def _add(
     model: Model, parts: Parts, filters: Mapping[str, Any], images: int, piece: _Piece
 ) -> None:
     """Run over the images of a part, and write it."""
+    pictures = fingerprint(piece.images.path)
     found = found_over(model, piece.images, piece.how, None)
-    parts.add(piece.number, as_table(model, [found], piece.how, filters, images))
+    parts.add(piece.number, as_table(model, [found], piece.how, filters, images), pictures)
+
+
+def _made(parts: Parts) -> list[int]:
+    """Numbers of the parts that say which pictures they were made of."""
+    return [at for at, part in enumerate(parts.manifest.parts) if part.done and part.pictures]
+
+
+def _refuse_other_pictures(images: ImageFiles, parts: Parts, numbers: Sequence[int]) -> None:
+    """Refuse to add to parts whose pictures are not there any more: two sets would be one."""
+    listed = parts.manifest.parts
+    files = {at: images.path[parts.rows(at)] for at in numbers}
+    other = [at for at, paths in files.items() if fingerprint(paths) != listed[at].pictures]
+    if other:
+        said = f"{len(other)} finished parts of {parts.folder} were made of other pictures"
+        example = f"{listed[other[0]].file}: {files[other[0]][0]}, or one after it"
+        raise refuse("OS613", said, count=len(other), example=example)
 
 
 def _add_there(told: _Told, images: int, piece: _Piece) -> None:

@@ -13,7 +13,7 @@ from openset.detectors._carry import trained_on
 from openset.detectors._found import Found, tabled
 from openset.detectors._spec import EvidenceName, Model
 from openset.findings import InputError, UsageError, refuse
-from openset.nets.pictures import ImageFiles, Pixels, batches
+from openset.nets.pictures import ImageFiles, Pixels, batches, prints
 from openset.nets.processes import processes
 from openset.plugins import lookup
 from openset.scorers import ledger
@@ -23,6 +23,7 @@ from openset.version import __version__
 KEPT: tuple[EvidenceName, ...] = ("logits", "embedding")
 OF_REGIONS: tuple[EvidenceName, ...] = ("logits", "region", "centerness")
 """What a rule on regions reads: what the scores were made of, and which belong together."""
+TAUGHT_IMAGES = "the detector was taught images of this test"
 Progress = Callable[[int, int], None]
 Batch = list[tuple[Any, Pixels | InputError]]
 """Ids of images, and their pixels or why there are none."""
@@ -119,7 +120,7 @@ def as_table(
     ids = [id_ for part in parts for id_ in part.ids]
     about = _provenance(model, images - len(bad), bad, how.split) | dict(filters) | _resized(parts)
     table = tabled(found, ids, model.labels, model.layout, about)
-    entries = _ledger(model, table)
+    entries = _ledger(model, table, sum(part.taught for part in parts))
     table = ledger.recorded(table, *entries) if entries else table
     return table if table.embedding is None else replace(table, head=model.head())
 
@@ -138,19 +139,28 @@ def opened(model: Model, regions: bool) -> Iterator[dict[str, Any]]:
         yield {"regions": filters._asdict()}
 
 
-def _ledger(model: Model, table: Detections) -> tuple[ledger.LedgerEntry, ...]:
-    """What the weights have seen, and what the method learned unknownness on."""
+def _ledger(model: Model, table: Detections, taught: int) -> tuple[ledger.LedgerEntry, ...]:
+    """What the weights have seen, these images too, and what the method learned unknownness on."""
     method = trained_on(model.about)
-    seen = getattr(model, "taught", ())  # a model from elsewhere need not say
+    seen = (*getattr(model, "taught", ()), *_known_images(taught))  # others need not say
     if method is None or (table.unknownness is None and not method.leaks):
         return tuple(seen)
     return (*seen, method)
+
+
+def _known_images(count: int) -> tuple[ledger.LedgerEntry, ...]:
+    """That some of the images were trained on: said beside every number that they are tested by."""
+    entry = ledger.LedgerEntry(
+        "taught", "images of this test", "its training", count, 0, leaks=(TAUGHT_IMAGES,)
+    )
+    return (entry,) if count else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """What one process has: what was found on which images, and the files it could not read.
 
+    Of these images, `taught` were trained on.
     Width and height of every picture that was run on are in `size`; `resized` names those that the
     ground truth says to be of another size, by how many times they are wider, and higher.
     """
@@ -160,6 +170,7 @@ class Part:
     bad: list[str] = field(default_factory=list)
     size: list[tuple[int, int]] = field(default_factory=list)
     resized: list[tuple[str, float, float]] = field(default_factory=list)
+    taught: int = 0
 
 
 def _as_stated(part: Part, images: ImageFiles) -> Part:
@@ -196,7 +207,7 @@ def _told(read: Iterable[Batch], total: int, progress: Progress | None) -> Itera
 
 def found_over(model: Model, images: ImageFiles, how: How, progress: Progress | None) -> Part:
     """Run over some images; once one is bad and none may be, the others are only decoded."""
-    part = Part()
+    part = Part(taught=_taught(model, images))
     read = batches(images, how.batch, how.threads, how.decoders)
     for some in _told(read, len(images), progress):
         good = [(id_, pixels) for id_, pixels in some if not isinstance(pixels, InputError)]
@@ -207,6 +218,12 @@ def found_over(model: Model, images: ImageFiles, how: How, progress: Progress | 
             part.ids.extend(id_ for id_, _ in good)
             part.size.extend((pixels.shape[1], pixels.shape[0]) for _, pixels in good)
     return _as_stated(part, images)
+
+
+def _taught(model: Model, images: ImageFiles) -> int:
+    """How many of the images a model was trained on; one from elsewhere does not say."""
+    known = getattr(model, "pictures", None)
+    return 0 if known is None else int(np.isin(prints(images.path), known).sum())
 
 
 def _checked(model: Model, keep: tuple[EvidenceName, ...], batch: int) -> frozenset[EvidenceName]:

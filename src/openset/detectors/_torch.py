@@ -39,11 +39,14 @@ class TorchModel(nn.Module):
     Attributes:
         progress: Share of the training that is done; the loop sets it before each step.
         taught: What its weights have seen beside the training data, for the ledger.
+        pictures: Hashes of the training pictures (`openset.nets.pictures.prints`), if it was
+            trained; whoever runs on one of them tests on what was taught.
     """
 
     about: Mapping[str, Any]
     progress: float = 0.0
     taught: tuple[LedgerEntry, ...] = ()
+    pictures: NDArray[np.int64] | None = None
 
     def __init__(
         self, network: nn.Module, labels: tuple[str, ...], layout: LogitLayout, device: str | None

@@ -23,11 +23,12 @@ LEAK = "LEAK: "  # what a ledger says before it names one
 NO_LEAK = "no leak known"
 TAUGHT_CLASSES = "the detector was taught classes that are unknown here"
 CODE = "OS305"
+_CODES = (CODE, "OS333")  # labels that it names, or classes that its logits are of
 
 
 def taught(findings: Sequence[Finding]) -> Finding | None:
-    """The finding that detections name unknown classes, if there is one."""
-    return next((finding for finding in findings if finding.code == CODE), None)
+    """The finding that a detector was taught unknown classes, if there is one."""
+    return next((finding for finding in findings if finding.code in _CODES), None)
 
 
 def said_first(results: Mapping[str, Evaluation]) -> list[str]:

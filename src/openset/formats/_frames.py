@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _CANONICAL_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+_SCIENTIFIC = r"^-?[0-9]([.,][0-9]+)?[eE]\+[0-9]{2,}$"
 _TRUE = ("1", "true", "True", "TRUE", "1.0")
 _FALSE = ("0", "false", "False", "FALSE", "0.0")
 
@@ -44,6 +45,7 @@ def read_csv(path: Path, separator: str = ",") -> pl.DataFrame:
     try:
         frame = pl.read_csv(data, separator=separator, infer_schema=False)
         _refuse_twice(frame, path)
+        _refuse_header_again(frame, path)
         return frame.filter(~pl.all_horizontal(pl.all().is_null()))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         why = str(error).strip().partition("\n")[0]
@@ -58,6 +60,21 @@ def _refuse_twice(frame: pl.DataFrame, path: Path) -> None:
         raise refuse("OS432", message, count=len(again), example=again[0])
 
 
+def _refuse_header_again(frame: pl.DataFrame, path: Path) -> None:
+    """Refuse a row that repeats the header: files were put one after the other."""
+    import polars as pl
+
+    if not frame.width or not frame[:, 0].is_in([frame.columns[0]]).any():
+        return
+    again = frame.select(
+        pl.all_horizontal(pl.col(name) == pl.lit(name) for name in frame.columns).arg_true()
+    ).to_series()
+    if len(again):
+        message = f"{path} has its header again, {len(again)} times, among the rows"
+        example = f"row {again[0] + 1}: {','.join(frame.columns)[:80]}"
+        raise refuse("OS119", message, count=len(again), example=example)
+
+
 def text(series: pl.Series, where: str) -> NDArray[Any]:
     """Text, without gaps."""
     _refuse_null(series, where)
@@ -69,6 +86,25 @@ def identifiers(series: pl.Series, where: str) -> NDArray[Any]:
 
     ``000139`` is text: as a number it would no longer name its image.
     """
+    _refuse_rounded(series, where)
+    return _identifiers(series, where)
+
+
+def _refuse_rounded(series: pl.Series, where: str) -> None:
+    """Refuse long numbers as spreadsheets write them: their last digits are gone."""
+    import polars as pl
+
+    if series.dtype != pl.String or not series.str.contains(_SCIENTIFIC).any():
+        return
+    rounded = series.str.contains(_SCIENTIFIC)
+    if (rounded | series.str.contains(_CANONICAL_INTEGER)).all():  # else they are names
+        row, count = rounded.arg_true()[0], int(rounded.sum())
+        message = f"{count} of {len(series)} values of {series.name!r} in {where} are in scientific"
+        example = f"row {row + 1}: {series[row]}"
+        raise refuse("OS120", f"{message} notation", count=count, example=example)
+
+
+def _identifiers(series: pl.Series, where: str) -> NDArray[Any]:
     import polars as pl
 
     _refuse_null(series, where)
@@ -110,7 +146,7 @@ def numbers(series: pl.Series, where: str, *, gaps: bool = False) -> NDArray[np.
 
 def integers(series: pl.Series, where: str) -> NDArray[np.int64]:
     """Integers."""
-    values = identifiers(series, where)
+    values = _identifiers(series, where)
     if values.dtype.kind == "i":
         return values
     floats = numbers(series, where)

@@ -24,6 +24,7 @@ SCHEMA = "openset.parts/1"
 MANIFEST = "manifest.json"
 PER_PART = 2_000  # images: some ten megabytes of boxes, some hundred with logits
 _RECEIPT = ".done.json"
+_RECEIVED = ("rows", "sha256", "skipped", "pictures")
 _Id = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | str
 
 
@@ -37,6 +38,7 @@ class Part(msgspec.Struct, frozen=True):
         sha256: Checksum of its file, likewise.
         done: Whether it is.
         skipped: Which of its images could not be decoded and were left out, and why.
+        pictures: A hash of the files of its images, where a detector ran over some.
     """
 
     file: str
@@ -45,6 +47,7 @@ class Part(msgspec.Struct, frozen=True):
     sha256: str = ""
     done: bool = False
     skipped: list[str] = []
+    pictures: str = ""
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -70,6 +73,12 @@ class Receipt(msgspec.Struct, frozen=True):
     rows: int
     sha256: str
     skipped: list[str] = []
+    pictures: str = ""
+
+    @classmethod
+    def of(cls, plan: str, part: Part) -> Receipt:
+        """The receipt of a part that is done."""
+        return cls(plan, part.rows, part.sha256, part.skipped, part.pictures)
 
 
 def planned(
@@ -167,7 +176,7 @@ def _received(folder: Path, part: Part, plan: str) -> Part:
     receipt: Receipt = _decoded(path, Receipt)
     if receipt.plan != plan:
         raise refuse("OS361", f"{path} is of another plan than {MANIFEST}", example=part.file)
-    said = {name: getattr(receipt, name) for name in ("rows", "sha256", "skipped")}
+    said = {name: getattr(receipt, name) for name in _RECEIVED}
     return msgspec.structs.replace(part, **said, done=True)
 
 

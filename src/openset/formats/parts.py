@@ -167,30 +167,32 @@ class Parts:
         """Every part; each is read when it is asked for."""
         return (self.read(number) for number in range(len(self.finished())))
 
-    def add(self, number: int, table: Table) -> None:
-        """Write a part, and then its receipt: a kill in between leaves it to be made again."""
+    def add(self, number: int, table: Table, pictures: str = "") -> None:
+        """Write a part, and then its receipt: a kill in between leaves it to be made again.
+
+        Args:
+            number: Which.
+            table: Its rows.
+            pictures: A hash of the files of its images, if it was made of them.
+        """
         from openset.formats import write
 
         part = self.manifest.parts[number]
         path = self.folder / part.file
         write(table, path, format="parquet")
-        receipt = Receipt(self.identity, len(table), digest(path), _skipped(table))
+        receipt = Receipt(self.identity, len(table), digest(path), _skipped(table), pictures)
         put(receipt_of(self.folder, part), receipt)
 
     def taking(self, other: Parts) -> Self:
-        """With the parts that another folder of the same plan has; refused where the two differ."""
+        """With the parts that another folder of the same plan has beside those of this one."""
         import shutil
 
         pairs = zip(self.manifest.parts, other.manifest.parts, strict=True)
         for mine, its in pairs:
-            if mine.done and its.done and mine.sha256 != its.sha256:
-                said = f"{its.file} of {other.folder} differs from that of {self.folder}"
-                raise refuse("OS362", said, example=its.file)
             if its.done and not mine.done:
                 with replacing(self.folder / mine.file, folder=False) as target:
                     shutil.copyfile(other.folder / its.file, target)
-                receipt = Receipt(self.identity, its.rows, its.sha256, its.skipped)
-                put(receipt_of(self.folder, mine), receipt)
+                put(receipt_of(self.folder, mine), Receipt.of(self.identity, its))
         return type(self).open(self.folder)
 
     def close(self) -> Self:
@@ -220,17 +222,33 @@ def merged(folders: Sequence[Path], out: Path) -> Parts:
     """The parts that shards have made in folders of their own, as one folder.
 
     Raises:
-        InputError: They are of different plans, made a part twice with different rows, or left
-            one out; what was copied stays, and more folders may follow.
+        InputError: They are of different plans, or made a part twice with different rows: nothing
+            is written. Or they left one out; what was copied stays, and more folders may follow.
     """
     given = [Parts.open(folder) for folder in folders]
     plan = given[0].manifest
+    for one in given:
+        refuse_other(one.folder, one.manifest, plan)
+    _refuse_made_twice([*([Parts.open(out)] if is_parts(out) else []), *given])
     blank = [Part(part.file, part.images) for part in plan.parts]
     made = Parts.plan(out, msgspec.structs.replace(plan, parts=blank))
     for one in given:
-        refuse_other(one.folder, one.manifest, plan)
         made = made.taking(one)
     return made.finished().close()
+
+
+def _refuse_made_twice(given: Sequence[Parts]) -> None:
+    """Refuse folders that hold one part with different rows: they are no shards of one run."""
+    first: dict[str, tuple[Part, Path]] = {}
+    twice = []
+    for one in given:
+        for part in (part for part in one.manifest.parts if part.done):
+            mine, where = first.setdefault(part.file, (part, one.folder))
+            twice += [(part.file, where, one.folder)] if mine.sha256 != part.sha256 else []
+    if twice:
+        file, here, there = twice[0]
+        said = f"{len(twice)} parts are in {here} and in {there}, with different rows"
+        raise refuse("OS368", said, count=len(twice), example=file)
 
 
 def is_parts(path: Path) -> bool:

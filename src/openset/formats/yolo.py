@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from openset.formats.class_names import MOST, class_names, load_yaml, numbered
 from openset.formats.imagesize import SUFFIXES, image_size
 from openset.refusals import dangling, missing_key, needs_sizes, wrong_type
 from openset.tables import Annotations, Detections, Images
+from openset.tables.absent_labels import NO_LABEL_FILE
 from openset.tables.columns import text_column
 from openset.tables.left_open import LeftOpen
 from openset.tables.names import detection_images, named, sizes_for, sizes_of, stems
@@ -113,7 +114,7 @@ class Yolo(Format):
         if data.unsized:
             raise needs_sizes(str(folder.root), len(data.unsized), data.unsized[0])
         return Annotations(
-            images=data.images,
+            images=_with_absent(data.images, folder),
             labels=labels,
             image=data.image,
             label=data.label.astype(np.int32),
@@ -221,6 +222,14 @@ class _Folder:
         if _is_folder(self.images):
             return [(p.stem, p.name, self.labels / f"{p.stem}.txt") for p in _pictures(self.images)]
         return [(file.stem, "", file) for file in self.label_files()]
+
+
+def _with_absent(images: Images, folder: _Folder) -> Images:
+    """Images that say which have no label file, where some have one: lost is not empty."""
+    absent = np.array([not _is_file(file) for _, _, file in folder.members()], np.bool_)
+    if not absent.any() or absent.all():
+        return images
+    return replace(images, attributes={**images.attributes, NO_LABEL_FILE: absent})
 
 
 def image_folder(file: Path) -> Path:

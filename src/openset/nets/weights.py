@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from openset.files import replacing
@@ -96,7 +98,11 @@ def write_model(model: Any, path: str | Path) -> None:
     """Write a model's weights, with what it takes to build it again."""
     if not isinstance(getattr(model, "network", None), nn.Module):
         raise UsageError(f"only torch models can be saved, not {type(model).__name__}")
-    write({**identity(model), "model": model.network.state_dict()}, path)
+    held = identity(model)
+    pictures = getattr(model, "pictures", None)
+    if pictures is not None:
+        held["openset"]["pictures"] = torch.from_numpy(pictures)
+    write({**held, "model": model.network.state_dict()}, path)
 
 
 def identity(model: Any) -> dict[str, Any]:
@@ -116,6 +122,13 @@ def read_model(path: str | Path) -> tuple[dict[str, Any], Weights]:
             fix="build the detector by name and pass the file as weights=",
         )
     return about, state_in(held, path)
+
+
+def pictures_in(about: Mapping[str, Any]) -> NDArray[np.int64] | None:
+    """Hashes of the pictures that weights were taught, if their file says them."""
+    held = about.get("pictures")
+    plain = isinstance(held, Tensor) and held.dtype == torch.int64 and held.ndim == 1
+    return held.numpy() if isinstance(held, Tensor) and plain else None
 
 
 def fingerprint(path: str | Path) -> str:

@@ -8,6 +8,7 @@ that mean other classes are an error, since a weak classifier does not look like
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.ranking import area_under_roc, clearly_below_half
@@ -17,12 +18,16 @@ from openset.tables.misnaming import MOST_LABELS, mended, misnamed
 _SHOWN = 3
 _LISTED = 20
 _FEWEST, _COPIED = 20, 0.9  # unknown samples, and the share of them that are known ones again
+_SOME, _BY_CHANCE = 0.1, 5.0  # a lesser share, if it is so many times what rounding makes equal
+_BLOCKS, _BLOCK = 10, 50  # stretches of a file that are held against the others, and their samples
+_FALL, _SURE = 0.3, 5.0  # how much accuracy is lost in one, and in how many standard deviations
 _CHANCE = 3.0  # standard deviations within which names are as good as drawn
 
 
 def check(scores: Scores) -> list[Finding]:
     """Findings about scores, the most serious first."""
-    found = [_permuted(scores), _empty(scores), _same(scores), _upside_down(scores)]
+    found = [_permuted(scores), _empty(scores), _same(scores), _partly_drawn(scores)]
+    found += [_upside_down(scores)]
     found += [_tied(scores), _classes(scores), _absent(scores)]
     return [finding for finding in found if finding is not None]
 
@@ -84,25 +89,71 @@ def _upside_down(scores: Scores) -> Finding | None:
 
 def _same(scores: Scores) -> Finding | None:
     """Unknown samples that are known ones: the same numbers, to the last digit."""
-    values = np.unique(scores.unknown_openness)
-    again = int(np.count_nonzero(np.isin(scores.unknown_openness, scores.openness)))
-    # Numbers that saturate are equal by themselves.
-    if min(again, len(values)) < max(_FEWEST, _COPIED * scores.n_unknown):
+    openness = scores.unknown_openness
+    copies = openness[np.isin(openness, scores.openness)]
+    distinct = len(np.unique(copies))  # numbers that saturate are equal by themselves
+    if distinct < max(_FEWEST, _SOME * len(openness)):
         return None
-    said = f"{again} of {scores.n_unknown} unknown samples have exactly the openness of a known one"
-    return Finding("OS817", Level.WARNING, said, again, f"openness {scores.unknown_openness[0]:g}")
+    ties = max(map(_tied_share, (openness, scores.openness)))
+    if distinct < _COPIED * len(openness) and len(copies) < _BY_CHANCE * ties * len(openness):
+        return None
+    said = f"{len(copies)} of {len(openness)} unknown samples have exactly the openness of a known"
+    return Finding("OS817", Level.WARNING, f"{said} one", len(copies), f"openness {copies[0]:g}")
+
+
+def _tied_share(values: NDArray[np.float64]) -> float:
+    """The share of values that another one equals, as rounding makes them."""
+    _, times = np.unique(values, return_counts=True)
+    return float(times[times > 1].sum() / max(len(values), 1))
+
+
+def _partly_drawn(scores: Scores) -> Finding | None:
+    """A stretch of the file whose labels are as if drawn, though its classes are well known."""
+    blocks = min(_BLOCKS, scores.n_known // _BLOCK)
+    if blocks < 2 or scores.n_classes < 2:
+        return None
+    rows = np.array_split(np.arange(scores.n_known), blocks)
+    lost = [at for at in rows if _fell(scores, at)]
+    if not lost:
+        return None
+    count = sum(map(len, lost))
+    there = np.isin(np.arange(scores.n_known), np.concatenate(lost))
+    inside, outside = scores.correct[there].mean(), scores.correct[~there].mean()
+    said = f"accuracy is {inside:.0%} in {count} of {scores.n_known} known samples that follow "
+    said += f"each other, as if their labels were drawn, and {outside:.0%} in the others"
+    example = f"samples {lost[0][0] + 1} to {lost[0][-1] + 1}"
+    return Finding("OS818", Level.WARNING, said, count, example)
+
+
+def _fell(scores: Scores, rows: NDArray[np.int64]) -> bool:
+    """Whether labels of some samples agree by chance alone, unlike their classes elsewhere.
+
+    What is expected is by class: a file may be sorted, and a class be hard.
+    """
+    mask, label, right = np.ones(scores.n_known, np.bool_), scores.label, scores.correct
+    mask[rows] = False
+    sizes = np.bincount(label[mask], minlength=scores.n_classes)
+    hits = np.bincount(label[mask & right], minlength=scores.n_classes)
+    asked = rows[sizes[label[rows]] > 0]
+    if len(asked) < _BLOCK:
+        return False
+    expected = float((hits / np.maximum(sizes, 1))[label[asked]].mean())
+    spread = max((expected * (1 - expected) / len(asked)) ** 0.5, 1 / len(asked))
+    fall = expected - float(right[asked].mean())
+    drawn = _agree_by_chance(scores.predicted[asked], label[asked], scores.n_classes)
+    return drawn and fall > max(_FALL, _SURE * spread)
 
 
 def _as_if_drawn(scores: Scores) -> bool:
     """Whether predicted classes agree with the labels no more often than by chance."""
-    n = scores.n_known
-    shares = [
-        np.bincount(column, minlength=scores.n_classes) / n
-        for column in (scores.predicted, scores.label)
-    ]
+    return _agree_by_chance(scores.predicted, scores.label, scores.n_classes)
+
+
+def _agree_by_chance(predicted: NDArray[np.int32], label: NDArray[np.int32], classes: int) -> bool:
+    shares = [np.bincount(one, minlength=classes) / len(one) for one in (predicted, label)]
     chance = float(shares[0] @ shares[1])
-    spread = (chance * (1 - chance) / n) ** 0.5
-    return bool(scores.correct.mean() <= chance + _CHANCE * spread)
+    spread = (chance * (1 - chance) / len(label)) ** 0.5
+    return bool((predicted == label).mean() <= chance + _CHANCE * spread)
 
 
 def _empty(scores: Scores) -> Finding | None:

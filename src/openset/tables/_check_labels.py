@@ -12,6 +12,7 @@ from openset.findings import Finding, Level
 from openset.tables._check_case import Case, first, object_at, share, tally
 from openset.tables.annotations import Annotations
 from openset.tables.columns import positions
+from openset.tables.evidence import logit_classes
 from openset.tables.join import ABSENT, IGNORED
 from openset.tables.vocabulary import Role, Vocabulary, is_unknown_spelling
 from openset.wording import some, spaced
@@ -184,7 +185,7 @@ def detected_labels(case: Case) -> Iterator[Finding]:
     numbering = [*_numbering(case)]
     foreign = [*_foreign_names(case)]
     yield from numbering or _absent(case)
-    yield from foreign or [*_exchanged(case), *_leaked(case)]
+    yield from foreign or [*_exchanged(case), *_leaked(case), *_taught_more(case)]
     yield from _undetected(case)
 
 
@@ -321,6 +322,26 @@ def _leaked(case: Case) -> Iterator[Finding]:
         count=count,
         example=case.where(first(case.joined.leaked)),
     )
+
+
+def _taught_more(case: Case) -> Iterator[Finding]:
+    """Logits of classes that are unknown here, though no box is labelled with one."""
+    if case.joined.leaked.any():
+        return  # said by `_leaked`
+    k, truth = len(case.vocabulary.known), case.truth.labels
+    columns = [name for name in logit_classes(case.detections) if not is_unknown_spelling(name)]
+    key = case.vocabulary.key
+    there = {key(name) for name in truth} if (case.vocabulary.classes(columns) == k).any() else ()
+    leaks = [n for n in columns if case.vocabulary.role(n) is Role.UNKNOWN and key(n) in there]
+    if leaks:
+        yield Finding(
+            "OS333",
+            Level.WARNING,
+            f"the logits have {len(columns)} classes, and {len(leaks)} of them are unknown here: "
+            f"{some(leaks)}",
+            count=len(leaks),
+            example=repr(leaks[0]),
+        )
 
 
 def _names(case: Case) -> list[str]:

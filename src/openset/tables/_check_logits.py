@@ -18,11 +18,22 @@ from openset.findings import refuse
 from openset.tables.annotations import Annotations
 from openset.tables.columns import positions
 from openset.tables.detections import Detections
-from openset.tables.logits import class_columns, probabilities_in
+from openset.tables.logits import (
+    Activation,
+    LogitLayout,
+    class_columns,
+    probabilities,
+    probabilities_in,
+)
 from openset.tables.misnaming import misnamed
 from openset.tables.vocabulary import is_unknown_spelling, normal
 
 _FEWEST = 100  # boxes, fewer of which prove nothing
+_MOST = 20_000  # boxes that scores are compared of
+_ROUNDED = 2e-3  # what half precision and three digits change of a score
+_HARDLY, _NEARLY = 0.5, 0.9  # shares of scores that logits make
+_ROWS = (1, -1, 2, -2, 3, -3)  # how far rows may have slipped
+_BESIDE = 2  # columns that are no classes, at most
 _BELONGS = 0.1  # of what chance leaves over, labels must tell of the largest logits
 
 
@@ -38,6 +49,7 @@ def refuse_strange(
     """
     assert detections.logits is not None
     refuse_probabilities(detections.logits)
+    _refuse_other_scores(detections)
     best = detections.logits[:, class_columns(detections.layout)].argmax(axis=1)
     held, label = np.unique(detections.label, return_inverse=True)
     names = _names(detections, held, truth)
@@ -51,6 +63,45 @@ def refuse_strange(
         raise refuse("OS345", message, count=len(label), example=f"{mixed:.0%} in any other order")
     if columns is not None:
         _refuse_misnamed(names, label, best, columns)
+
+
+def _refuse_other_scores(detections: Detections) -> None:
+    """Refuse logits that make the scores in another layout, or a few rows further, and not here.
+
+    Scores need not be made of logits alone (objectness, centerness): that none fits is no finding.
+    """
+    score = detections.score[:_MOST]
+    if len(score) < _FEWEST or len(np.unique(score)) < _FEWEST // 2:
+        return
+    stated = detections.layout
+    assert detections.logits is not None and stated is not None
+    logits = detections.logits[:_MOST].astype(np.float64)
+    if _makes(logits, stated, score) >= _HARDLY:
+        return
+    others = [one for one in LogitLayout if logits.shape[1] > _BESIDE and one is not stated]
+    layout = next((one for one in others if _makes(logits, one, score) > _NEARLY), None)
+    if layout is not None:
+        message = f"the largest logit makes the scores of {len(score)} boxes as {layout}, and not "
+        message += f"as {stated}"
+        cause, fix = "another layout was stated than that of the detector", f"layout='{layout}'"
+        raise refuse("OS345", message, count=len(score), example=fix, cause=cause, fix=fix)
+    rows = next((by for by in _ROWS if _makes(np.roll(logits, by, 0), stated, score) > _NEARLY), 0)
+    if rows:
+        message = f"the largest logit makes the score of the box {_beside(rows)}, for {len(score)} "
+        message += "boxes, and not its own"
+        cause = f"rows of logits are {abs(rows)} off: one was left out, or added, at the beginning"
+        raise refuse("OS345", message, count=len(score), example=_beside(rows), cause=cause)
+
+
+def _makes(logits: NDArray[np.float64], layout: LogitLayout, score: NDArray[np.float64]) -> float:
+    """The share of scores that are the largest probability of a class."""
+    activation: Activation = "sigmoid" if layout.is_sigmoid else "softmax"
+    chance = probabilities(logits, activation)[:, class_columns(layout)].max(axis=1)
+    return float((np.abs(chance - score) < _ROUNDED).mean())
+
+
+def _beside(rows: int) -> str:
+    return f"{abs(rows)} row{'s' * (abs(rows) > 1)} {'before' if rows < 0 else 'after'} it"
 
 
 def refuse_probabilities(logits: NDArray[Any]) -> None:

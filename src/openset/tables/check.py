@@ -20,6 +20,7 @@ import numpy as np
 from openset.findings import Finding, Level
 from openset.tables._check_boxes import detected_boxes, truth_boxes
 from openset.tables._check_case import Case
+from openset.tables._check_federated import federated
 from openset.tables._check_groups import group_sizes, truth_groups
 from openset.tables._check_join import (
     detected_images,
@@ -33,6 +34,7 @@ from openset.tables._check_readings import read_otherwise
 from openset.tables._check_scores import scores
 from openset.tables._check_sets import truth_sets
 from openset.tables._check_twice import detected_twice, truth_twice
+from openset.tables.absent_labels import detected_files, truth_files
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
 from openset.tables.join import Joined
@@ -42,6 +44,7 @@ from openset.tables.written import Written
 __all__ = [
     "check",
     "check_detections",
+    "check_federated",
     "check_images",
     "check_known",
     "check_layout",
@@ -107,6 +110,11 @@ def check_detections(
         return in_order(_of_detections(Case(truth, detections, vocabulary, joined, written)))
 
 
+def check_federated(truth: Annotations) -> list[Finding]:
+    """Find that classes of a ground truth were not looked for on every image."""
+    return [*federated(truth)]
+
+
 def check_known(truth: Annotations, vocabulary: Vocabulary) -> list[Finding]:
     """Find known labels that a ground truth lacks, if all or by a slip of the pen; as warnings."""
     found = vocabulary_labels(truth, vocabulary, vocabulary.classes(truth.labels))
@@ -129,9 +137,11 @@ def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
     yield from truth_boxes(truth)
     yield from truth_labels(truth, vocabulary)
     yield from truth_records(truth)
+    yield from truth_files(truth)
     yield from truth_groups(truth)
     yield from truth_twice(truth)
     yield from truth_sets(truth, vocabulary)
+    yield from federated(truth)
 
 
 def _of_detections(case: Case) -> list[Finding]:
@@ -141,7 +151,7 @@ def _of_detections(case: Case) -> list[Finding]:
     elif not otherwise:
         boxes += cut_off(case)
     rest = [*boxes, *scores(case), *detected_twice(case), *detected_labels(case)]
-    rest += detected_images(case)
+    rest += [*detected_images(case), *detected_files(case)]
     said = {one.code for one in otherwise}
     explained = _EXPLAINED if said & {*_READ} else ("OS207",) if said & {*_PARTLY} else ()
     return [*otherwise, *(one for one in rest if one.code not in explained)]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.files import load_arrays
-from openset.findings import UsageError, refuse
+from openset.findings import InputError, UsageError, refuse
 from openset.plugins import lookup
 from openset.refusals import missing_key, undecodable
 from openset.tables._check_logits import refuse_probabilities, refuse_strange
@@ -29,7 +29,14 @@ from openset.tables.head import Head
 from openset.tables.logits import Activation, LogitLayout, class_columns, probabilities
 from openset.tables.vocabulary import UNKNOWN, Vocabulary, is_unknown_spelling, normal
 
-__all__ = ["chances", "read_evidence", "refuse_probabilities", "restricted", "with_evidence"]
+__all__ = [
+    "chances",
+    "logit_classes",
+    "read_evidence",
+    "refuse_probabilities",
+    "restricted",
+    "with_evidence",
+]
 
 COLUMNS = ("logits", "embedding")
 _CLASSES = "logit_classes"
@@ -152,6 +159,17 @@ def chances(detections: Detections) -> tuple[list[str], NDArray[np.float64]]:
         InputError: Nothing says which column of the logits is which class.
     """
     return _names_of_columns(detections), _chances(detections)
+
+
+def logit_classes(detections: Detections) -> list[str]:
+    """Names of the classes that logits are of, or were made of; none where nothing says them."""
+    if detections.logits is not None:
+        try:
+            return _names_of_columns(detections)
+        except InputError:
+            return []
+    stated = detections.provenance.get(_CLASSES)
+    return [str(name) for name in stated] if isinstance(stated, list) else []
 
 
 def _kept(names: list[str], vocabulary: Vocabulary) -> NDArray[np.bool_]:

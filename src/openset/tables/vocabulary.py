@@ -40,6 +40,7 @@ SAME_CLASS = (
     ("sofa", "couch"),
     ("tvmonitor", "tv"),
 )
+_COMMENT = re.compile(r"(^|\s+)#.*")
 
 
 class Role(StrEnum):
@@ -194,14 +195,15 @@ class Vocabulary:
         Args:
             known: A vocabulary, the name of a built-in (``voc20``, ``coco80``, ``owod-t1`` ...), a
                 text or TOML file, label names, or None for the roles stated in `truth` itself.
-            truth: Ground truth, needed when `known` is None.
+            truth: Ground truth, needed when `known` is None; a name or a line that is one of its
+                labels is that label.
         """
         if isinstance(known, Vocabulary):
             return known
         if known is None:
             return cls.from_annotations(truth)
         if isinstance(known, (str, Path)):
-            return cls._named(known)
+            return cls._named(known, () if truth is None else truth.labels)
         labels = tuple(known) if isinstance(known, Iterable) else (known,)
         if wrong := [label for label in labels if not isinstance(label, str)]:
             allowed = "labels, the name of a vocabulary, or a file"
@@ -227,24 +229,36 @@ class Vocabulary:
         return cls(tasks=(labels,))
 
     @classmethod
-    def _named(cls, known: str | Path) -> Vocabulary:
+    def _named(cls, known: str | Path, labels: Sequence[str] = ()) -> Vocabulary:
         path, name = Path(known), str(known)
         if name in vocabularies():
             return vocabularies()[name]
         if os.path.isfile(path):  # noqa: PTH113 - labels in a row are too long for is_file()
-            return cls.from_file(path)
+            return cls.from_file(path, labels)
+        if normal(name) in map(normal, labels):
+            return cls._of_labels((name,))
         if path.suffix in {".toml", ".txt"} or "/" in name:
             raise refuse("OS101", f"no such vocabulary file: {short(name, 200)}")
         if "," in name:
             return cls._of_labels(tuple(p.strip() for p in name.split(",") if p.strip()))
-        return lookup(vocabularies(), name, "vocabulary")
+        try:
+            return lookup(vocabularies(), name, "vocabulary")
+        except UsageError as error:
+            alone = "a single label that the ground truth does not have is given with a comma"
+            raise UsageError(f"{error}; {alone}: '{short(name, 40)},'") from error
 
     @classmethod
-    def from_file(cls, path: Path) -> Vocabulary:
-        """Read a vocabulary: TOML with the attributes' names, or text with one label per line."""
+    def from_file(cls, path: Path, labels: Sequence[str] = ()) -> Vocabulary:
+        """Read a vocabulary: TOML with the attributes' names, or text with one label per line.
+
+        Args:
+            path: The file.
+            labels: Those of the ground truth: a line that is one is no comment, such as "chair #2".
+        """
         text = load_text(path)
         if path.suffix != ".toml":
-            lines = (line.partition("#")[0].strip() for line in text.splitlines())
+            there = set(map(normal, labels))
+            lines = (_without_comment(line.strip(), there) for line in text.splitlines())
             return cls(tasks=(_lines(path, tuple(line for line in lines if line)),), name=path.stem)
         try:
             return cls._from_table(toml(text), path.stem)
@@ -329,6 +343,15 @@ def _apart(labels: Iterable[str]) -> tuple[tuple[str, ...], ...]:
     """The synonyms, less those that a file with roles of its own keeps apart as two labels."""
     listed = set(map(normal, labels))
     return tuple(group for group in SAME_CLASS if len(listed & set(map(normal, group))) < 2)
+
+
+def _without_comment(line: str, labels: set[str]) -> str:
+    """A line of a vocabulary without what stands behind a "#" that begins a word.
+
+    >>> [_without_comment(line, {"chair#2"}) for line in ("# all", "dog # big", "chair #2", "c#")]
+    ['', 'dog', 'chair #2', 'c#']
+    """
+    return line if normal(line) in labels else _COMMENT.sub("", line)
 
 
 def _lines(path: Path, labels: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,13 +12,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from openset.detectors import TorchModel, carry, find, grow
 from openset.findings import Finding, InputError, UsageError
 from openset.nets import weights as model_files
-from openset.nets.pictures import fingerprints
+from openset.nets.pictures import fingerprints, prints
 from openset.nets.processes import own_device, processes
 from openset.training.advice import advised
 from openset.training.data import Order, TrainingData, Views, resident
@@ -120,6 +122,7 @@ def train(
         batches = _loaded(views, order, state, recipe.steps, 0 if hold else workers)
         advance(state, recipe, batches, kept=kept, among=among, stop=stop)
         if among.first and state.step == recipe.steps:
+            state.model.pictures = _pictures(data, start)
             _finish(state, place, resumed)
         among.wait()
     seconds = time.perf_counter() - began
@@ -154,6 +157,13 @@ def _about(recipe: Recipe, data: TrainingData, start: str | Path | None) -> dict
     more |= {"pictures": fingerprints(data.files.path)}
     before = "" if start is None else model_files.fingerprint(start)
     return about_run(asdict(recipe), data.labels, data.fingerprint(), before, **more)
+
+
+def _pictures(data: TrainingData, start: str | Path | None) -> NDArray[np.int64]:
+    """Hashes of all pictures that the weights were taught, by an earlier training too."""
+    before = None if start is None else model_files.pictures_in(model_files.read_model(start)[0])
+    now = prints(data.files.path)
+    return np.unique(now if before is None else np.concatenate([before, now]))
 
 
 def _refuse_untrainable(recipe: Recipe, *, started: bool) -> None:

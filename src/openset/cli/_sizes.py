@@ -1,0 +1,60 @@
+"""Sizes: whether the pictures of a folder can be those of a ground truth.
+
+Two data sets may call their pictures alike. Boxes drawn on the wrong ones look like mistakes of the
+detector, so that `report` and `draw` say what `run` says: pictures of another shape than stated.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from openset.cli._console import Output
+from openset.files import ImageFolder
+from openset.findings import Level
+from openset.tables.names import file_names
+from openset.tables.picture_sizes import Resized, resized_finding
+
+if TYPE_CHECKING:
+    from openset.tables import Images
+
+_MOST = 200  # pictures whose headers are read
+
+
+def tell_other_shapes(images: Images, folder: Path, output: Output) -> None:
+    """Say that pictures have another shape than the ground truth says; small ones are welcome."""
+    stated = np.column_stack([np.asarray(images.width), np.asarray(images.height)])
+    held, names = ImageFolder(folder), list(map(str, file_names(images)))
+    rows = [at for at in _spread(len(names)) if names[at] and (stated[at] > 0).all()]
+    there = ((at, path) for at in rows if (path := held.find(names[at])) is not None)
+    looked, resized = 0, list[Resized]()
+    for at, path in there:
+        size = _size(path)
+        if size is None:
+            continue
+        looked += 1
+        times = np.divide(size, stated[at])
+        resized += [(names[at], float(times[0]), float(times[1]))] if (times != 1).any() else []
+        if looked == _MOST:
+            break
+    if resized and (said := resized_finding(resized, looked)).level is not Level.NOTE:
+        output.report(said)
+
+
+def _spread(count: int) -> list[int]:
+    """All places, each few of them from everywhere: a folder may hold some of the images alone."""
+    step = max(1, count // _MOST)
+    return [at for start in range(step) for at in range(start, count, step)]
+
+
+def _size(path: Path) -> tuple[int, int] | None:
+    """Width and height by the header of a file, if it is a picture; who draws it says if not."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as image:
+            return image.size
+    except (OSError, UnidentifiedImageError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return None
