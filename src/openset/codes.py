@@ -168,6 +168,10 @@ _ENTRIES = (
          "width and height are exchanged: what is a share of an image would be wrong.",
          "the shape of an array, which has the height first, was written as width and height",
          "exchange width and height of the images in the ground truth"),
+    Code("OS230", "boxes moved or resized alike", "Boxes lie on objects once all of them are "
+         "moved, or resized, by the same amount, and hardly any as they are.",
+         "an offset or a factor that was not undone: a crop, a bar, half sizes",
+         "undo it where boxes are written; force=True evaluates as they are"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",
          "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),

@@ -183,6 +183,7 @@ def test_every_code_of_check_has_a_row():
         "OS216",
         "OS217",
         "OS219",
+        "OS230",
         "OS423",
         "OS424",
         "OS425",

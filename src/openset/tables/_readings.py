@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.tables._check_case import Case
-from openset.tables._look import TIGHT, Array, Look, Met, Sample, alike, beside
+from openset.tables._look import TIGHT, Array, Look, Met, Reads, Sample, alike, beside
+from openset.tables._moved import moves
 from openset.tables.annotations import Annotations
 from openset.tables.boxes import LAYOUTS, TURNS, UNITS, Convention, padding
 from openset.tables.image_ids import MEANING, READINGS
@@ -50,7 +51,7 @@ class Reading:
     meaning: str
     truth: Annotations
     images: NDArray[np.int32]
-    convention: Convention
+    convention: Reads
     met: Met
 
     def elsewhere(self, sample: Sample, shift: float) -> Met:
@@ -68,6 +69,17 @@ def other_boxes(case: Case, look: Look) -> Iterator[Reading]:
             option, images = f"boxes={str(one)!r}", look.images
             held = case.truth, images, one, look.met(one)
             yield Reading("OS215", "boxes", option, one.meaning, *held)
+
+
+def moved_boxes(case: Case, look: Look) -> Iterator[Reading]:
+    """The boxes moved and resized as they lie on objects best."""
+    classes = case.vocabulary.classes(case.truth.labels)[case.truth.label[look.objects]]
+    own = case.joined.klass[look.sample.row[look.by]]
+    for one in moves(
+        look, Convention.of(case.written.boxes), (classes[look.at] == own) & (own >= 0)
+    ):
+        held = case.truth, look.images, one, look.met(one)
+        yield Reading("OS230", "boxes", "", one.meaning, *held)
 
 
 def other_ids(case: Case, sample: Sample) -> Iterator[Reading]:

@@ -53,7 +53,10 @@ __all__ = [
 
 # Layouts that boxes betray by themselves, and what a wrong reading looks like.
 _PLAIN = ("OS203", "OS204")
-_READ, _PARTLY = ("OS215", "OS423"), ("OS433", "OS448")  # a whole, or a part, is read wrongly
+_READ, _PARTLY = (
+    ("OS215", "OS230", "OS423"),
+    ("OS433", "OS448"),
+)  # a whole, or a part, is read wrongly
 _EXPLAINED = (*_PLAIN, "OS205", "OS207", "OS403")
 _ORDER = (Level.ERROR, Level.WARNING, Level.NOTE)
 
