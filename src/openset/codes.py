@@ -172,6 +172,16 @@ _ENTRIES = (
          "moved, or resized, by the same amount, and hardly any as they are.",
          "an offset or a factor that was not undone: a crop, a bar, half sizes",
          "undo it where boxes are written; force=True evaluates as they are"),
+    Code("OS231", "boxes of a second pass not turned back", "The file has the boxes of two passes "
+         "over the images, and those of one lie on objects only if they are read in another way.",
+         "test-time augmentation whose boxes were added as they were found",
+         "turn the boxes of each pass back and suppress what overlaps, or give one pass; "
+         "force=True evaluates as it is"),
+    Code("OS232", "two detectors in one file", "The file goes through its images more than once, "
+         "and boxes of one label lie on each other across passes: all but one count as wrong.",
+         "the results of two detectors, epochs or scales were put into one file",
+         "give each detector a file of its own, or suppress what overlaps; force=True evaluates "
+         "as it is"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",
          "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),

@@ -184,6 +184,8 @@ def test_every_code_of_check_has_a_row():
         "OS217",
         "OS219",
         "OS230",
+        "OS231",
+        "OS232",
         "OS423",
         "OS424",
         "OS425",

@@ -28,6 +28,7 @@ from openset.tables._check_join import (
     truth_records,
 )
 from openset.tables._check_labels import detected_labels, truth_labels, vocabulary_labels
+from openset.tables._check_passes import in_passes, mirrored_too
 from openset.tables._check_reach import cut_off
 from openset.tables._check_readings import read_otherwise
 from openset.tables._check_scores import scores
@@ -143,7 +144,8 @@ def _of_detections(case: Case) -> list[Finding]:
         boxes, otherwise = _with_fix_of(boxes, otherwise), []
     elif not otherwise:
         boxes += cut_off(case)
-    rest = [*boxes, *scores(case), *detected_twice(case), *detected_labels(case)]
+    passes = [*mirrored_too(case)] or [*in_passes(case)]
+    rest = [*boxes, *scores(case), *detected_labels(case), *(passes or detected_twice(case))]
     rest += detected_images(case)
     said = {one.code for one in otherwise}
     explained = _EXPLAINED if said & {*_READ} else ("OS207",) if said & {*_PARTLY} else ()
