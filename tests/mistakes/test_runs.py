@@ -168,10 +168,9 @@ def rewritten(found, digits):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("digits", [0, 1, 6])
-def test_one_file_rounded_and_shuffled_under_two_names(digits, mess, openset):
+def test_one_file_rounded_and_shuffled_under_two_names(mess, openset):
     found = json.loads((mess / "base.json").read_text())
-    (mess / "again.json").write_text(json.dumps(rewritten(found, digits)))
+    (mess / "again.json").write_text(json.dumps(rewritten(found, 0)))
     done = openset("evaluate", "gt.json", "base.json", "again.json", *RUN[4:])
     assert "OS447" in done.err and "those of base, but" in " ".join(done.err.split())
     both = openset("evaluate", "gt.json", "a=base.json,again.json", *RUN[4:])

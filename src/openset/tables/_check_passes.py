@@ -20,6 +20,7 @@ from openset.tables._check_parts import misread
 from openset.tables._check_twice import hashes, mixed
 from openset.tables._look import Array, Index, Sample, by_file
 from openset.tables.boxes import TURNS, Convention, sizes
+from openset.tables.join import ABSENT
 from openset.tables.overlap import iou_of_pairs
 
 _IMAGES = 20  # fewer prove no pass
@@ -37,8 +38,10 @@ def in_passes(case: Case) -> Iterator[Finding]:
     if len(start) < 2:
         return
     sample = by_file(case, _SAMPLE[0], _SAMPLE[1] * len(start))
+    sample = sample.only(case.joined.klass[sample.row] != ABSENT)  # those take no part
     of = np.searchsorted(start, sample.row, side="right") - 1
-    yield from [*_turned(case, sample, of)] or _together(case, sample, of)
+    if len(np.unique(of)) > 1:
+        yield from [*_turned(case, sample, of)] or _together(case, sample, of)
 
 
 def mirrored_too(case: Case) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from openset.findings import Finding, Level
 from openset.tables._check_case import Case, object_at, share
 from openset.tables._check_chance import by_chance
 from openset.tables._check_parts import First, in_part
-from openset.tables._look import TIGHT, Met, beside, by_file
+from openset.tables._look import TIGHT, Look, Met, beside, by_file
 from openset.tables._readings import (
     Reading,
     fitting,
@@ -56,11 +56,20 @@ def _as_a_whole(case: Case) -> Iterator[Finding]:
     others = [*other_boxes(case, look), *other_ids(case, sample), *other_truth(case, sample)]
     best = fitting(now, sample, others)
     moved = fitting(now, sample, [*moved_boxes(case, look)])
-    if moved is not None and (best is None or _by_far(moved, best)):
+    if moved is not None and _common(moved, look) and (best is None or _by_far(moved, best)):
         best = moved
     best = best or fitting(now, sample, [*two_mistakes(case, sample)])
     if best is not None:
         yield _named(case, now, best)
+
+
+def _common(moved: Reading, look: Look) -> bool:
+    """Whether a map fits upright pictures and others alike: else it is one of the sizes."""
+    upright = look.size[:, 0] < look.size[:, 1]
+    met, could = moved.met.images(TIGHT[0]), moved.met.could
+    counts = [(int(met[of].sum()), int(could[of].sum())) for of in (upright, ~upright)]
+    rates = [part / of for part, of in counts if of >= _TIMES * _FEWEST]
+    return len(rates) < 2 or _TIMES * min(rates) >= max(rates)
 
 
 def _by_far(moved: Reading, best: Reading) -> bool:
