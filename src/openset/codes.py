@@ -513,6 +513,10 @@ _ENTRIES = (
          "there and fit those of another image: as they are joined, they count as wrong.",
          "a list of images lacks one that another has, or ids were shuffled",
          "write the id of the image that a box was predicted on; force=True evaluates as it is"),
+    Code("OS470", "image ids went through float32", "Ids beyond 2^24 lost their last digits: boxes "
+         "of several images are on one, and most images have none.",
+         "ids were kept in a tensor or a column of 32-bit floats",
+         "keep ids as whole numbers, or name images by their files; force=True evaluates as it is"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from scenes.mistakes import Mistake, answered, both, each, nothing, objects
+from scenes.mistakes import KNOWN, Mistake, answered, both, each, nothing, objects
 
 
 def corners(b):
@@ -118,7 +119,51 @@ def renumbered(world):
         one["image_id"] = new[one["image_id"]]
 
 
+def through_float32(world):
+    """Large ids, those of the detections after a tensor of floats."""
+    new = {one["id"]: 2**25 + 2**24 + 3 * at for at, one in enumerate(world.gt["images"])}
+    for one in world.gt["images"]:
+        one["id"] = new[one["id"]]
+    for one in (*world.gt["annotations"], *world.dt):
+        one["image_id"] = new[one["image_id"]]
+    for one in world.dt:
+        one["image_id"] = int(np.float32(one["image_id"]))
+
+
+def large_ids(world):
+    """Large ids as they are."""
+    for one in world.gt["images"]:
+        one["id"] += 2**25
+    for one in (*world.gt["annotations"], *world.dt):
+        one["image_id"] += 2**25
+
+
+def as_table(names):
+    """Detections as a table, under names of columns."""
+
+    def spoil(world):
+        rows = [f"image_id,category_id,{names},score"]
+        rows += [
+            ",".join(map(str, [one["image_id"], one["category_id"], *one["bbox"], one["score"]]))
+            for one in world.dt
+        ]
+        world.files["dt.csv"] = "\n".join(rows) + "\n"
+
+    return spoil
+
+
+TABLE = ("evaluate", "gt.json", "dt.csv", "--known", ",".join(KNOWN), "--no-intervals")
 CASES = [
+    Mistake(
+        "sizes under the names of corners",
+        as_table("xmin,ymin,xmax,ymax"),
+        "refused OS215",
+        TABLE,
+        says="naming the columns x, y, w, h",
+    ),
+    Mistake("sizes under their names", as_table("x,y,w,h"), "accepted", TABLE),
+    Mistake("ids through float32", through_float32, "refused OS470", says="24 bits"),
+    Mistake("large ids", large_ids, "accepted"),
     Mistake("corners", each("bbox", corners), "refused OS204|OS215", says="--boxes xyxy"),
     Mistake("centres", each("bbox", centres), "refused OS215", says="--boxes cxcywh"),
     Mistake(

@@ -24,6 +24,7 @@ from openset.tables._look import TIGHT, Look, Met, beside, by_file
 from openset.tables._readings import (
     Reading,
     fitting,
+    misnamed_columns,
     moved_boxes,
     other_boxes,
     other_ids,
@@ -53,7 +54,8 @@ def _as_a_whole(case: Case) -> Iterator[Finding]:
     sample = by_file(case, *_OTHERS)
     look = beside(case.truth, sample, sample.image)
     now = look.met(Convention.of(case.written.boxes))
-    others = [*other_boxes(case, look), *other_ids(case, sample), *other_truth(case, sample)]
+    others = [*misnamed_columns(case, look), *other_boxes(case, look)]
+    others += [*other_ids(case, sample), *other_truth(case, sample)]
     best = fitting(now, sample, others)
     moved = fitting(now, sample, [*moved_boxes(case, look)])
     if moved is not None and _common(moved, look) and (best is None or _by_far(moved, best)):

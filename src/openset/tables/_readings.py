@@ -71,6 +71,24 @@ def other_boxes(case: Case, look: Look) -> Iterator[Reading]:
             yield Reading("OS215", "boxes", option, one.meaning, *held)
 
 
+@dataclass(frozen=True)
+class _Columns:
+    """Boxes that are x, y, width, height under the names of corners, and were read as corners."""
+
+    def in_pixels(self, box: Array, size: Array) -> Array:
+        """Boxes as their numbers say."""
+        return np.column_stack([box[:, :2], box[:, :2] + box[:, 2:]])
+
+
+def misnamed_columns(case: Case, look: Look) -> Iterator[Reading]:
+    """The numbers under names of corners as sizes, where most boxes have negative ones."""
+    read = _Columns()
+    if case.written.boxes == "xywh" and (look.sample.box[:, 2:] < 0).any(axis=1).mean() > _MOST:
+        meaning = "x, y, width, height, under the names of corners (xmin, ymin, xmax, ymax)"
+        held = case.truth, look.images, read, look.met(read)
+        yield Reading("OS215", "boxes", "naming the columns x, y, w, h", meaning, *held)
+
+
 def moved_boxes(case: Case, look: Look) -> Iterator[Reading]:
     """The boxes moved and resized as they lie on objects best."""
     classes = case.vocabulary.classes(case.truth.labels)[case.truth.label[look.objects]]

@@ -23,6 +23,7 @@ from openset.tables._check_case import Case
 from openset.tables._check_groups import group_sizes, truth_groups
 from openset.tables._check_join import (
     detected_images,
+    float_ids,
     no_match,
     other_images,
     truth_records,
@@ -139,6 +140,9 @@ def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
 
 
 def _of_detections(case: Case) -> list[Finding]:
+    lost = [*float_ids(case)]
+    if lost:  # all else would speak of other images
+        return lost
     boxes, otherwise = [*detected_boxes(case)], [*read_otherwise(case)]
     if case.written.boxes == "xywh" and any(one.code in _PLAIN for one in boxes):
         boxes, otherwise = _with_fix_of(boxes, otherwise), []
