@@ -109,11 +109,12 @@ def float_ids(case: Case) -> Iterator[Finding]:
         return
     lost = ids.astype(np.float64)
     if (lost.astype(np.float32) == lost).all() and np.isin(lost, exact).mean() >= _NEARLY_ALL:
+        kept = len(np.unique(case.detections.image))
         yield Finding(
             "OS470",
             Level.ERROR,
-            f"{spaced(len(np.unique(case.detections.image)))} image ids of the detections are those of "
-            f"{spaced(len(given))} images, rounded to 24 bits",
+            f"{spaced(kept)} image ids of the detections are those of {spaced(len(given))} images, "
+            "rounded to 24 bits",
             count=len(case.detections),
             example=f"{case.where(0)}, image id {lost[0]:.0f}",
         )
