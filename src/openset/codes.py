@@ -174,6 +174,20 @@ _ENTRIES = (
          "width and height are exchanged: what is a share of an image would be wrong.",
          "the shape of an array, which has the height first, was written as width and height",
          "exchange width and height of the images in the ground truth"),
+    Code("OS230", "boxes moved or resized alike", "Boxes lie on objects once all of them are "
+         "moved, or resized, by the same amount, and hardly any as they are.",
+         "an offset or a factor that was not undone: a crop, a bar, half sizes",
+         "undo it where boxes are written; force=True evaluates as they are"),
+    Code("OS231", "boxes of a second pass not turned back", "The file has the boxes of two passes "
+         "over the images, and those of one lie on objects only if they are read in another way.",
+         "test-time augmentation whose boxes were added as they were found",
+         "turn the boxes of each pass back and suppress what overlaps, or give one pass; "
+         "force=True evaluates as it is"),
+    Code("OS232", "two detectors in one file", "The file goes through its images more than once, "
+         "and boxes of one label lie on each other across passes: all but one count as wrong.",
+         "the results of two detectors, epochs or scales were put into one file",
+         "give each detector a file of its own, or suppress what overlaps; force=True evaluates "
+         "as it is"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",
          "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),
@@ -529,6 +543,10 @@ _ENTRIES = (
          "objects: if their files were lost, whatever is found on them is wrong.",
          "half a copy of the labels, or images without objects, which some tools leave out",
          "copy the labels again; nothing, if these images show no object"),
+    Code("OS470", "image ids went through float32", "Ids beyond 2^24 lost their last digits: boxes "
+         "of several images are on one, and most images have none.",
+         "ids were kept in a tensor or a column of 32-bit floats",
+         "keep ids as whole numbers, or name images by their files; force=True evaluates as it is"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from unicodedata import bidirectional
 
 LONGEST = 120
+SLIP = "a slip of the pen"  # how a cause begins that is one
 COLUMN = 24  # of a name over a column of a terminal
 FIRST_STRONG, POP = "\u2068", "\u2069"  # Unicode's isolates
 

@@ -114,3 +114,13 @@ def test_a_format_by_name(scene, openset):
 def test_one_file_twice_is_said(scene, openset):
     done = openset("select", "gt.json", "gt.json", "-o", "twice.json")
     assert done.code == 0 and "OS384" in done.err and "24 images are in several files" in done.err
+
+
+def test_two_detectors_in_one_file_are_said(scene, openset):
+    found = json.loads((scene / "base.json").read_text())
+    other = [
+        one | {"score": one["score"] / 2, "bbox": [b + 1 for b in one["bbox"]]} for one in found
+    ]
+    (scene / "other.json").write_text(json.dumps(other))
+    done = openset("select", "base.json", "other.json", "-o", "both.json", "--truth", "gt.json")
+    assert done.code == 0 and "OS232" in done.err

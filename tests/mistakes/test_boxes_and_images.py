@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from scenes.mistakes import Mistake, answered, both, each, nothing, objects
+from scenes.mistakes import KNOWN, Mistake, answered, both, each, nothing, objects
 
 
 def corners(b):
@@ -42,6 +43,36 @@ def after(*steps):
         for step in steps:
             b = step(b, s) if step.__code__.co_argcount == 2 else step(b)
         return b
+
+    return box
+
+
+def moved(x, y):
+    return lambda b: [b[0] + x, b[1] + y, b[2], b[3]]
+
+
+def about(share, by):
+    """Resized about a point, which is a share of the box."""
+    return lambda b: [
+        b[0] + share * (1 - by) * b[2],
+        b[1] + share * (1 - by) * b[3],
+        b[2] * by,
+        b[3] * by,
+    ]
+
+
+def middle(side=None):
+    """Boxes of the square in the middle, resized."""
+
+    def box(b, s):
+        least = min(s)
+        by = (side or least) / least
+        return [
+            by * (b[0] - (s[0] - least) / 2),
+            by * (b[1] - (s[1] - least) / 2),
+            by * b[2],
+            by * b[3],
+        ]
 
     return box
 
@@ -88,9 +119,100 @@ def renumbered(world):
         one["image_id"] = new[one["image_id"]]
 
 
+def through_float32(world):
+    """Large ids, those of the detections after a tensor of floats."""
+    new = {one["id"]: 2**25 + 2**24 + 3 * at for at, one in enumerate(world.gt["images"])}
+    for one in world.gt["images"]:
+        one["id"] = new[one["id"]]
+    for one in (*world.gt["annotations"], *world.dt):
+        one["image_id"] = new[one["image_id"]]
+    for one in world.dt:
+        one["image_id"] = int(np.float32(one["image_id"]))
+
+
+def large_ids(world):
+    """Large ids as they are."""
+    for one in world.gt["images"]:
+        one["id"] += 2**25
+    for one in (*world.gt["annotations"], *world.dt):
+        one["image_id"] += 2**25
+
+
+def as_table(names):
+    """Detections as a table, under names of columns."""
+
+    def spoil(world):
+        rows = [f"image_id,category_id,{names},score"]
+        rows += [
+            ",".join(map(str, [one["image_id"], one["category_id"], *one["bbox"], one["score"]]))
+            for one in world.dt
+        ]
+        world.files["dt.csv"] = "\n".join(rows) + "\n"
+
+    return spoil
+
+
+TABLE = ("evaluate", "gt.json", "dt.csv", "--known", ",".join(KNOWN), "--no-intervals")
 CASES = [
+    Mistake(
+        "sizes under the names of corners",
+        as_table("xmin,ymin,xmax,ymax"),
+        "refused OS215",
+        TABLE,
+        says="naming the columns x, y, w, h",
+    ),
+    Mistake("sizes under their names", as_table("x,y,w,h"), "accepted", TABLE),
+    Mistake("ids through float32", through_float32, "refused OS470", says="24 bits"),
+    Mistake("large ids", large_ids, "accepted"),
     Mistake("corners", each("bbox", corners), "refused OS204|OS215", says="--boxes xyxy"),
     Mistake("centres", each("bbox", centres), "refused OS215", says="--boxes cxcywh"),
+    Mistake(
+        "an offset",
+        each("bbox", moved(-40, -30)),
+        "refused OS230",
+        says="moved by about -",
+    ),
+    Mistake(
+        "a bar on top", each("bbox", moved(0, 60)), "refused OS230", says="about +0 pixels in x"
+    ),
+    Mistake(
+        "sizes halved",
+        each("bbox", about(0, 0.5)),
+        "refused OS230",
+        says="0.5 times as large at their upper left corners",
+    ),
+    Mistake(
+        "doubled at the other corner",
+        each("bbox", about(1, 2)),
+        "refused OS230",
+        says="2 times as large at their lower right corners",
+    ),
+    Mistake(
+        "half as large",
+        each("bbox", about(0.5, 0.5)),
+        "refused OS230",
+        says="0.5 times as large about their centres",
+    ),
+    Mistake(
+        "a third too large",
+        each("bbox", about(0.5, 1.3)),
+        "refused OS230",
+        says="1.3 times as large about their centres",
+    ),
+    Mistake(
+        "half as high",
+        each("bbox", lambda b: [b[0], b[1] + b[3] / 4, b[2], b[3] / 2]),
+        "refused OS230",
+        says="1 x 0.5 times as large about their centres",
+    ),
+    Mistake(
+        "a corner of a resized picture",
+        each("bbox", after(scaled(0.5), moved(-40, 10))),
+        "refused OS230",
+        says="0.5 times as large and moved by about -",
+    ),
+    Mistake("the middle", each("bbox", middle()), "refused OS215", says="xywh-cropped"),
+    Mistake("the middle in 224", each("bbox", middle(224)), "refused OS215", says="xywh-crop-224"),
     Mistake("y before x", each("bbox", swapped), "refused OS215", says="--boxes yxhw"),
     Mistake(
         "corners y first in 0..1000",

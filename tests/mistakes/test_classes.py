@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 
 import pytest
 
@@ -102,7 +103,17 @@ def rare(world):
     each("category_id", lambda c: 10)(world)
 
 
+def background(world):
+    """Boxes of the background beside right ones, under the id 0."""
+    beside = [one | {"category_id": 0} for one in deepcopy(world.dt[::2])]
+    for one in beside:
+        one["bbox"][:2] = [one["bbox"][0] + 20, one["bbox"][1] + 20]
+    world.dt += beside
+
+
 CASES = [
+    Mistake("background is id 0", background, "warned OS306", says="background"),
+    Mistake("likewise, of dense ids", both(dense, background), "warned OS306", says="background"),
     Mistake("positions from 0", mapped(PLACES), "refused OS307|OS316", says="--category-ids index"),
     Mistake(
         "positions from 1",

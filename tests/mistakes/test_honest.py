@@ -251,13 +251,13 @@ CLEAN = [
         "accepted",
     ),
     Mistake(
-        "boxes a third too large",
-        each("bbox", lambda b: [b[0] - b[2] / 6, b[1] - b[3] / 6, b[2] * 4 / 3, b[3] * 4 / 3]),
+        "boxes a tenth too large",
+        each("bbox", lambda b: [b[0] - b[2] / 20, b[1] - b[3] / 20, b[2] * 1.1, b[3] * 1.1]),
         "accepted",
     ),
     Mistake(
-        "boxes a third too small",
-        each("bbox", lambda b: [b[0] + b[2] / 6, b[1] + b[3] / 6, b[2] * 2 / 3, b[3] * 2 / 3]),
+        "boxes a tenth too small",
+        each("bbox", lambda b: [b[0] + b[2] / 20, b[1] + b[3] / 20, b[2] * 0.9, b[3] * 0.9]),
         "accepted",
     ),
     Mistake("boxes in whole pixels", each("bbox", lambda b: [round(x) for x in b]), "accepted"),

@@ -117,6 +117,21 @@ def second_half(truth, found):
     return found.select(np.isin(found.image, truth.images.id[len(truth.images) // 2 :]))
 
 
+def smaller(by):
+    def box(b, s):
+        return np.hstack([b[:, :2] + (1 - by) / 2 * b[:, 2:], by * b[:, 2:]])
+
+    return boxes(box)
+
+
+def halved(box, size):
+    return np.hstack([box[:, :2], box[:, 2:] / 2])
+
+
+def middle(box, size):
+    return np.hstack([box[:, :2] - (size - size.min(axis=1, keepdims=True)) / 2, box[:, 2:]])
+
+
 WRONG = {
     "corners": (boxes(corners), {"OS204", "OS215"}),
     "centres": (boxes(centred), {"OS215"}),
@@ -127,6 +142,13 @@ WRONG = {
     "letterboxed": (boxes(letterboxed), {"OS215"}),
     "half": (boxes(lambda b, s: b / 2), {"OS215"}),
     "a tenth larger": (boxes(lambda b, s: b * 1.1), {"OS215"}),
+    "sizes halved": (boxes(halved), {"OS230"}),
+    "too small": (smaller(2 / 3), {"OS230"}),
+    "half as wide": (smaller(0.5), {"OS230"}),
+    "too large": (smaller(1.4), {"OS230"}),
+    "an offset": (boxes(lambda b, s: b - np.array([40, 30, 0, 0])), {"OS230"}),
+    "a bar on top": (boxes(lambda b, s: b + np.array([0, 60, 0, 0])), {"OS230"}),
+    "the middle": (boxes(middle), {"OS215"}),
     "mirrored": (
         boxes(lambda b, s: np.column_stack([s[:, 0] - b[:, 0] - b[:, 2], b[:, 1:]])),
         {"OS215"},
@@ -169,13 +191,6 @@ def early(share, seed=0):
     return weak
 
 
-def smaller(by):
-    def box(b, s):
-        return np.hstack([b[:, :2] + (1 - by) / 2 * b[:, 2:], by * b[:, 2:]])
-
-    return boxes(box)
-
-
 def some_of(count):
     return lambda truth, found: found.select(np.arange(0, len(found), max(1, len(found) // count)))
 
@@ -186,9 +201,8 @@ HONEST = {
     "much jittered": jittered(0.3),
     "early": early(0.3),
     "very early": early(0.08),
-    "too small": smaller(2 / 3),
-    "half as wide": smaller(0.5),
-    "too large": smaller(1.4),
+    "a little too small": smaller(0.9),
+    "a little too large": smaller(1.1),
     "random classes": labels(lambda ids, at: np.random.default_rng(0).permutation(ids[at])),
     "one class": labels(lambda ids, at: np.full(len(at), ids[0])),
     "coarse classes": labels(lambda ids, at: ids[at // 4 * 4]),

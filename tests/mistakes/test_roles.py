@@ -56,7 +56,15 @@ def ids_as(value):
 
 
 ALL = ",".join(KNOWN)
+
+
+def unknown_crowds(world):
+    for one in world.gt["annotations"]:
+        one["iscrowd"] = int(NAMES[one["category_id"]] not in KNOWN)
+
+
 CASES = [
+    Mistake("unknown objects are crowds", unknown_crowds, "warned OS302", says="(iscrowd)"),
     Mistake("taught the unknown classes", taught, "warned OS305", says=LEAD),
     Mistake("taught, and dropped", taught, "warned OS305", ("--leaked", "drop"), says=LEAD),
     Mistake(
@@ -111,6 +119,13 @@ CASES = [
     Mistake("known in a line with commas", with_file("k.txt", ALL), "usage", known("k.txt")),
     Mistake("known in an empty file", with_file("k.txt", ""), "usage", known("k.txt")),
     Mistake("known in a JSON list", with_file("k.json", [*KNOWN]), "usage", known("k.json")),
+    Mistake(
+        "one known class misspelt",
+        nothing,
+        "warned OS305",
+        known("person,bicicle,car,traffic light,cat"),
+        says="First look at a slip of the pen",
+    ),
     Mistake("known misspelt", nothing, "refused OS327|OS310|OS306", known("persn,bycicle,kar")),
     Mistake(
         "one known class misspelt",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 from scenes.cli import write_pictures, write_scene
@@ -155,6 +156,25 @@ def test_one_file_under_two_names(mess, openset):
     assert "those of base" in " ".join(done.err.split())
     assert "OS447" in openset("compare", "same/base", "same/ours").err
     assert "OS447" not in openset(*RUN).err
+
+
+def rewritten(found, digits):
+    """Detections in another order, with fewer digits."""
+    order = np.random.default_rng(0).permutation(len(found))
+    return [
+        found[at] | {"bbox": [round(b, digits) for b in found[at]["bbox"]],
+                     "score": round(found[at]["score"], 3)}
+        for at in order
+    ]  # fmt: skip
+
+
+def test_one_file_rounded_and_shuffled_under_two_names(mess, openset):
+    found = json.loads((mess / "base.json").read_text())
+    (mess / "again.json").write_text(json.dumps(rewritten(found, 0)))
+    done = openset("evaluate", "gt.json", "base.json", "again.json", *RUN[4:])
+    assert "OS447" in done.err and "those of base, but" in " ".join(done.err.split())
+    both = openset("evaluate", "gt.json", "a=base.json,again.json", *RUN[4:])
+    assert both.code == 2 and "OS417" in both.err
 
 
 def test_files_of_detections_that_overlap(mess, openset):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from copy import deepcopy
 
+import numpy as np
 import pytest
 
+from scenes.film import moved
 from scenes.mistakes import UNKNOWN, Mistake, answered, both, kept
 
 
@@ -95,6 +97,42 @@ def without_suppression(world):
     ]
 
 
+def another_detector(share=0.05):
+    """The same objects, found by another detector: boxes and scores differ a little."""
+
+    def change(one, at):
+        rng = np.random.default_rng(at)
+        one["bbox"] = moved(np.array([one["bbox"]]), share, rng)[0].tolist()
+        one["score"] = round(one["score"] * rng.uniform(0.7, 1), 4)
+        return one
+
+    return detections_twice(change)
+
+
+def mirrored(jitter=0.0):
+    """A second pass over mirrored pictures, whose boxes nobody mirrored back."""
+
+    def spoil(world):
+        rng, second = np.random.default_rng(0), deepcopy(world.dt)
+        for one in second:
+            (x, y, w, h), (width, _) = one["bbox"], world.size(one)
+            box = np.array([[width - x - w, y, w, h]])
+            one["bbox"] = (moved(box, jitter, rng) if jitter else box)[0].round(2).tolist()
+            one["score"] *= 0.98
+        world.dt += second
+
+    return spoil
+
+
+def unknown_after_all(world):
+    """Known classes of all images, then the unknown boxes of all."""
+    world.dt.sort(key=lambda one: one["category_id"] == UNKNOWN)
+
+
+def shuffled(world):
+    world.dt = [world.dt[at] for at in np.random.default_rng(0).permutation(len(world.dt))]
+
+
 def relabelled(one, at):
     return one | {"category_id": UNKNOWN, "score": round(one["score"] * 0.37, 4)}
 
@@ -137,6 +175,11 @@ CASES = [
         says="relabelled",
     ),
     Mistake("no suppression of overlapping boxes", without_suppression, "accepted"),
+    Mistake("two detectors in one file", another_detector(), "refused OS232"),
+    Mistake("mirrored boxes beside", mirrored(), "refused OS231", says="mirrored back"),
+    Mistake("the same in no order", both(mirrored(), shuffled), "refused OS231"),
+    Mistake("a mirrored pass", mirrored(0.03), "refused OS231", says="of a mirrored picture"),
+    Mistake("unknown boxes after all others", unknown_after_all, "accepted"),
     Mistake("stopped half way", half(None), "refused OS426"),
     Mistake(
         "stopped half way by name",

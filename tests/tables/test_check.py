@@ -183,6 +183,10 @@ def test_every_code_of_check_has_a_row():
         "OS216",
         "OS217",
         "OS219",
+        "OS230",
+        "OS231",
+        "OS232",
+        "OS470",
         "OS423",
         "OS424",
         "OS425",
@@ -202,6 +206,23 @@ def test_every_code_of_check_has_a_row():
         {row[0] for row in ROWS} | elsewhere | larger
     )  # test_readings.py, test_sides.py, test_twice.py
     assert {code for code in CODES if code[2] in "234"} == tested
+
+
+@pytest.mark.parametrize(
+    ("missing", "level"), [((0,), WARNING), ((11,), NOTE), ((7, 8, 9, 10, 11), WARNING)]
+)
+def test_classes_that_are_never_named(missing, level):
+    names = tuple(f"class {i:02d}" for i in range(12))
+    labels = np.sort(np.append(np.zeros(30, int), np.tile(np.arange(12), 3)))
+    images, box = np.arange(len(labels)) + 1, np.tile([10.0, 10, 50, 50], (len(labels), 1))
+    gt = Annotations(Images(images), names, np.arange(len(labels)), labels, box)
+    found = np.repeat(np.setdiff1d(np.arange(12), missing), 40)
+    rows = np.arange(len(found)) % len(images)
+    score = np.linspace(0.1, 0.9, len(found))
+    dt = Detections(images[rows], found, box[rows] + rows[:, None], score, names)
+    (finding,) = (one for one in check(gt, dt, Vocabulary.of(names)) if one.code == "OS308")
+    assert (finding.level, finding.count) == (level, len(missing))
+    assert f"comp4_det_test_{names[missing[0]]}.txt" in finding.cause
 
 
 def test_no_match():

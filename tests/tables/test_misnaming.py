@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from openset.tables.misnaming import mended, misnamed
+from openset.tables.misnaming import exchanged, mended, misnamed
 
 
 def drawn(rng, accuracy, times=30, classes=20):
@@ -39,6 +39,24 @@ def test_a_shift_has_no_circle_and_is_found():
     counts[-1] = 0  # the last label says nothing
     found = misnamed(counts)
     assert {means - label for label, means in found.items()} == {1}
+
+
+def test_two_exchanged_in_few_cases():
+    counts = drawn(np.random.default_rng(3), 0.8, times=8)
+    counts[[4, 9]] = counts[[9, 4]]
+    assert exchanged(counts) == {4: 9, 9: 4}
+
+
+@pytest.mark.parametrize("accuracy", [0.05, 0.3, 0.6, 0.95])
+def test_no_two_are_exchanged_by_an_honest_detector(accuracy):
+    rng = np.random.default_rng(0)
+    assert not any(exchanged(drawn(rng, accuracy, 15)) for _ in range(200))
+
+
+def test_two_classes_that_cannot_be_told_are_not_exchanged():
+    counts = drawn(np.random.default_rng(3), 0.9, times=15)
+    counts[[4, 9]] = (counts[[4, 9]] + counts[[9, 4]]) // 2
+    assert exchanged(counts) == {}
 
 
 def test_two_exchanged_among_many_that_are_right():

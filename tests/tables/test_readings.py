@@ -170,7 +170,7 @@ def test_shuffled_ids_of_which_some_are_absent_are_refused():
 def test_boxes_without_contact_are_refused_as_well():
     assert [
         one.code for one in errors(replace(FOUND, box=FOUND.box + np.array([5000, 0, 0, 0])))
-    ] == ["OS424"]
+    ] == ["OS230"]
 
 
 HONEST = {

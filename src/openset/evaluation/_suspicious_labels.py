@@ -27,6 +27,7 @@ from openset.tables.misnaming import (
     MOST_LABELS,
     RATIO,
     SHARE,
+    exchanged,
     mended,
     misnamed,
     misnamed_in_part,
@@ -35,6 +36,7 @@ from openset.tables.vocabulary import is_unknown_spelling
 from openset.wording import some, spaced
 
 _SHOWN = 3
+_SUREST = 15  # boxes of a label
 _ENOUGH = 30  # boxes on objects, to say what one label is put on
 _MOST = 0.8  # of the labels, to speak of all: a rare one may look otherwise
 
@@ -117,9 +119,14 @@ def _labels(names: _Names) -> Finding | None:
         return None
     seen = _together(matches, names)
     counts = seen.counts()
-    found = misnamed(counts)
+    found, level = misnamed(counts), Level.ERROR
     if not found:
-        return _labels_in_part(matches, names, seen)
+        in_part = _labels_in_part(matches, names, seen)
+        # Of few images, weak boxes of a class are on anything like it; the surest are not.
+        counts = seen.first(_SUREST).counts()
+        found, level = exchanged(counts), Level.WARNING
+        if in_part is not None or not found:
+            return in_part
     said = [
         f"{names.all[d]} on {names.all[o]} (in {counts[d, o]} of {counts[d].sum()} images)"
         for d, o in found.items()
@@ -128,7 +135,7 @@ def _labels(names: _Names) -> Finding | None:
     cause, fix = _explained(names, found, counts)
     return Finding(
         "OS316",
-        Level.ERROR,
+        level,
         f"{len(found)} of {labels} labels are put on objects of one other class: "
         + some(said, _SHOWN),
         count=len(found),

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from openset.findings import Finding
-from openset.wording import isolated, short
+from openset.wording import SLIP, isolated, short
 
 if TYPE_CHECKING:
     from openset.evaluation.result import Evaluation
@@ -37,9 +37,10 @@ def said_first(results: Mapping[str, Evaluation]) -> list[str]:
     for name, one in results.items():
         leak, ledger = taught(one.findings), one.provenance.ledger
         if leak is not None:
+            slip = f"First look at {leak.cause}. " if leak.cause.startswith(SLIP) else ""
             found.append(
-                f"This is not an open-set result: {isolated(name)} was taught classes that are "
-                f"unknown here; {short(leak.message, 300)}."
+                f"{slip}This is not an open-set result: {isolated(name)} was taught classes that "
+                f"are unknown here; {short(leak.message, 300)}."
             )
         elif LEAK in ledger:
             found.append(f"The numbers of {isolated(name)} are too good: {short(ledger, 300)}.")

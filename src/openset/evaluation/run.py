@@ -25,6 +25,7 @@ from openset.evaluation.listing import as_listed
 from openset.evaluation.pairs import one_set
 from openset.evaluation.reading import Input, Reading, are_parts, inputs_of
 from openset.evaluation.result import Evaluation
+from openset.evaluation.rounded import rounded_copies
 from openset.evaluation.settings import Settings, takes_settings
 from openset.evaluation.steps import Examined, Ground, Matched, evaluation_of, examine, settle
 from openset.evaluation.trainings import (
@@ -282,6 +283,9 @@ def settle_trainings(run: Run, *, force: bool) -> Run:
         return run
     methods = methods_of(run.results, force=force)
     again = {name: (finding,) for name, finding in repeated_methods(methods).items()}
+    tables = {name: one for name, one in run.detections.items() if isinstance(one, Detections)}
+    for name, finding in rounded_copies(tables, run.methods, force=force).items():
+        again.setdefault(name, (finding,))
     said = dict(run.findings)
     for found in (findings_of(methods), again):
         said |= {name: (*said.get(name, ()), *more) for name, more in found.items()}

@@ -38,8 +38,10 @@ def a_ose(matches: Matches) -> Value:
     but the detector's own, so numbers compare only at equal settings of it.
     """
     counts_ignored = matches.protocol.ose_counts_ignored
-    unknown = matches.objects.klass == matches.n_known
-    n_unknown = matches.count_objects(unknown)
+    all_unknown = matches.objects.klass == matches.n_known
+    n_unknown = matches.count_objects(
+        all_unknown if counts_ignored else _countable_unknown(matches)
+    )
     if np.ndim(n_unknown) == 0 and n_unknown == 0:
         return without_unknown(matches)
     number = matches.count(matches.open_set_errors)
@@ -49,10 +51,9 @@ def a_ose(matches: Matches) -> Value:
     parts = dict(zip(matches.vocabulary.known, sizes.tolist(), strict=True))
     shown = {"iou": matches.protocol.iou[0]} | published_by(matches)
     value = Value(float(number), step=1.0, params=shown, parts=parts)
-    there = n_unknown if counts_ignored else matches.count_objects(_countable_unknown(matches))
     ignored = None if counts_ignored else ignored_objects(matches, unknown=True)
     said = ignored, beyond(matches, unknown=False)
-    return resting(value, *said, unknown_objects=there, known_detections=matches.known_end)
+    return resting(value, *said, unknown_objects=n_unknown, known_detections=matches.known_end)
 
 
 @metric(

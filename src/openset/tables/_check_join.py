@@ -32,6 +32,7 @@ _RAN, _FEWEST = 8, 5  # images with detections, and without at an end, from whic
 _LONGER = 3  # times the longest stretch without a detection among the others
 _UNLIKELY = np.log(1e-6)
 _CUT = 0.1
+_FLOAT32 = 1 << 24  # up to which every whole number is one
 _STEPS = 17  # images of which one machine may have had one
 _MANY, _NEARLY_ALL = 30, 0.9  # detections, and their share, on one image
 _FRAME = re.compile(r"\d*(\.\w+)?$")  # what tells frames of one film apart
@@ -96,6 +97,27 @@ def detected_images(case: Case) -> Iterator[Finding]:
         yield from _without(case)
         yield from [*_on_one(case)] or _not_run(case)
         yield from _crowded(case)
+
+
+def float_ids(case: Case) -> Iterator[Finding]:
+    """The finding that image ids lost their last digits: boxes of several images are on one."""
+    ids, given = case.detections.image[case.runs[1]], case.truth.images.id
+    if ids.dtype.kind not in "iuf" or given.dtype.kind not in "iu" or not len(ids):
+        return
+    exact = given.astype(np.float32).astype(np.float64)
+    if given.max(initial=0) <= _FLOAT32 or np.mean(exact == given) > _NEARLY_ALL:
+        return
+    lost = ids.astype(np.float64)
+    if (lost.astype(np.float32) == lost).all() and np.isin(lost, exact).mean() >= _NEARLY_ALL:
+        kept = len(np.unique(case.detections.image))
+        yield Finding(
+            "OS470",
+            Level.ERROR,
+            f"{spaced(kept)} image ids of the detections are those of {spaced(len(given))} images, "
+            "rounded to 24 bits",
+            count=len(case.detections),
+            example=f"{case.where(0)}, image id {lost[0]:.0f}",
+        )
 
 
 def other_images(case: Case) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +10,23 @@ from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, first, object_at, share, tally
+from openset.tables._look import LOOSE, beside, by_file
 from openset.tables.annotations import Annotations
+from openset.tables.boxes import Convention
 from openset.tables.columns import positions
 from openset.tables.evidence import logit_classes
 from openset.tables.join import ABSENT, IGNORED
-from openset.tables.vocabulary import Role, Vocabulary, is_unknown_spelling
-from openset.wording import some, spaced
+from openset.tables.vocabulary import Role, Vocabulary, is_unknown_spelling, normal
+from openset.wording import SLIP, some, spaced
 
+_SAMPLE = 150, 20  # images, and boxes of each, that tell what ids mean
+_FEWEST, _TIMES = 8, 3
+# Known classes that are never named: many, or one with many objects; detections for each class.
+_MANY, _OBJECTS, _OFTEN, _EACH, _NAMED = 5, 20, 0.05, 20, 10
+_BACKGROUND = (
+    "0 is the detector's background, or a class of its own",
+    "leave the boxes of id 0 out of the file, or map the id: category_ids='FILE'",
+)
 _NEAR = 0.85  # likeness from which a label is another that was misspelt
 
 
@@ -43,8 +53,8 @@ def vocabulary_labels(
     wild = all(is_unknown_spelling(label) or label in vocabulary.unknown for label in truth.labels)
     none = len(missing) == len(vocabulary.known) and not wild
     numbers = all(label.isdecimal() for label in truth.labels)
-    near = _nearly(missing, truth, vocabulary)
-    cause, fix = f"a slip of the pen: {near}" if near else "", ""
+    near = _nearly(missing, truth.labels, vocabulary)
+    cause, fix = f"{SLIP}: {near}" if near else "", ""
     if none and numbers:
         cause = "the classes are numbered, and nothing names them"
         fix = "names= says what the numbers are called"
@@ -60,13 +70,17 @@ def vocabulary_labels(
     )
 
 
-def _nearly(missing: list[str], truth: Annotations, vocabulary: Vocabulary) -> str:
-    """Known labels that are absent beside unknown ones that are spelt nearly so."""
+def _nearly(missing: list[str], labels: Sequence[str], vocabulary: Vocabulary) -> str:
+    """Known labels that are absent beside unknown ones that are spelt nearly so.
+
+    As they are spelt, too: the key of one that has synonyms is another word.
+    """
     from difflib import get_close_matches
 
-    unknown = [label for label in truth.labels if vocabulary.role(label) is Role.UNKNOWN]
-    keys = {vocabulary.key(label): label for label in unknown if not is_unknown_spelling(label)}
-    pairs = [(name, get_close_matches(vocabulary.key(name), keys, 1, _NEAR)) for name in missing]
+    unknown = [label for label in labels if vocabulary.role(label) is Role.UNKNOWN]
+    named = [label for label in unknown if not is_unknown_spelling(label)]
+    keys = {of(label): label for of in (vocabulary.key, normal) for label in named}
+    pairs = [(name, get_close_matches(normal(name), keys, 1, _NEAR)) for name in missing]
     return some(f"{name!r} for {keys[close[0]]!r}" for name, close in pairs if close)
 
 
@@ -127,10 +141,12 @@ def _roles(
     counts = np.bincount(klass[~(truth.crowd | truth.difficult)] + 1, minlength=k + 2)
     known, unknown = int(counts[1:-1].sum()), int(counts[-1])
     if unknown == 0:
-        yield _no_objects("OS302", Level.WARNING, truth, "unknown")
+        cause, fix = _left_out(truth, klass == k, "unknown")
+        found = _no_objects("OS302", Level.WARNING, truth, "unknown")
+        yield replace(found, cause=cause or found.cause, fix=fix or found.fix)
     if known == 0:
         level = Level.WARNING if unknown else Level.ERROR
-        cause, fix = _left_out(truth, klass, k)
+        cause, fix = _left_out(truth, (klass >= 0) & (klass < k), "known")
         yield replace(_no_objects("OS303", level, truth, "known"), cause=cause, fix=fix)
     present = set(classes.tolist())
     empty = [
@@ -150,15 +166,14 @@ def _no_objects(code: str, level: Level, truth: Annotations, role: str) -> Findi
     return Finding(code, level, message, count=total, example=example)
 
 
-def _left_out(truth: Annotations, klass: NDArray[np.int32], k: int) -> tuple[str, str]:
-    """Cause and fix where known objects are there, and all of them are marked to be left out."""
-    there = (klass >= 0) & (klass < k)
+def _left_out(truth: Annotations, there: NDArray[np.bool_], role: str) -> tuple[str, str]:
+    """Cause and fix where objects of a role are there, and all are marked to be left out."""
     if not there.any():
         return "", ""
     assert truth.crowd is not None
     mark = "iscrowd" if truth.crowd[there].any() else "difficult"
     number = spaced(int(np.count_nonzero(there)))
-    cause = f"all {number} objects of known classes are marked to be left out ({mark})"
+    cause = f"all {number} objects of {role} classes are marked to be left out ({mark})"
     return cause, f"write {mark} of those objects alone that should not count"
 
 
@@ -221,6 +236,8 @@ def _absent(case: Case) -> Iterator[Finding]:
         f"have: {some(map(str, ids.tolist()))}",
         count=count,
         example=f"{case.where(first(absent))}, category id {case.detections.label[first(absent)]}",
+        cause=_BACKGROUND[0] if ids.tolist() == [0] else "",
+        fix=_BACKGROUND[1] if ids.tolist() == [0] else "",
     )
 
 
@@ -251,7 +268,7 @@ def _numbering(case: Case) -> Iterator[Finding]:
     assert case.truth.category_id is not None
     ids, times = case.per_label
     start = _first_number(ids, times, case.truth.category_id)
-    if start is None:
+    if start is None or _right_as_they_are(case, start):
         return
     total = len(case.detections)
     given = some(map(str, np.sort(case.truth.category_id).tolist()))
@@ -267,6 +284,18 @@ def _numbering(case: Case) -> Iterator[Finding]:
         cause=f"the detector writes the position of the class, counted from {start}",
         fix=f"category_ids='{reads}' reads them; force=True evaluates as it is" if fits else "",
     )
+
+
+def _right_as_they_are(case: Case, start: int) -> bool:
+    """Whether boxes lie on objects of the ids that they say, and not of the positions."""
+    assert case.truth.category_id is not None
+    sample = by_file(case, *_SAMPLE)
+    look = beside(case.truth, sample, sample.image)
+    fits = look.overlap(Convention.of(case.written.boxes)) >= LOOSE
+    said, on = sample.row[look.by[fits]], case.truth.label[look.objects[look.at[fits]]]
+    said = case.detections.label[said]
+    right = int(np.count_nonzero(case.truth.category_id[on] == said))
+    return right >= max(_FEWEST, _TIMES * int(np.count_nonzero(on == said - start)))
 
 
 def _first_number(
@@ -314,6 +343,7 @@ def _leaked(case: Case) -> Iterator[Finding]:
     names = [f"{labels[at]} ({spaced(int(times[at]))})" for at in order]
     count = int(times[leaks].sum())
     classes = "1 class that is" if len(names) == 1 else f"{len(names)} classes that are"
+    slip = _slip(case, [labels[at] for at in order])
     yield Finding(
         "OS305",
         Level.WARNING,
@@ -321,6 +351,8 @@ def _leaked(case: Case) -> Iterator[Finding]:
         f"here: {some(names)}",
         count=count,
         example=case.where(first(case.joined.leaked)),
+        cause=f"{SLIP} in the known classes: {slip}" if slip else "",
+        fix="correct known=" if slip else "",
     )
 
 
@@ -344,6 +376,14 @@ def _taught_more(case: Case) -> Iterator[Finding]:
         )
 
 
+def _slip(case: Case, leaked: list[str]) -> str:
+    """Leaked classes that known= may mean under another spelling, which no object has."""
+    present = set(case.vocabulary.classes(case.truth.labels).tolist())
+    known = enumerate(case.vocabulary.known)
+    missing = [name for at, name in known if at not in present]
+    return _nearly(missing, leaked, case.vocabulary) if missing else ""
+
+
 def _names(case: Case) -> list[str]:
     """Names of the detections' labels, empty where the ground truth does not have the id."""
     values = case.per_label[0]
@@ -354,14 +394,38 @@ def _names(case: Case) -> list[str]:
     return [labels[at] for at in positions(case.truth.category_id, values).tolist()]
 
 
+def _never(objects: NDArray[np.int64], missed: NDArray[np.intp], total: int) -> bool:
+    """Whether it is no chance that classes are never named: a frequent one, or many of them.
+
+    A detector that names few classes says so by itself, and one of few boxes says nothing.
+    """
+    there = int(np.count_nonzero(objects))
+    if total < _EACH * there or 2 * len(missed) >= there + 1:
+        return False
+    often = objects[missed].max(initial=0) >= max(_OBJECTS, _OFTEN * objects.sum())
+    often &= there - len(missed) >= _NAMED
+    return bool(often or len(missed) >= max(_MANY, there / 4))
+
+
+def _a_file_each(name: str) -> str:
+    return (
+        f"where each class has a file, that of {name} is missing (comp4_det_test_{name}.txt); or "
+        "the class is not in the detector's list"
+    )
+
+
 def _undetected(case: Case) -> Iterator[Finding]:
     k, total = len(case.vocabulary.known), len(case.detections)
     detected = case.per_class[-ABSENT:]
     objects = np.bincount(case.vocabulary.classes(case.truth.labels)[case.truth.label] + 1)
-    wanted = np.pad(objects[1:], (0, k + 2))[:k] > 0
-    missed = [case.vocabulary.known[at] for at in np.flatnonzero(wanted & (detected[:k] == 0))]
-    what = f"{share(len(missed), k, 'known classes')} have objects but no detection"
-    yield from _listed("OS308", Level.NOTE, what, missed)
+    wanted = np.pad(objects[1:], (0, k + 2))[:k]
+    missed = np.flatnonzero((wanted > 0) & (detected[:k] == 0))
+    missed = missed[np.argsort(-wanted[missed], kind="stable")]
+    names = [case.vocabulary.known[at] for at in missed]
+    what = f"{share(len(names), k, 'known classes')} have objects but no detection"
+    level = Level.WARNING if _never(wanted, missed, total) else Level.NOTE
+    for one in _listed("OS308", level, what, names):
+        yield replace(one, cause=_a_file_each(names[0]) if case.detections.labels else one.cause)
     if detected[k] == 0:
         yield Finding(
             "OS309",

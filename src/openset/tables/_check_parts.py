@@ -109,14 +109,14 @@ def _of_labels(case: Case, look: Look, pairs: NDArray[np.float64]) -> Iterator[F
     poor = (times >= _OF_A_LABEL) & (rate <= _HARDLY * hit.mean())
     found: dict[str, Reading] = {}
     for one in np.flatnonzero(poor)[np.argsort(-times[poor])][:_LABELS]:
-        best = _misread(case, look.sample.only(at == one))
+        best = misread(case, look.sample.only(at == one))
         if best is not None and best.met.tight()[0] <= fit:  # the others fit as they are
             found[case.label_name(values[one]) or str(values[one])] = best
     if found:
         yield _named(case, found)
 
 
-def _misread(case: Case, sample: Sample) -> Reading | None:
+def misread(case: Case, sample: Sample) -> Reading | None:
     """A reading that fits boxes of one label better than ours."""
     look = beside(case.truth, sample, sample.image)
     now = look.met(Convention.of(case.written.boxes))

@@ -4,8 +4,9 @@ A detector that finds nothing is more often a file that is read wrongly: corners
 a resized picture, places in a list for ids. Such files are plausible by themselves, so they are
 held against the objects: on some images, how many objects does a box meet tightly, as the file is
 read and as it might be read? A reading that meets three times as many is named, and refused until
-it is asked for. Where no reading fits, two mistakes may have been made at once, or a part of the
-file may be another (`_check_parts`), or all of it may lie on objects by chance (`_check_chance`).
+it is asked for; so is one map of all boxes, such as an offset. Where no reading fits, two mistakes
+may have been made at once, or a part of the file may be another (`_check_parts`), or all of it may
+lie on objects by chance (`_check_chance`).
 
 Not a judgement of labels or scores: classes play no part, but that objects of classes that the
 detector never names prove nothing.
@@ -19,10 +20,12 @@ from openset.findings import Finding, Level
 from openset.tables._check_case import Case, object_at, share
 from openset.tables._check_chance import by_chance
 from openset.tables._check_parts import First, in_part
-from openset.tables._look import TIGHT, Met, beside, by_file
+from openset.tables._look import TIGHT, Look, Met, beside, by_file
 from openset.tables._readings import (
     Reading,
     fitting,
+    misnamed_columns,
+    moved_boxes,
     other_boxes,
     other_ids,
     other_truth,
@@ -32,6 +35,7 @@ from openset.tables.boxes import Convention
 from openset.wording import spaced
 
 _TIMES, _FEWEST = 3, 8  # how many times more objects another reading must meet, and at least
+_FREELY = 1.25
 _OTHERS = 150, 20  # images, and boxes of each, for other readings
 
 
@@ -50,10 +54,29 @@ def _as_a_whole(case: Case) -> Iterator[Finding]:
     sample = by_file(case, *_OTHERS)
     look = beside(case.truth, sample, sample.image)
     now = look.met(Convention.of(case.written.boxes))
-    others = [*other_boxes(case, look), *other_ids(case, sample), *other_truth(case, sample)]
-    best = fitting(now, sample, others) or fitting(now, sample, [*two_mistakes(case, sample)])
+    others = [*misnamed_columns(case, look), *other_boxes(case, look)]
+    others += [*other_ids(case, sample), *other_truth(case, sample)]
+    best = fitting(now, sample, others)
+    moved = fitting(now, sample, [*moved_boxes(case, look)])
+    if moved is not None and _common(moved, look) and (best is None or _by_far(moved, best)):
+        best = moved
+    best = best or fitting(now, sample, [*two_mistakes(case, sample)])
     if best is not None:
         yield _named(case, now, best)
+
+
+def _common(moved: Reading, look: Look) -> bool:
+    """Whether a map fits upright pictures and others alike: else it is one of the sizes."""
+    upright = look.size[:, 0] < look.size[:, 1]
+    met, could = moved.met.images(TIGHT[0]), moved.met.could
+    counts = [(int(met[of].sum()), int(could[of].sum())) for of in (upright, ~upright)]
+    rates = [part / of for part, of in counts if of >= _TIMES * _FEWEST]
+    return len(rates) < 2 or _TIMES * min(rates) >= max(rates)
+
+
+def _by_far(moved: Reading, best: Reading) -> bool:
+    """Whether a map, which has numbers to choose, fits better than what needs none."""
+    return moved.met.tight()[0] >= _FREELY * best.met.tight()[0]
 
 
 def _healthy(case: Case, met: Met) -> bool:

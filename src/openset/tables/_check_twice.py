@@ -108,13 +108,13 @@ def _named_images(truth: Annotations) -> Iterator[tuple[NDArray[np.bool_], str]]
 def _equal_images(truth: Annotations) -> Iterator[tuple[NDArray[np.bool_], str]]:
     """Images with the same objects, two at least, as another."""
     total = len(truth.images)
-    key = _hashes(truth.label.astype(np.uint64), truth.box)
+    key = hashes(truth.label.astype(np.uint64), truth.box)
     counts = np.bincount(truth.image, minlength=total)
     # Sums of 24 bits are exact in floats, and do not depend on the order of objects.
     of_image = counts.astype(np.uint64)
     for part in (key & np.uint64(0xFFFFFF), key >> np.uint64(40)):
         sums = np.bincount(truth.image, part.astype(np.float64), total)
-        of_image = _mixed(of_image, sums.astype(np.uint64))
+        of_image = mixed(of_image, sums.astype(np.uint64))
     images = np.flatnonzero(counts >= 2)
     if _repeats(of_image[images]) >= max(_FEWEST, _IMAGES * total):
         again = counts >= 2
@@ -142,7 +142,7 @@ def _exact(case: Case) -> Iterator[Finding]:
     if count:
         whole = len(rows) == case.per_image[:-1].sum()
         what = share(count, len(rows), "detections" if whole else "detections examined")
-        same = _repeats(_mixed(key, case.detections.score[rows].view(np.uint64)))
+        same = _repeats(mixed(key, case.detections.score[rows].view(np.uint64)))
         row = int(rows[again])
         cause_fix = _told_apart(case, row, same, count)
         yield _again(what, "image, label and box", count, case.where(row), *cause_fix)
@@ -151,7 +151,7 @@ def _exact(case: Case) -> Iterator[Finding]:
 def written_twice(table: Detections) -> list[Finding]:
     """The finding that detections repeat another, its score too, whatever their images are."""
     _, image = np.unique(table.image, return_inverse=True)
-    key = _mixed(_written(image, table, slice(None)), table.score.view(np.uint64))
+    key = mixed(_written(image, table, slice(None)), table.score.view(np.uint64))
     count, again = _repeated(key)
     what, example = share(count, len(table), "detections"), f"image {table.image[again]}"
     return [_again(what, "image, label, box and score", count, example)] if count else []
@@ -160,7 +160,7 @@ def written_twice(table: Detections) -> list[Finding]:
 def _written(image: NDArray[Any], table: Detections, rows: Rows | slice) -> NDArray[np.uint64]:
     """A key of the image, label and box of detections."""
     label = table.label[rows].astype(np.uint64)
-    return _hashes(_mixed(image.astype(np.uint64), label), table.box[rows])
+    return hashes(mixed(image.astype(np.uint64), label), table.box[rows])
 
 
 def _repeated(key: NDArray[np.uint64]) -> tuple[int, int]:
@@ -236,7 +236,7 @@ def _objects_again(case: Case) -> Iterator[Finding]:
     """Detections that are objects of the ground truth, digit by digit."""
     rows, truth, objects = case.some, case.truth, case.some_objects
     found, given = (
-        _hashes(image.astype(np.uint64), box)
+        hashes(image.astype(np.uint64), box)
         for image, box in (
             (case.joined.image[rows], case.detections.box[rows]),
             (truth.image[objects], truth.box[objects]),
@@ -270,7 +270,7 @@ def _neighbours(
     rows: Rows, image: NDArray[np.int32], label: NDArray[Any], box: NDArray[np.float64]
 ) -> tuple[Rows, Rows]:
     """Pairs of rows of one image and label whose boxes begin next to each other."""
-    key = _mixed(image[rows].astype(np.uint64), label[rows].astype(np.uint64))
+    key = mixed(image[rows].astype(np.uint64), label[rows].astype(np.uint64))
     order = np.lexsort((box[rows, 0], key))
     rows, key = rows[order], key[order]
     same = [np.flatnonzero(key[:-lag] == key[lag:]) for lag in _LAGS]
@@ -291,15 +291,17 @@ def _repeats(key: NDArray[np.uint64]) -> int:
     return int(np.count_nonzero(order[1:] == order[:-1]))
 
 
-def _hashes(key: NDArray[np.uint64], box: NDArray[np.float64]) -> NDArray[np.uint64]:
+def hashes(key: NDArray[np.uint64], box: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """A key of boxes and what else tells them apart, digit by digit."""
     for values in np.ascontiguousarray(box).view(np.uint64).T:
-        key = _mixed(key, values)
+        key = mixed(key, values)
     return key
 
 
-def _mixed(key: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed(key: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """One key of two."""
     odd = np.uint64(0x9E3779B97F4A7C15)
-    mixed = (key * odd) ^ values
-    mixed *= odd  # in place, since columns may be long
-    mixed ^= mixed >> np.uint64(29)
-    return mixed
+    made = (key * odd) ^ values
+    made *= odd  # in place, since columns may be long
+    made ^= made >> np.uint64(29)
+    return made

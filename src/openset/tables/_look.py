@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,6 +182,13 @@ def _evenly(values: NDArray[Any], count: int) -> NDArray[Any]:
     return one_of_every(-(-len(values) // count), values)
 
 
+class Reads(Protocol):
+    """A way to read boxes."""
+
+    def in_pixels(self, box: Array, size: Array) -> Array:
+        """Boxes in our convention; `size` is the width and height of their images."""
+
+
 @dataclass(frozen=True, eq=False)
 class Look:
     """Objects of the images of a sample beside boxes of theirs: pairs, object by object.
@@ -208,7 +215,7 @@ class Look:
     at: Index
     by: Index
 
-    def met(self, convention: Convention) -> Met:
+    def met(self, convention: Reads) -> Met:
         """How well the objects are met by boxes that are read in a convention."""
         return self.met_by(self.overlap(convention))
 
@@ -226,7 +233,7 @@ class Look:
         np.maximum.at(best, self.by, overlap)
         return best
 
-    def overlap(self, convention: Convention) -> Array:
+    def overlap(self, convention: Reads) -> Array:
         """The overlap of each pair, with boxes read in a convention."""
         box = convention.in_pixels(self.sample.box, self.size[self.sample.slot])
         # By column, as overlaps are computed.

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.tables._check_case import Case
-from openset.tables._look import TIGHT, Array, Look, Met, Sample, alike, beside
+from openset.tables._look import TIGHT, Array, Look, Met, Reads, Sample, alike, beside
+from openset.tables._moved import moves
 from openset.tables.annotations import Annotations
 from openset.tables.boxes import LAYOUTS, TURNS, UNITS, Convention, padding
 from openset.tables.image_ids import MEANING, READINGS
@@ -50,7 +51,7 @@ class Reading:
     meaning: str
     truth: Annotations
     images: NDArray[np.int32]
-    convention: Convention
+    convention: Reads
     met: Met
 
     def elsewhere(self, sample: Sample, shift: float) -> Met:
@@ -68,6 +69,35 @@ def other_boxes(case: Case, look: Look) -> Iterator[Reading]:
             option, images = f"boxes={str(one)!r}", look.images
             held = case.truth, images, one, look.met(one)
             yield Reading("OS215", "boxes", option, one.meaning, *held)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Boxes that are x, y, width, height under the names of corners, and were read as corners."""
+
+    def in_pixels(self, box: Array, size: Array) -> Array:
+        """Boxes as their numbers say."""
+        return np.column_stack([box[:, :2], box[:, :2] + box[:, 2:]])
+
+
+def misnamed_columns(case: Case, look: Look) -> Iterator[Reading]:
+    """The numbers under names of corners as sizes, where most boxes have negative ones."""
+    read = _Columns()
+    if case.written.boxes == "xywh" and (look.sample.box[:, 2:] < 0).any(axis=1).mean() > _MOST:
+        meaning = "x, y, width, height, under the names of corners (xmin, ymin, xmax, ymax)"
+        held = case.truth, look.images, read, look.met(read)
+        yield Reading("OS215", "boxes", "naming the columns x, y, w, h", meaning, *held)
+
+
+def moved_boxes(case: Case, look: Look) -> Iterator[Reading]:
+    """The boxes moved and resized as they lie on objects best."""
+    classes = case.vocabulary.classes(case.truth.labels)[case.truth.label[look.objects]]
+    own = case.joined.klass[look.sample.row[look.by]]
+    for one in moves(
+        look, Convention.of(case.written.boxes), (classes[look.at] == own) & (own >= 0)
+    ):
+        held = case.truth, look.images, one, look.met(one)
+        yield Reading("OS230", "boxes", "", one.meaning, *held)
 
 
 def other_ids(case: Case, sample: Sample) -> Iterator[Reading]:

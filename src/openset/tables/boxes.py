@@ -56,19 +56,22 @@ def _side(size: Array, of: Callable[..., Array]) -> Array:
 
 # What a number of a frame is a share of, given the sizes of images: of a picture that is so many
 # times as large (scaled), a square to which it was stretched (norm), a square into which it was fit
-# without padding (longest) or with (letterbox), a picture whose shorter side is so long (shortest).
+# without padding (longest) or with (letterbox), a picture whose shorter side is so long (shortest)
+# or whose middle was cut to such a square (crop).
 UNITS: dict[str, Callable[[Array], Array]] = {
     "norm": lambda size: size,
     "scaled": np.ones_like,
     "longest": lambda size: _side(size, np.max),
     "letterbox": lambda size: _side(size, np.max),
     "shortest": lambda size: _side(size, np.min),
+    "crop": lambda size: _side(size, np.min),
 }
 
 
 def padding(frame: str, size: Array) -> Array:
-    """Pixels of the image, left and above, that a frame adds."""
-    return (UNITS[frame](size) - size) / 2 if frame == "letterbox" else np.zeros_like(size)
+    """Pixels of the image, left and above, that a frame adds, or takes away if negative."""
+    centred = frame in ("letterbox", "crop")
+    return (UNITS[frame](size) - size) / 2 if centred else np.zeros_like(size)
 
 
 def _mirrored(box: Array, size: Array) -> Array:
@@ -79,13 +82,19 @@ def _flipped(box: Array, size: Array) -> Array:
     return np.column_stack([box[:, 0], size[:, 1] - box[:, 1] - box[:, 3], box[:, 2:]])
 
 
-# Pictures that were mirrored, have y upwards, or were turned (clockwise, in degrees).
+def _cropped(box: Array, size: Array) -> Array:
+    return np.column_stack([box[:, :2] - padding("crop", size), box[:, 2:]])
+
+
+# Pictures that were mirrored, have y upwards, were turned (clockwise, in degrees), or cut to the
+# square in their middle.
 TURNS: dict[str, Callable[[Array, Array], Array]] = {
     "mirrored": _mirrored,
     "flipped": _flipped,
     "turned-90": lambda box, size: _flipped(_exchanged(box), size),
     "turned-180": lambda box, size: _flipped(_mirrored(box, size), size),
     "turned-270": lambda box, size: _mirrored(_exchanged(box), size),
+    "cropped": _cropped,
 }
 _LAYOUT_WORDS = {
     "xywh": "x, y, width, height",
@@ -109,6 +118,8 @@ _FRAME_WORDS = {
     "turned-270": " of a picture turned by 270 degrees",
     "mirrored": " of a mirrored picture",
     "flipped": ", with y upwards",
+    "crop": " of the square in the middle of the picture, resized to {}",
+    "cropped": " of the square in the middle of the picture",
 }
 # What is offered where a name is misspelt; numbers stand for any.
 CONVENTIONS = (
@@ -116,7 +127,7 @@ CONVENTIONS = (
     *(f"{layout}-norm" for layout in LAYOUTS),
     *(f"xywh-{frame}" for frame in TURNS),
     *("xywh-norm-1000", "xywh-scaled-0.5", "xywh-longest-640", "xywh-letterbox-640"),
-    "xywh-shortest-800",
+    *("xywh-shortest-800", "xywh-crop-224"),
 )
 _NAME = re.compile(
     rf"({'|'.join(LAYOUTS)})(?:-({'|'.join(TURNS)})|-({'|'.join(UNITS)})(?:-(\d+(?:\.\d+)?))?)?"

@@ -24,11 +24,13 @@ from openset.tables._check_federated import federated
 from openset.tables._check_groups import group_sizes, truth_groups
 from openset.tables._check_join import (
     detected_images,
+    float_ids,
     no_match,
     other_images,
     truth_records,
 )
 from openset.tables._check_labels import detected_labels, truth_labels, vocabulary_labels
+from openset.tables._check_passes import in_passes, mirrored_too
 from openset.tables._check_reach import cut_off
 from openset.tables._check_readings import read_otherwise
 from openset.tables._check_scores import scores
@@ -56,7 +58,10 @@ __all__ = [
 
 # Layouts that boxes betray by themselves, and what a wrong reading looks like.
 _PLAIN = ("OS203", "OS204")
-_READ, _PARTLY = ("OS215", "OS423"), ("OS433", "OS448")  # a whole, or a part, is read wrongly
+_READ, _PARTLY = (
+    ("OS215", "OS230", "OS423"),
+    ("OS433", "OS448"),
+)  # a whole, or a part, is read wrongly
 _EXPLAINED = (*_PLAIN, "OS205", "OS207", "OS403")
 _ORDER = (Level.ERROR, Level.WARNING, Level.NOTE)
 
@@ -145,12 +150,16 @@ def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
 
 
 def _of_detections(case: Case) -> list[Finding]:
+    lost = [*float_ids(case)]
+    if lost:  # all else would speak of other images
+        return lost
     boxes, otherwise = [*detected_boxes(case)], [*read_otherwise(case)]
     if case.written.boxes == "xywh" and any(one.code in _PLAIN for one in boxes):
         boxes, otherwise = _with_fix_of(boxes, otherwise), []
     elif not otherwise:
         boxes += cut_off(case)
-    rest = [*boxes, *scores(case), *detected_twice(case), *detected_labels(case)]
+    passes = [*mirrored_too(case)] or [*in_passes(case)]
+    rest = [*boxes, *scores(case), *detected_labels(case), *(passes or detected_twice(case))]
     rest += [*detected_images(case), *detected_files(case)]
     said = {one.code for one in otherwise}
     explained = _EXPLAINED if said & {*_READ} else ("OS207",) if said & {*_PARTLY} else ()

@@ -60,7 +60,7 @@ def joined_detections(
         pairs = [(table, *named(table, truth)) for table in tables]
         tables = [replace(table, labels=names, label=label) for table, names, label in pairs]
     joined = concatenated_detections(tables)
-    return joined, written_twice(joined)
+    return joined, written_twice(joined) or _told_several(tables)
 
 
 def _shared_images(tables: Sequence[Annotations]) -> int:
@@ -101,6 +101,25 @@ def _category_ids(tables: Sequence[Annotations], labels: Sequence[str]) -> Any:
     ]
     given = given_ids(stated, labels)
     return np.array([given[label] for label in labels], np.int64)
+
+
+def _told_several(tables: Sequence[Detections]) -> list[Finding]:
+    """The finding that files have boxes of the same labels on the same images: two detectors."""
+    first, *others = (_images_and_labels(table) for table in tables)
+    for images, labels in others:
+        count = len(images & first[0])
+        if labels & first[1] and 2 * count >= min(len(images), len(first[0])) > 0:
+            message = f"{count} images have boxes of the same labels in two of the files"
+            return [Finding("OS232", Level.WARNING, message, count)]
+        first = images | first[0], labels | first[1]
+    return []
+
+
+def _images_and_labels(table: Detections) -> tuple[set[Any], set[Any]]:
+    labels = np.unique(table.label).tolist()
+    return set(np.unique(table.image).tolist()), {
+        normal(table.labels[at]) if table.labels else at for at in labels
+    }
 
 
 def _told_shared(count: int) -> list[Finding]:

@@ -53,6 +53,24 @@ def misnamed(counts: NDArray[np.int64]) -> dict[int, int]:
     return found if _circle(found) or _many(found, counts) else {}
 
 
+def exchanged(counts: NDArray[np.int64]) -> dict[int, int]:
+    """Pairs of labels that are on each other's classes, of fewer cases than `misnamed` needs.
+
+    Both together are on the other's class three times as often as on their own, and each on none
+    more often. A detector that cannot tell two classes is on either as often; enough to warn.
+
+    >>> exchanged(np.array([[1, 12, 0], [10, 4, 2], [0, 1, 40]]))
+    {0: 1, 1: 0}
+    >>> exchanged(np.array([[6, 12, 0], [10, 4, 2], [0, 1, 40]]))
+    {}
+    """
+    most = (counts == counts.max(axis=1, keepdims=True)) & (counts == counts.max(axis=0))
+    most &= (counts >= FEWEST) & (SHARE * counts >= counts.sum(axis=1, keepdims=True))
+    own, both = np.diag(counts), counts + counts.T
+    pairs = np.argwhere(most & most.T & (both >= RATIO * (own[:, None] + own[None])))
+    return {int(one): int(other) for one, other in pairs if one != other}
+
+
 def _beyond_chance(counts: NDArray[np.int64], label: int, means: int) -> bool:
     """Whether a label is on a class more often than other labels make likely."""
     total, times = int(counts[label].sum()), int(counts[label, means])

@@ -1,0 +1,145 @@
+"""Checks of files that go through their images more than once: what was put one after the other.
+
+Two detectors in one file, or a second pass over mirrored pictures that was not turned back: each
+pass is right by itself, so that the file looks like a detector that says everything twice. Passes
+show by the order of images. Boxes of two detectors lie on each other across passes, which those of
+one do not within its own: suppression has seen to that. Known classes first and "unknown" after
+them are two passes as well, of different labels, and raise nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openset.findings import Finding, Level
+from openset.tables._check_case import Case, share
+from openset.tables._check_parts import misread
+from openset.tables._check_twice import hashes, mixed
+from openset.tables._look import Array, Index, Sample, by_file
+from openset.tables.boxes import TURNS, Convention, sizes
+from openset.tables.join import ABSENT
+from openset.tables.overlap import iou_of_pairs
+
+_IMAGES = 20  # fewer prove no pass
+_PASSES = 8
+_MOST = 0.5  # of the images, that each pass has
+_SAMPLE = 150, 20  # images, and boxes of each pass
+_TWIN, _TWINS, _TIMES = 0.7, 0.05, 3  # IoU; share of boxes; and times those within one pass
+_DIGIT, _OFF = 10.0, 0.0037  # tenths of a pixel; boxes of two digits are on no edge of those
+_MIRRORED = 0.4  # of the boxes; both halves count
+
+
+def in_passes(case: Case) -> Iterator[Finding]:
+    """The finding about what was put one after the other, or none."""
+    start = _passes(case)
+    if len(start) < 2:
+        return
+    sample = by_file(case, _SAMPLE[0], _SAMPLE[1] * len(start))
+    sample = sample.only(case.joined.klass[sample.row] != ABSENT)  # those take no part
+    of = np.searchsorted(start, sample.row, side="right") - 1
+    if len(np.unique(of)) > 1:
+        yield from [*_turned(case, sample, of)] or _together(case, sample, of)
+
+
+def mirrored_too(case: Case) -> Iterator[Finding]:
+    """The finding that boxes are there twice, as they are and mirrored."""
+    rows = case.some
+    size = sizes(case.truth, case.joined.image[rows])
+    box, other = case.detections.box[rows], TURNS["mirrored"](case.detections.box[rows], size)
+    label = case.detections.label[rows].astype(np.uint64)
+    key = mixed(case.joined.image[rows].astype(np.uint64), label)
+    same = np.abs(box[:, 0] - other[:, 0]) < 1  # in the middle: its own mirror image
+    whole, turned = _tenths(key, box), _tenths(key, other)
+    there = np.isin(turned, whole) & ~same
+    count, of = int(np.count_nonzero(there)), int(np.count_nonzero(~same))
+    if count >= max(_IMAGES, _MIRRORED * of):
+        yield Finding(
+            "OS231",
+            Level.ERROR,
+            f"{share(count, len(rows), 'detections examined')} have their mirror image among the "
+            "boxes of their image and label",
+            count=count,
+            example=case.where(int(rows[there.argmax()])),
+            cause="boxes found on mirrored pictures were added without being mirrored back",
+        )
+
+
+def _tenths(key: NDArray[np.uint64], box: Array) -> NDArray[np.uint64]:
+    """A key of boxes in tenths of a pixel."""
+    return hashes(key, np.floor((box + _OFF) * _DIGIT) + 0.0)  # which has no zero below zero
+
+
+def _passes(case: Case) -> Index:
+    """The first row of each pass through the images; one of files that have no order."""
+    image, start, _ = case.runs
+    images = int(np.count_nonzero(case.per_image[:-1]))
+    one = np.zeros(1, np.int64)
+    if images < _IMAGES or not 1.5 * images <= len(image) <= _PASSES * images:
+        return one
+    order = np.lexsort((np.arange(len(image)), image))
+    again = image[order][1:] == image[order][:-1]
+    before = np.full(len(image), -1)
+    before[order[1:][again]] = order[:-1][again]
+    first = [0]
+    while len(first) <= _PASSES:
+        seen = before[first[-1] + 1 :] >= first[-1]
+        if not seen.any():
+            break
+        first.append(first[-1] + 1 + int(seen.argmax()))
+    whole = np.diff([*first, len(image)]).min() >= _MOST * images
+    return start[first].astype(np.int64) if whole and len(first) <= _PASSES else one
+
+
+def _turned(case: Case, sample: Sample, of: Index) -> Iterator[Finding]:
+    """A pass whose boxes lie on objects only if they are read in another way."""
+    for one in np.unique(of):
+        best = misread(case, sample.only(of == one))
+        if best is None:
+            continue
+        met = share(best.met.tight()[0], len(best.met.best), "objects examined")
+        yield Finding(
+            "OS231",
+            Level.ERROR,
+            f"the file goes through its images {of.max() + 1} times, and boxes of one pass meet "
+            f"{met} only if they are read in another way",
+            count=len(case.detections),
+            example=case.where(int(sample.row[of == one][0])),
+            cause=f"the boxes of that pass are {best.meaning}",
+        )
+        return
+
+
+def _together(case: Case, sample: Sample, of: Index) -> Iterator[Finding]:
+    """Boxes of one label on top of each other across passes, and not within one."""
+    label = case.detections.label[sample.row]
+    one, other = _pairs(sample.slot * (1 + int(label.max(initial=0))) + label)
+    size = sizes(case.truth, sample.image)[sample.slot]
+    box = Convention.of(case.written.boxes).in_pixels(sample.box, size)
+    overlap = iou_of_pairs(box[one], box[other])
+    twins = overlap >= _TWIN
+    twins &= np.abs(box[one] - box[other]).max(axis=1) > 1  # copies are another finding
+    across = of[one] != of[other]
+    count, within = (len(np.unique(other[twins & kind])) for kind in (across, ~across))
+    if count >= max(_IMAGES, _TWINS * len(of), _TIMES * within):
+        yield Finding(
+            "OS232",
+            Level.ERROR,
+            f"the file goes through its images {of.max() + 1} times, and "
+            f"{share(count, len(of), 'detections examined')} overlap one of another pass and the "
+            f"same label at IoU {_TWIN:g}, {within} one of their own",
+            count=len(case.detections),
+            example=case.where(int(sample.row[other[twins & across].min()])),
+        )
+
+
+def _pairs(key: Index) -> tuple[Index, Index]:
+    """All pairs of rows of one key, those of neither order twice."""
+    order = np.argsort(key, kind="stable")
+    _, first, count = np.unique(key[order], return_index=True, return_counts=True)
+    more = np.repeat(first + count, count) - np.arange(len(key)) - 1  # rows that follow of the key
+    one = np.repeat(np.arange(len(key)), more)
+    step = np.arange(len(one)) - np.repeat(np.cumsum(more) - more, more) + 1
+    return order[one], order[one + step]
