@@ -134,6 +134,8 @@ passes with dropout. The world is easy: what ranks first here may not on photogr
 {note}
 
 {cost}
+
+Seconds are those of one thread beside other work, on more than one machine.
 """
 
 
