@@ -38,22 +38,20 @@ def a_ose(matches: Matches) -> Value:
     but the detector's own, so numbers compare only at equal settings of it.
     """
     counts_ignored = matches.protocol.ose_counts_ignored
-    all_unknown = matches.objects.klass == matches.n_known
-    n_unknown = matches.count_objects(
-        all_unknown if counts_ignored else _countable_unknown(matches)
-    )
-    if np.ndim(n_unknown) == 0 and n_unknown == 0:
-        return without_unknown(matches)
+    n_unknown = matches.count_objects(matches.objects.klass == matches.n_known)
+    there = n_unknown if counts_ignored else matches.count_objects(_countable_unknown(matches))
     number = matches.count(matches.open_set_errors)
     if np.ndim(number):
         return where_unknown(matches, number, n_unknown)
+    if n_unknown == 0 or (there == 0 and number == 0):  # none, or all of them are ignored
+        return without_unknown(matches)
     sizes = matches.count_by_class(matches.open_set_errors)[:-1]
     parts = dict(zip(matches.vocabulary.known, sizes.tolist(), strict=True))
     shown = {"iou": matches.protocol.iou[0]} | published_by(matches)
     value = Value(float(number), step=1.0, params=shown, parts=parts)
     ignored = None if counts_ignored else ignored_objects(matches, unknown=True)
     said = ignored, beyond(matches, unknown=False)
-    return resting(value, *said, unknown_objects=n_unknown, known_detections=matches.known_end)
+    return resting(value, *said, unknown_objects=there, known_detections=matches.known_end)
 
 
 @metric(
