@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -75,6 +76,23 @@ def test_a_restart_skips_what_is_done(tmp_path, truth, found):
     assert not [*(tmp_path / "dt.parts").glob("*.done.json")]
     assert Parts.open(tmp_path / "dt.parts").missing == []
     assert len(read(tmp_path / "dt.parts")) == len(found)
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(b"PAR1")])
+def test_a_part_that_was_lost_or_damaged_is_made_again(tmp_path, truth, found, closed, spoil):
+    plan = planned("detections", truth.images.id, {"model": "a"}, 3)
+    parts = Parts.plan(tmp_path / "dt.parts", plan)
+    for number in parts.missing:
+        parts.add(number, found.select(np.isin(found.image, parts.images[number])))
+    if closed:
+        parts.close()
+    spoil(tmp_path / "dt.parts" / "part-00001.parquet")
+    again = Parts.plan(tmp_path / "dt.parts", plan)
+    assert again.missing == [1]
+    again.add(1, found.select(np.isin(found.image, again.images[1])))
+    assert len(read(tmp_path / "dt.parts")) == len(found)
+    assert Parts.plan(tmp_path / "dt.parts", plan).close().missing == []
 
 
 def test_clocks_do_not_count(tmp_path, truth, found):

@@ -88,7 +88,20 @@ class Parts:
             put(folder / MANIFEST, plan)
         there = cls.open(folder)
         refuse_other(folder, there.manifest, plan)
-        return there
+        return there._without_lost()
+
+    def _without_lost(self) -> Self:
+        """The same, parts to be made again whose files are gone, or not what was written."""
+        done = [part for part in self.manifest.parts if part.done]
+        lost = [part for part in done if not _is_whole(self.folder / part.file, part.sha256)]
+        if not lost:
+            return self
+        blank = {part.file: Part(part.file, part.images) for part in lost}
+        parts = [blank.get(part.file, part) for part in self.manifest.parts]
+        put(self.folder / MANIFEST, msgspec.structs.replace(self.manifest, parts=parts))
+        for part in lost:
+            receipt_of(self.folder, part).unlink(missing_ok=True)
+        return type(self).open(self.folder)
 
     def __len__(self) -> int:
         return len(self.manifest.parts)
@@ -208,6 +221,11 @@ def _skipped(table: Table) -> list[str]:
     """The images that who made a table could not decode, as its provenance says."""
     said = table.provenance.get(_SKIPPED, []) if isinstance(table, Detections) else []
     return [str(one) for one in said]
+
+
+def _is_whole(path: Path, sha256: str) -> bool:
+    """Whether a part is there as it was written."""
+    return path.is_file() and digest(path) == sha256
 
 
 def _make(folder: Path) -> None:
