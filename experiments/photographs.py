@@ -24,6 +24,7 @@ import argparse
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from stock import STOCK, stock_step
 
 from openset import scorers
 from openset.detectors import Model, load, run
@@ -42,7 +44,7 @@ from openset.training import Progress, Recipe, TrainingData, train
 if TYPE_CHECKING:
     from openset.evaluation.trainings import Trainings
 
-METHODS = ("base", "cosine", "opendet", "opendet_cwa", "vos", "siren")
+METHODS = ("base", STOCK, "cosine", "opendet", "opendet_cwa", "vos", "siren")
 POST_HOC = ("msp", "max_logit", "energy", "entropy", "gen", "gamma_ratio", "react", "dice", "ash")
 POST_HOC += ("knn", "mahalanobis", "ddu", "vim")
 # By which scores a method is judged, beside what it says itself.
@@ -59,6 +61,7 @@ METRICS = ("ap_known", "ap_unknown", "unknown_recall", "a_ose", "wilderness_impa
 METRICS += ("auroc", "fpr_at_95_tpr")
 # Pairs that papers say something about: the reference, and what is compared with it.
 COMPARED = (
+    (STOCK, "base"),
     ("base", "opendet"),
     ("base", "opendet_cwa"),
     ("opendet", "opendet_cwa"),
@@ -272,7 +275,7 @@ def teach(given: argparse.Namespace) -> None:
     import torch
 
     torch.backends.cudnn.benchmark = True
-    method = {} if given.method == "base" else {"method": given.method}
+    method = {} if given.method in ("base", STOCK) else {"method": given.method}
     start: dict[str, Any] = {"shortest": given.side, "longest": given.side}
     if RECIPE.options["backbone"] == "resnet50":
         start["pretrained"] = str(given.work / WEIGHTS)
@@ -280,7 +283,8 @@ def teach(given: argparse.Namespace) -> None:
     recipe = recipe if given.steps is None else recipe.shortened(given.steps)
     data, clock = TrainingData.of(given.work / "train.json"), Clock(recipe.batch)
     log = {"log_every": min(100, max(1, recipe.steps // 4)), "checkpoint_every": recipe.steps}
-    done = train(recipe, data, folder_of(given), hold=True, progress=clock, **log)
+    with stock_step() if given.method == STOCK else nullcontext():
+        done = train(recipe, data, folder_of(given), hold=True, progress=clock, **log)
     about = {
         "method": given.method,
         "seed": given.seed,
@@ -491,7 +495,8 @@ def unpaired(first: str, second: str, methods: Mapping[str, Any]) -> dict[str, A
     from openset.resampling.trainings import spread, together
 
     values = {}
-    for name in METRICS:
+    there = methods[first]["values"].keys() & methods[second]["values"].keys()
+    for name in (name for name in METRICS if name in there):
         a, b = (methods[method]["values"][name] for method in (first, second))
         if a["sd_images"] is None or b["sd_images"] is None:
             continue

@@ -3,14 +3,15 @@
     python experiments/recognition_gpu_page.py ROWS.jsonl ... --page PAGE.md
 
 Only what stands between ``<!-- trainings -->`` and ``<!-- end -->`` is written: a table for each
-group of trainings that can be compared. No number of it is typed. A page that is not there is made.
+group of trainings that can be compared, and what it says, from its rows alone. No number of it is
+typed. A page that is not there is made.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
@@ -24,6 +25,7 @@ from openset.resampling.intervals import TAIL
 from openset.resampling.trainings import spread
 
 Row = dict[str, Any]
+Trials = Mapping[int, Row]
 BASELINE = "ce_plus"
 METHODS = ("softmax", "gcpl", "rpl", "arpl", "arpl_cs", "ce_plus", "acc_auc", "openauc")
 PAPER = {  # Wang et al., NeurIPS 2022, Table 2, in the order of METHODS
@@ -35,6 +37,8 @@ PAPER = {  # Wang et al., NeurIPS 2022, Table 2, in the order of METHODS
 }
 # Methods that are scored by the largest probability, as the package has them; others by logit.
 BY_PROBABILITY = ("softmax", "gcpl", "rpl")
+SCORES = ("openauc", "openauc_by_probability", "auc", "accuracy")
+NEEDED = ("method", "trial", "device", *SAME, *SCORES)
 NEW = "<!-- trainings -->\n<!-- end -->\n"
 BLOCK = re.compile(r"(?<=<!-- trainings -->\n).*?(?=<!-- end -->)", re.S)
 
@@ -46,9 +50,34 @@ def main() -> None:
     parser.add_argument("--page", type=Path, required=True)
     given = parser.parse_args()
     page = given.page.read_text("utf-8") if given.page.is_file() else NEW
-    page = filled(page, [row for path in given.rows for row in rows_of(path)])
+    page = filled(page, [row for path in given.rows for row in checked(path)])
     with replacing(given.page, folder=False) as part:
         part.write_text(page, "utf-8")
+
+
+def checked(path: Path) -> list[Row]:
+    """The rows of a file, all of which this page can show."""
+    made = f"python experiments/recognition_gpu.py DATA --rows {path}"
+    if not path.is_file():
+        raise SystemExit(f"no such file: {path}; it is made by `{made}`")
+    try:
+        rows = rows_of(path)
+    except ValueError as error:
+        raise SystemExit(f"{path} has a line that is no JSON: {error}") from error
+    if not rows:
+        raise SystemExit(f"{path} has no row; rows are added by `{made}`")
+    for at, row in enumerate(rows, start=1):
+        missing = [name for name in NEEDED if not isinstance(row, dict) or name not in row]
+        if missing:
+            raise SystemExit(
+                f"{path}, row {at} has no {', '.join(missing)}: it is of another version; "
+                f"train it again, into another file, by `{made}`"
+            )
+        if row["method"].partition(",")[0] not in table():
+            raise SystemExit(
+                f"{path}, row {at}: no method {row['method']!r}; there are: {', '.join(table())}"
+            )
+    return rows
 
 
 def filled(page: str, rows: Sequence[Row]) -> str:
@@ -64,7 +93,10 @@ def block(rows: Sequence[Row]) -> str:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(_settings(row), []).append(row)
-    return "\n".join(f"{about}\n\n{results(some).markdown()}\n" for about, some in groups.items())
+    return "\n".join(
+        "\n\n".join([about, results(some).markdown(), *_said(some)]) + "\n"
+        for about, some in groups.items()
+    )
 
 
 def _settings(row: Row) -> str:
@@ -80,19 +112,80 @@ def _settings(row: Row) -> str:
 
 def results(rows: Sequence[Row]) -> Table:
     """A line per method, in the order of the rows."""
-    by_method: dict[str, dict[int, Row]] = {}
-    for row in rows:
-        by_method.setdefault(row["method"], {})[row["trial"]] = row
-    names = ("openauc", "openauc_by_probability", "auc", "accuracy")
-    whole = all(not rows[0][name] for name in SAME if name in ("size", "images", "left_out"))
+    by_method = _by_method(rows)
+    whole = _whole(rows[0])
     lines = []
     for method, trials in by_method.items():
-        cells = [_mean([row[name] for row in trials.values()]) for name in names]
+        cells = [_mean([row[name] for row in trials.values()]) for name in SCORES]
         apart = _difference(trials, by_method.get(BASELINE, {}))
         paper = _paper(rows[0]["data"], method) if whole else ""
         lines.append((title(method), str(len(trials)), *cells, apart, paper))
     head = ("method", "trials", "OpenAUC", "by probability", "AUC", "accuracy")
     return Table((*head, "OpenAUC - CE+", "paper"), tuple(lines))
+
+
+def _by_method(rows: Sequence[Row]) -> dict[str, dict[int, Row]]:
+    found: dict[str, dict[int, Row]] = {}
+    for row in rows:
+        found.setdefault(row["method"], {})[row["trial"]] = row
+    return found
+
+
+def _whole(row: Row) -> bool:
+    """Whether it is of the whole data, as the paper's are."""
+    return not (row["size"] or row["images"] or row["left_out"])
+
+
+def _said(rows: Sequence[Row]) -> list[str]:
+    """What a table says: a list, or nothing."""
+    by_method = _by_method(rows)
+    lines = [*_against(by_method), *_openness(by_method)]
+    lines += _beside_paper(by_method, rows[0]["data"]) if _whole(rows[0]) else []
+    return ["\n".join(f"- {line}" for line in lines)] if lines else []
+
+
+def _against(by_method: Mapping[str, Trials]) -> Iterator[str]:
+    """Whether methods are told from CE+, by the interval over trials."""
+    base = by_method.get(BASELINE, {})
+    for method, trials in by_method.items():
+        shared = sorted(trials.keys() & base.keys())
+        if method == BASELINE or not shared:
+            continue
+        each = [trials[trial]["openauc"] - base[trial]["openauc"] for trial in shared]
+        known = spread(each)
+        if known is None:
+            yield f"{title(method)} less CE+: {fmean(each):+.2f}; one trial has no interval."
+            continue
+        reach = known.reach(TAIL)
+        apart = "above" if fmean(each) > 0 else "below"
+        told = apart if abs(fmean(each)) > reach else "not told from"
+        above = sum(one > 0 for one in each)
+        yield (
+            f"{title(method)} is **{told} CE+**: {fmean(each):+.2f} ± {reach:.2f}, above it in "
+            f"{above} of {len(each)} trials."
+        )
+
+
+def _openness(by_method: Mapping[str, Trials]) -> Iterator[str]:
+    """What the largest logit has more than the largest probability, of the same networks."""
+    said = []
+    for method, trials in by_method.items():
+        each = [row["openauc"] - row["openauc_by_probability"] for row in trials.values()]
+        known = spread(each)
+        reach = f" ± {known.reach(TAIL):.2f}" if known else ""
+        said.append(f"{title(method)} {fmean(each):+.2f}{reach}")
+    yield f"By the largest logit less by the largest probability: {', '.join(said)}."
+
+
+def _beside_paper(by_method: Mapping[str, Trials], data: str) -> Iterator[str]:
+    """How far from the paper's numbers methods are by their own openness."""
+    said = []
+    for method, trials in by_method.items():
+        if method in METHODS and data in PAPER:
+            mean = fmean([row[own_score(method)] for row in trials.values()])
+            said.append(f"{title(method)} {mean - PAPER[data][METHODS.index(method)]:+.2f}")
+    if said:
+        yield f"Less the paper's number, by the openness of each method: {', '.join(said)}."
 
 
 def own_score(method: str) -> str:
@@ -128,7 +221,8 @@ def _difference(trials: dict[int, Row], others: dict[int, Row]) -> str:
 
 def _paper(data: str, method: str) -> str:
     name = method.partition(",")[0]
-    return f"{PAPER[data][METHODS.index(name)]:.1f}" if data in PAPER else ""
+    there = data in PAPER and name in METHODS
+    return f"{PAPER[data][METHODS.index(name)]:.1f}" if there else ""
 
 
 if __name__ == "__main__":

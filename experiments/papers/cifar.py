@@ -28,6 +28,7 @@ from recognition_gpu_page import METHODS, PAPER, own_score, title
 
 HERE = "python experiments/papers/openauc.py"
 ROWS = Path("experiments/results/recognition_cifar.jsonl")
+SMALL = Path("experiments/results/recognition_small.jsonl")
 DATA = {"cifar10": "CIFAR-10", "cifar+10": "CIFAR+10", "cifar+50": "CIFAR+50"}
 TRAINED = {name: 150 if name in ("ce_plus", "acc_auc", "openauc") else 100 for name in METHODS}
 """Methods of the table, and the epochs of the command for those that were not trained."""
@@ -35,6 +36,9 @@ OWN = 0.1
 """The recipe's weight of the ranking."""
 WEIGHTS = (0.01, OWN, 0.2, 0.5, 1.0)
 BASELINE, OURS = "ce_plus", "openauc"
+AGAINST = (BASELINE, "acc_auc")
+PAIRS = (("softmax", "arpl"), (BASELINE, OURS))
+"""What is compared by one score of both, where the table may have two."""
 OVER = (
     "Means over trials, which differ by their known classes; intervals are Student's over trials."
 )
@@ -54,7 +58,9 @@ def tables(to: Recorder) -> None:
     whole = [row for row in rows_of(ROWS) if not (row["size"] or row["images"] or row["left_out"])]
     table_2(to, whole)
     differences(to, whole)
+    by_score(to, whole)
     figure_2(to, whole)
+    small(to, [row for row in rows_of(SMALL) if row["size"] and not row["left_out"]])
 
 
 def by_epochs(rows: Iterable[Row], data: str) -> dict[int, dict[str, Trials]]:
@@ -96,32 +102,56 @@ def table_2(to: Recorder, rows: Sequence[Row]) -> None:
 
 
 def differences(to: Recorder, rows: Sequence[Row]) -> None:
-    """What OpenAUC's loss adds to CE+, trial by trial, after as many epochs."""
+    """What OpenAUC's loss adds to CE+ and to Acc+AUC, trial by trial, after as many epochs."""
     names = {"openauc": "OpenAUC", "auc": "AUC", "accuracy": "accuracy"}
     cells: list[Cells] = []
     missing, used = [], []
-    for data, name in DATA.items():
-        epochs, ours, base = paired(rows, data)
+    for (data, name), other in product(DATA.items(), AGAINST):
+        epochs, ours, base = paired(rows, data, other)
         shared = sorted(ours.keys() & base.keys())
+        row: Cells = [name, title(other)]
         if not shared:
-            missing += [(data, BASELINE), (data, OURS)]
-            cells.append([name, *(None for _ in range(3 + len(names)))])
+            missing += [(data, each) for each in (other, OURS) if not longest(rows, data, each)[1]]
+            cells.append([*row, *(None for _ in range(3 + len(names)))])
             continue
         used += [held[trial] for held in (base, ours) for trial in shared]
         apart = [over_trials([less(ours[t], base[t], key) for t in shared]) for key in names]
         above = float(sum(less(ours[t], base[t], "openauc") > 0 for t in shared))
-        cells.append([name, float(epochs), float(len(shared)), *apart, above])
-    columns = [Column("data"), Column("epochs", "count"), Column("trials", "count")]
+        cells.append([*row, float(epochs), float(len(shared)), *apart, above])
+    columns = [Column("data"), Column("less"), Column("epochs", "count"), Column("trials", "count")]
     columns += [Column(each, "points", 2) for each in names.values()]
-    columns.append(Column("trials above CE+", "count"))
-    save(to, "above-ce-plus", columns, cells, used, *not_trained(missing))
+    columns.append(Column("trials above", "count"))
+    save(to, "above-ce-plus", columns, cells, used, *not_trained(dict.fromkeys(missing)))
 
 
-def paired(rows: Sequence[Row], data: str) -> tuple[int, Trials, Trials]:
-    """The longest trainings of both losses that most trials have."""
-    several = [
-        (at, of.get(OURS, {}), of.get(BASELINE, {})) for at, of in by_epochs(rows, data).items()
-    ]
+def by_score(to: Recorder, rows: Sequence[Row]) -> None:
+    """Pairs of methods by either number of the same networks that samples may be ranked by."""
+    cells: list[Cells] = []
+    used: list[Row] = []
+    for (data, name), pair in product(DATA.items(), PAIRS):
+        first, second = (longest(rows, data, method)[1] for method in pair)
+        shared = sorted(first.keys() & second.keys())
+        if not shared:
+            continue
+        used += [held[trial] for held in (first, second) for trial in shared]
+        scores = ("openauc", "openauc_by_probability")
+        row: Cells = [name, " and ".join(map(title, pair)), float(len(shared))]
+        row += [over_trials([less(second[t], first[t], key) for t in shared]) for key in scores]
+        gaps = [(one[t]["openauc"] - one[t]["openauc_by_probability"]) / 100
+                for one in (first, second) for t in shared]  # fmt: skip
+        printed = [PAPER[data][METHODS.index(method)] for method in pair]
+        row += [round(fmean(gaps), 6), round((printed[1] - printed[0]) / 100, 6)]
+        cells.append(row)
+    columns = [Column("data"), Column("methods"), Column("trials", "count")]
+    columns += [Column("second less first, by logit", "points", 2)]
+    columns += [Column("by probability", "points", 2)]
+    columns += [Column("logit less probability", "points", 2), Column("paper", "points")]
+    save(to, "by-score", columns, cells, used)
+
+
+def paired(rows: Sequence[Row], data: str, base: str) -> tuple[int, Trials, Trials]:
+    """The longest trainings of OpenAUC and another method that most trials have."""
+    several = [(at, of.get(OURS, {}), of.get(base, {})) for at, of in by_epochs(rows, data).items()]
 
     def most(one: tuple[int, Trials, Trials]) -> tuple[int, int]:
         return len(one[1].keys() & one[2].keys()), one[0]
@@ -148,13 +178,36 @@ def figure_2(to: Recorder, rows: Sequence[Row]) -> None:
         mean = over_trials([trials[trial]["openauc"] / 100 for trial in shared])
         apart = over_trials([less(trials[trial], base[trial], "openauc") for trial in shared])
         row: Cells = [ranked, f"λ {weight:g}", weight, float(len(shared)), value_of(mean)]
-        cells.append([*row, None if method == BASELINE else apart])
+        cells.append([*row, 0.0 if method == BASELINE else apart])
     columns = [Column("ranked"), Column("weight"), Column("λ", "score", 2)]
     columns += [Column("trials", "count")]
-    columns += [Column("OpenAUC", "%", 2), Column("less CE+", "points", 2)]
+    columns += [Column("OpenAUC", "%", 2), Column("less CE+", "%", 2)]
     missing = [("cifar10", method) for method in wanted if method not in held]
     notes = [f"After {epochs} epochs; λ 0 is CE+."] if used else []
+    few = {title(m): sorted(held[m]) for m in wanted if 0 < len(held.get(m, {})) < len(base)}
+    notes += [f"{name}: trials {', '.join(map(str, some))} alone." for name, some in few.items()]
     save(to, "figure-2", columns, cells, used, *notes, *not_trained(missing, epochs or 60))
+
+
+def small(to: Recorder, rows: Sequence[Row]) -> None:
+    """Readings of the loss on a smaller CIFAR-10, on which a CPU tells them apart."""
+    by: dict[str, Trials] = {}
+    for row in rows:
+        by.setdefault(row["method"], {})[row["trial"]] = row
+    cells: list[Cells] = []
+    for method, trials in by.items():
+        shared = sorted(trials.keys() & by.get(BASELINE, {}).keys())
+        apart = [less(trials[t], by[BASELINE][t], "openauc") for t in shared]
+        mean = over_trials([one["openauc"] / 100 for one in trials.values()])
+        gap = over_trials(apart) if apart and method != BASELINE else None
+        cells.append([title(method), float(len(trials)), mean, gap])
+    about = sorted({(row["size"], row["images"], row["epochs"]) for row in rows})
+    said = [f"{size} by {size} pixels, {n:,} pictures of each known class, {epochs} epochs."
+            for size, n, epochs in about]  # fmt: skip
+    to.commands, to.inputs = [HERE], {SMALL.as_posix(): digest(SMALL)} if SMALL.is_file() else {}
+    columns = [Column("method"), Column("trials", "count"), Column("OpenAUC", "%", 2)]
+    columns.append(Column("less CE+", "points", 2))
+    to.save("small", columns, cells, OVER, *said, needs=("data", "training"))
 
 
 def weighted(weight: float) -> str:

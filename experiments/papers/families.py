@@ -45,7 +45,9 @@ DETECTORS = {
     "vos": "Faster R-CNN, VOS",
     "siren": "Faster R-CNN, SIREN",
     "opendet": "OpenDet",
+    "opendet_cwa": "OpenDet CWA",
 }
+PROTOCOL = "fmiyc"
 SILENT = "images_without_predictions"
 HERE = (
     "PYTHONPATH=experiments python experiments/papers/fmiyc.py --data DATA --wordnet data.noun "
@@ -56,7 +58,8 @@ RULE = (
     "set. Intervals hold pictures and trainings."
 )
 WIDE = "Tiers share the ID set, which is not made use of: intervals are rather too wide."
-ONE = "SIREN was trained once, the others three times."
+BY = f"Protocol `{PROTOCOL}`: AP_U at an overlap of 0.5, nOSE counts boxes."
+TIMES = {1: "once", 2: "twice"}
 Row = list[str | float | Estimate | None]
 
 
@@ -85,7 +88,15 @@ TABLE_4 = {
     "VOS": Method("vos", "energy"),
     "SIREN": Method("siren", "siren_knn"),
     "OpenDet": Method("opendet"),
+    "OpenDet CWA": Method("opendet_cwa"),
 }
+AGAINST = {
+    "VOS": ("GEN", "SIREN"),
+    "SIREN": ("GEN",),
+    "OpenDet": ("GEN",),
+    "OpenDet CWA": ("GEN", "OpenDet"),
+}
+"""Trained detectors, and what each is compared with."""
 
 
 @dataclass(frozen=True)
@@ -245,16 +256,24 @@ class Photographs:
         """What the trainings of all detectors found."""
         return [path for name in DETECTORS for path in self._of(name)]
 
+    @property
+    def trained(self) -> str:
+        """How often each detector was trained."""
+        times = {title: len(self._of(name)) for name, title in DETECTORS.items()}
+        said = (f"{title} {TIMES.get(n, f'{n} times')}" for title, n in times.items() if n)
+        return f"Trained: {', '.join(said)}."
+
     def _of(self, name: str) -> list[Path]:
         return sorted(self.folder.glob(f"{name}-*.npz"))
 
     @cached_property
     def detectors(self) -> dict[str, Detector]:
-        """All detectors, by name."""
+        """All detectors that were trained, by name."""
         found = {name: [self._read(path) for path in self._of(name)] for name in DETECTORS}
+        found = {name: several for name, several in found.items() if several}
         boxes = {name: [one.boxes for one in several] for name, several in found.items()}
         alone = self.judged(None, boxes, ["ap_known", "best_threshold"])
-        return {name: Detector(tuple(found[name]), alone[name]) for name in DETECTORS}
+        return {name: Detector(tuple(found[name]), alone[name]) for name in found}
 
     def _read(self, path: Path) -> Found:
         one = read_found(path)
@@ -283,8 +302,10 @@ class Photographs:
             name: [one.select(np.isin(one.image, ids)) for one in several]
             for name, several in called.items()
         }
-        truth = self.known if ood is None else Pair(self.known, ood)
-        return evaluate_all(truth, there, known="voc20", metrics=metrics).results
+        if ood is None:  # mAP and t*, which the paper's evaluator of open sets has not
+            return evaluate_all(self.known, there, known="voc20", metrics=metrics).results
+        pair = Pair(self.known, ood)
+        return evaluate_all(pair, there, known="voc20", metrics=metrics, protocol=PROTOCOL).results
 
 
 @dataclass(frozen=True)
@@ -314,7 +335,7 @@ class Measured:
     @cached_property
     def methods(self) -> dict[tuple[Method, str], Numbers]:
         """Every number of every method on every tier."""
-        wanted = dict.fromkeys([*SCORERS, *TABLE_4.values()])
+        wanted = dict.fromkeys([*SCORERS, *self.table_4.values()])
         called = self.photos.called(wanted)
         found: dict[tuple[Method, str], Numbers] = {}
         for tier, ood in self.photos.tiers.items():
@@ -322,6 +343,12 @@ class Measured:
             for one in wanted:
                 found[one, tier] = {name: Number.of(results[str(one)], name) for name in self.shown}
         return found
+
+    @property
+    def table_4(self) -> dict[str, Method]:
+        """The methods of Table 4 whose detector was trained."""
+        there = self.photos.detectors
+        return {name: one for name, one in TABLE_4.items() if one.detector in there}
 
     @cached_property
     def members(self) -> dict[str, list[Method]]:
@@ -344,11 +371,18 @@ class Measured:
             for tier in self.tiers
         }
 
-    def save(self, name: str, columns: Sequence[Column], rows: Sequence[Row], *notes: str) -> None:
-        """Write a run file."""
+    def save(
+        self,
+        name: str,
+        columns: Sequence[Column],
+        rows: Sequence[Row],
+        *notes: str,
+        by: Sequence[str] = (BY,),
+    ) -> None:
+        """Write a run file; `by` says by which protocol."""
         self.to.commands = [HERE]
         self.to.inputs = {f"$FOUND/{path.name}": digest(path) for path in self.photos.files}
-        self.to.save(name, columns, rows, *notes, needs=("data", "training", "gpu"))
+        self.to.save(name, columns, rows, *notes, *by, needs=("data", "training", "gpu"))
 
     def of_families(self, name: str, metrics: Sequence[str]) -> None:
         """Figures 4 and 5: means over the scorers of a family."""
@@ -380,11 +414,11 @@ class Measured:
         """Table 4: two scorers, and detectors that were trained for the open set."""
         rows: list[Row] = [
             [name, tier, *estimates(self.methods[one, tier], self.shown)]
-            for name, one in TABLE_4.items()
+            for name, one in self.table_4.items()
             for tier in self.tiers
         ]
         columns = [Column("method"), Column("tier"), *self.shown.values()]
-        self.save("methods", columns, rows, RULE, ONE)
+        self.save("methods", columns, rows, RULE, self.photos.trained)
 
     def between_tiers(self) -> None:
         """How much the numbers of a family differ between tiers, and whether families agree."""
@@ -427,18 +461,19 @@ class Measured:
                 a, b = self.methods[GEN, tier], self.methods[scorer, tier]
                 apart = [minus(a[name], b[name], same_images=True) for name in self.shown]
                 rows.append([f"GEN less {scorer.title}", tier, *map(difference, apart)])
-        others = {"VOS": ("GEN", "SIREN"), "SIREN": ("GEN",), "OpenDet": ("GEN",)}
-        for one, other in ((one, other) for one, several in others.items() for other in several):
-            for tier in self.tiers:
-                a, b = (self.methods[TABLE_4[name], tier] for name in (one, other))
+        there = self.table_4
+        pairs = [(one, other) for one, several in AGAINST.items() for other in several]
+        for one, other in pairs:
+            for tier in self.tiers if {one, other} <= there.keys() else ():
+                a, b = (self.methods[there[name], tier] for name in (one, other))
                 gap = [less(a[name], b[name]) for name in self.shown]
                 rows.append([f"{one} less {other}", tier, *gap])
         columns = [Column("methods"), Column("tier"), *self.points]
-        self.save("between-methods", columns, rows, ONE)
+        self.save("between-methods", columns, rows, self.photos.trained)
 
     def silence(self) -> None:
         """Table 1: pictures on which nothing scores as much as t*, by tier."""
-        methods = [Method(name) for name in DETECTORS]
+        methods = [Method(name) for name in self.photos.detectors]
         called = self.photos.called(methods)
         sets = {"all": self.photos.ood, **self.photos.tiers}
         found = {
@@ -458,15 +493,16 @@ class Measured:
         columns = [Column("detector"), Column("t*", "score", 3), Column("ID set", "%")]
         columns += [Column("OOD set", "%"), *(Column(tier, "%") for tier in self.tiers)]
         columns += [Column(name, "points") for name in ("OOD less ID", "farther less near")]
-        self.save("silent-photographs", columns, rows, ONE)
+        self.save("silent-photographs", columns, rows, self.photos.trained)
 
     def precision(self) -> None:
         """Table 3: mean average precision on the ID set."""
         rows: list[Row] = []
-        for name, title in DETECTORS.items():
-            held = Number.of(self.photos.detectors[name].alone, "ap_known")
-            rows.append([title, estimate(held)])
-        self.save("precision", [Column("detector"), Column("mAP", "%")], rows, ONE)
+        for name, detector in self.photos.detectors.items():
+            rows.append([DETECTORS[name], estimate(Number.of(detector.alone, "ap_known"))])
+        self.save(
+            "precision", [Column("detector"), Column("mAP", "%")], rows, self.photos.trained, by=()
+        )
 
 
 def number_of(held: Number | None) -> float:

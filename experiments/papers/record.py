@@ -11,16 +11,19 @@ import io
 import json
 import shlex
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from openset.cli import main
 from openset.files import digest
 from openset.papers import Column, Estimate, Run
+from openset.resampling.intervals import percentiles
 
 PHOTOGRAPHS = Path("experiments/results/photographs.json")
 OVER_TRAININGS = "Means over trainings; intervals hold pictures and trainings."
@@ -62,6 +65,8 @@ class Recorder:
         if path.startswith("$DATA/"):
             file = self.data / path.removeprefix("$DATA/")
             self.inputs[path] = digest(file) if file.is_file() else "a folder"
+        elif (file := Path(path)).is_file() and not file.is_absolute():  # of the repository
+            self.inputs[path] = digest(file)
         prefix = f"{name}=" if name else ""
         return prefix + path.replace("$DATA", str(self.data)).replace("$WORK", str(self.work))
 
@@ -74,7 +79,8 @@ class Recorder:
         needs: Sequence[str] = (),
     ) -> None:
         """Write a run file from the commands since the last one."""
-        wanted = tuple(needs) or (("data",) if self.inputs else ())
+        outside = any(path.startswith("$") for path in self.inputs)
+        wanted = tuple(needs) or (("data",) if outside else ())
         run = Run(
             tuple(columns),
             tuple(tuple(row) for row in rows),
@@ -86,6 +92,15 @@ class Recorder:
         run.save(self.target / f"{name}.json")
         print(f"wrote {self.target / name}.json")
         self.commands, self.inputs = [], {}
+
+    def kept(self) -> Callable[[], None]:
+        """What was run until now, for several run files: called before each that rests on it."""
+        commands, inputs = list(self.commands), dict(self.inputs)
+
+        def again() -> None:
+            self.commands, self.inputs = list(commands), dict(inputs)
+
+        return again
 
 
 def photographs(
@@ -107,11 +122,14 @@ def photographs(
         notes: What a reader must know beside that of all such files.
     """
     held = json.loads(PHOTOGRAPHS.read_text("utf-8"))["methods"]
-    rows = [[row, *(_shown(held[of], metric) for metric in metrics)] for row, of in methods.items()]
+    rows = [
+        [row, *(_shown(held[of], metric) for metric in metrics), float(held[of]["runs"])]
+        for row, of in methods.items()
+    ]
     to.inputs = {PHOTOGRAPHS.as_posix(): digest(PHOTOGRAPHS)}
     judge = f"python experiments/photographs.py judge FOUND --work PHOTOS --results {PHOTOGRAPHS}"
     to.commands = [judge, here]
-    columns = [Column("method"), *metrics.values()]
+    columns = [Column("method"), *metrics.values(), Column("trainings", "count")]
     to.save(name, columns, rows, OVER_TRAININGS, *notes, needs=("data", "training", "gpu"))
 
 
@@ -131,6 +149,16 @@ def difference(held: dict[str, Any]) -> Estimate | float | None:
     return number(held["difference"], held["interval"])
 
 
+def paired(run: Path, model: str, metric: str, other: str) -> Estimate | float | None:
+    """How far one metric of a run that was kept lies above another, in the same resamples."""
+    held = json.loads((run / f"{model}.result.json").read_text("utf-8"))
+    one, two = (held["values"][name]["value"] for name in (metric, other))
+    if one is None or two is None:
+        return None
+    drawn = [np.array(held["replicates"][name], float) for name in (metric, other)]
+    return number(one - two, percentiles(drawn[0] - drawn[1]))
+
+
 def number(value: float | None, ends: Sequence[float] | None) -> Estimate | float | None:
     """A number, with its interval where there is one."""
     if value is None or ends is None:
@@ -143,7 +171,7 @@ def started(paper: str, *options: str, data: bool = True, optional: Sequence[str
 
     Args:
         paper: Its folder.
-        options: More that the command line must give.
+        options: More that the command line must give; each a file or folder.
         data: Whether it needs the folder of data sets.
         optional: More that it may give; those left out are not among the recorder's options.
     """
@@ -153,6 +181,9 @@ def started(paper: str, *options: str, data: bool = True, optional: Sequence[str
     for name in (*options, *optional):
         parser.add_argument(f"--{name}", required=name in options)
     given = vars(parser.parse_args())
+    for name in ("data", *options, *optional):
+        if given[name] is not None and not Path(given[name]).exists():
+            parser.error(f"--{name}: no such file or folder: {given[name]}")
     work = given["work"] or Path(tempfile.mkdtemp())
     work.mkdir(parents=True, exist_ok=True)
     chosen = {name: given[name] for name in (*options, *optional) if given[name] is not None}

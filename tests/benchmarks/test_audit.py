@@ -67,6 +67,22 @@ def test_the_clean_benchmark_passes(folder, pictures):
     assert set(found.values()) == {"PASS"}
 
 
+def test_a_lost_split_is_named_and_made_again(tmp_path):
+    definition = clean(tmp_path)
+    out = build(definition, tmp_path, tmp_path / "out").folder
+    whole = {path.name: path.read_bytes() for path in out.glob("*.json")}
+    lost, *others = sorted(set(whole) - {"bundle.json"})
+    (out / lost).unlink()
+    (out / others[0]).write_text("edited")
+    with pytest.raises(InputError, match="OS912") as caught:
+        of_folder(out)
+    assert lost in str(caught.value) and "openset build" in caught.value.findings[0].fix
+    assert not build(definition, tmp_path, out).again
+    assert (out / lost).read_bytes() == whole[lost]
+    assert (out / others[0]).read_text() == "edited"  # what is there is nobody else's to replace
+    assert build(definition, tmp_path, out).again
+
+
 # Edits of the files of the clean benchmark, and the principle that each breaks.
 
 

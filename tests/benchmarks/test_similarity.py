@@ -56,3 +56,13 @@ def test_cosines_of_images(bundle, tmp_path):
     np.savez(tmp_path / "e.npz", names=names[:2], embedding=[[1, 0], [3, 4]])
     with pytest.raises(InputError, match="OS910"):
         similarity(bundle, Look(embeddings=tmp_path / "e.npz"))
+
+
+def test_a_dictionary_cut_at_a_line_end_is_not_whole(bundle, tmp_path):
+    lines = nouns().splitlines(keepends=True)
+    (tmp_path / "data.noun").write_text("".join(lines[:-40]))
+    with pytest.raises(InputError, match="OS913") as caught:
+        similarity(bundle, Look(wordnet=tmp_path / "data.noun"))
+    assert "is not whole: it lacks" in str(caught.value)
+    with pytest.raises(InputError, match="OS913"):
+        build("fmiyc-coco", tmp_path, tmp_path / "other")

@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 import json
-import shlex
-from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
-from scenes.official import coco_file
-
-PAGE = Path(__file__).parents[2] / "experiments" / "papers" / "re-owod"
-TINY = """
-detector = "faster_rcnn"
-{method}
-steps = 2
-batch = 2
-[options]
-backbone = "small"
-shortest = 64
-longest = 64
-"""
+from scenes.official import coco_file, coco_pictures
+from scenes.workflows import follow, tiny
 
 TASK1, TASK2, TASK4 = ["person", "dog"], ["elephant", "zebra"], ["toothbrush"]
 TRAIN = {
@@ -98,35 +83,16 @@ def test_a_part_of_the_data(data, here, openset):
     assert len(left) == 4 and {f["example"] for f in left} == {stem(139)}
 
 
-def page_commands():
-    """The way to the main table, as the page about the paper has it."""
-    from openset.papers import read_page
-
-    return [shlex.split(line)[1:] for line in read_page(PAGE).definition.workflow]
-
-
 @pytest.mark.usefixtures("one_torch_thread")
 def test_the_commands_of_the_page_lead_to_the_table_of_all_tasks(data, here, openset):
     pytest.importorskip("torchvision")
-    recipes = {"reowod": "", "reowod-pad": 'method = "pad"', "ore-owod": 'method = "ore"'}
-    for name, method in recipes.items():
-        (here / f"{name}.toml").write_text(TINY.format(method=method))
-    (here / "pictures").mkdir()
-    noise = np.random.default_rng(0)
+    for name, method in {"reowod": "", "reowod-pad": "pad", "ore-owod": "ore"}.items():
+        tiny(here, name, method)
     for path in sorted((data / "annotations").glob("*.json")):
-        for record in json.loads(path.read_text())["images"]:
-            pixels = noise.integers(0, 256, (45, 80, 3)).astype(np.uint8)
-            Image.fromarray(pixels).resize((640, 360)).save(here / "pictures" / record["file_name"])
-    for command in page_commands():
-        words = [{"SOURCES": "data", "PICTURES": "pictures"}.get(word, word) for word in command]
-        if words[0] == "learn":
-            recipe = words.index("--recipe") + 1
-            words[recipe] += ".toml"
-            weights = words.index("pretrained=resnet50.pth")
-            del words[weights - 1 : weights + 1]
-            words += ["--force", "--device", "cpu"]  # eight classes of eighty: the audit fails
-        done = openset(*words, "-q")
-        assert done.code in (0, 1), (command, done.err)
+        coco_pictures(path, here / "pictures")
+    places = {"SOURCES": "data", "PICTURES": "pictures"}
+    # Eight classes of eighty: the audit fails.
+    follow(openset, here, "re-owod", places, more={"learn": ("--force",)})
     table = json.loads((here / "ours" / "learned.json").read_text())
     assert {"faster-rcnn", "ore", "ours"} <= {path.name for path in here.iterdir()}
     assert (here / "table-3.svg").is_file() and (here / "table-3.html").is_file()

@@ -132,6 +132,8 @@ def test_run_files(photos, tmp_path):
     assert held["between-methods"].cell("GEN less kNN / far", "AUROC").value == 1
     assert held["methods"].cell("OpenDet / near", "AUROC") is None
     assert held["methods"].cell("OpenDet / near", "nOSE").value == 1
+    assert any("`fmiyc`" in note for note in held["scorers"].notes)
+    assert any("OpenDet CWA twice" in note for note in held["methods"].notes)
     assert set(held["scorers"].inputs) >= {"$FOUND/base-0.npz", "$FOUND/opendet-1.npz"}
 
 
@@ -163,3 +165,15 @@ def test_a_mean_without_a_value_is_none():
         families.mean([one, None]) is None and families.minus(one, None, same_images=True) is None
     )
     assert families.mean([one, of([0.7], [0.9] * 10)]).value == pytest.approx(0.6)
+
+
+def test_a_detector_that_was_not_trained_has_no_row(photos, tmp_path):
+    for path in (tmp_path / "found").glob("opendet_cwa-*"):
+        path.unlink()
+    (tmp_path / "found" / "siren-1.npz").unlink()
+    measured = Measured(Recorder(tmp_path, tmp_path, tmp_path), photos, SHOWN)
+    measured.of_table_4()
+    measured.between_methods()
+    made, apart = (read_run(tmp_path / f"{name}.json") for name in ("methods", "between-methods"))
+    assert "SIREN once" in made.notes[-2] and "CWA" not in made.notes[-2]
+    assert not any("CWA" in run.key(row) for run in (made, apart) for row in run.rows)

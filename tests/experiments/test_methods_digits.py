@@ -55,7 +55,7 @@ def test_means_hold_both_chances(worked):
 
 
 def test_the_section_has_a_row_per_method(worked):
-    text = methods_page.on_digits(json.loads(json.dumps(methods_digits.means(*worked))))
+    text = methods_page.on_digits(json.loads(json.dumps(methods_digits.means(*worked))), [])
     assert "## The digits world" in text and "on CPU) and up to 2 trainings" in text
     (row,) = [line for line in text.splitlines() if line.startswith("| SIREN |") and "[" in line]
     assert row.count("|") == 4

@@ -127,6 +127,46 @@ def row(method, trial, openauc, **more):
     return about | {"method": method, "trial": trial, "openauc": openauc} | numbers | more
 
 
+def paged(tmp_path, rows, check=True):
+    """The page of some rows, written by the script."""
+    path = tmp_path / "rows.jsonl"
+    if rows is not None:
+        path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    given = [sys.executable, EXAMPLE.with_name("recognition_gpu_page.py"), path]
+    given += ["--page", tmp_path / "made.md"]
+    done = subprocess.run(given, capture_output=True, text=True, check=check)
+    return (tmp_path / "made.md").read_text() if check else done
+
+
+def test_what_a_table_says_follows_from_its_rows(tmp_path):
+    rows = [row("ce_plus", t, 80.0 + t) for t in range(5)]
+    rows += [row("openauc", t, 80.0 + t + 0.1 * (-1) ** t) for t in range(5)]
+    rows += [row("openauc,weight=1", t, 70.0 + t + 0.1 * t) for t in (1, 3)]
+    rows += [row("arpl", 2, 99.0)]
+    page = paged(tmp_path, rows)
+    assert "- OpenAUC is **not told from CE+**: +0.02 ± 0.14, above it in 3 of 5 trials." in page
+    assert "- OpenAUC, weight 1 is **below CE+**: -9.80 ± 1.27, above it in 0 of 2 trials." in page
+    assert "- ARPL less CE+: +17.00; one trial has no interval." in page
+    assert "By the largest logit less by the largest probability: CE+ +1.00 ± 0.00," in page
+    assert "ARPL +12.40" in page  # 99.0 less 86.6
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (None, "no such file"),
+        ([], "has no row"),
+        ([{"method": "ce_plus", "trial": 0}], "row 1 has no device, data"),
+        ([3], "row 1 has no method"),
+        ([row("resnet", 0, 80.0)], "no method 'resnet'; there are: "),
+    ],
+)
+def test_rows_that_cannot_be_shown_are_refused(tmp_path, rows, says):
+    done = paged(tmp_path, rows, check=False)
+    assert done.returncode == 1 and says in done.stderr and "Traceback" not in done.stderr
+    assert not (tmp_path / "made.md").exists()
+
+
 def test_the_page_pairs_methods_by_trial_and_leaves_words_alone(tmp_path):
     trials = range(5)
     rows = [row("ce_plus", t, 80.0 + 3 * t) for t in trials]

@@ -21,7 +21,7 @@ SHOWN = {  # tables and figures that each paper has, its supplement included
     "re-owod": ("Table 1-5", "Figure 1-8"),
     "fmiyc": ("Table 1-5", "Table 9-9", "Figure 1-5", "Figure 9-9"),
 }
-COMMAND = re.compile(r"^(?:  Check: `)?(openset .+?)`?$", re.M)
+COMMAND = re.compile(r"^(?:  Check: `|for \w+ in [^;]+; do )?(openset .+?)(?:`|; done)?$", re.M)
 
 
 def commands() -> list[str]:
@@ -53,6 +53,15 @@ def test_the_way_to_the_main_table_is_short(source):
     assert 1 <= len(read_page(source.parent).definition.workflow) <= 10
 
 
+LATER = {"openauc"}  # scripts: tests/experiments/test_recognition_gpu.py runs them
+
+
+@pytest.mark.parametrize("paper", sorted(set(SHOWN) - LATER))
+def test_the_way_to_the_main_table_is_run_by_a_test(paper):
+    tests = (ROOT / "tests").glob("*/test_*.py")
+    assert any(re.search(rf'follow\([^)]*"{paper}"', each.read_text("utf-8")) for each in tests)
+
+
 @pytest.mark.parametrize("command", commands())
 def test_commands_can_be_typed(command):
     """Verbs, options and types; not whether the data are there."""
@@ -61,12 +70,12 @@ def test_commands_can_be_typed(command):
 
 @pytest.mark.parametrize("command", commands())
 def test_names_of_benchmarks_and_recipes_exist(command):
-    from openset.benchmarks.definition import find
+    from openset.benchmarks.definition import load
     from openset.training import Recipe
 
     words = shlex.split(command)
     if words[1] in ("build", "fetch"):
-        assert find(words[2].removesuffix(":all"))
+        assert load(words[2].removesuffix(":all"))
     if words[1] == "train":
         assert Recipe.of(words[2])
 

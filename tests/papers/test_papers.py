@@ -10,6 +10,8 @@ import pytest
 
 from openset import InputError
 from openset.papers import Column, Estimate, Run, read_page, read_run, verify, write_pages
+from openset.papers.figures import draw, is_current, points
+from openset.papers.page import Figure
 
 PAGE = """
 title = "A paper"
@@ -106,6 +108,35 @@ def test_a_figure_is_drawn(pages):
     assert (pages / "paper-table-1.svg").read_text().startswith("<svg")
 
 
+def wide() -> Run:
+    """A run with a row for each bar."""
+    columns = (Column("at"), Column("all", "count"), Column("as cat", "%"), Column("as dog", "%"))
+    return Run(columns, (("closed", 9.0, 0.25, None), ("wild", 9.0, 0.5, 0.125)))
+
+
+@pytest.mark.parametrize("kind", ["stacked", "matrix"])
+def test_columns_of_a_row_are_drawn_together(tmp_path, kind):
+    figure = Figure(x="at", y="share", by="called", kind=kind, columns=["as *"])
+    assert points(wide(), figure) == [
+        {"model": "as cat", "x": "closed", "y": 0.25},
+        {"model": "as cat", "x": "wild", "y": 0.5},
+        {"model": "as dog", "x": "wild", "y": 0.125},
+    ]
+    draw(wide(), figure, tmp_path / "f.svg")
+    assert is_current(wide(), figure, tmp_path / "f.svg")
+    text = (tmp_path / "f.svg").read_text()
+    assert all(f">{name}<" in text for name in ("as cat", "as dog", "closed", "wild"))
+
+
+def test_what_cannot_fail_is_no_claim(source):
+    text = PAGE.replace('where = "Section 2"', 'where = "Section 2"\ndefinition = true')
+    (source / "page.toml").write_text(text)
+    for gain in (Estimate(0.02, 0.01, 0.03), Estimate(-0.02, -0.03, -0.01)):
+        run(gain).save(source / "wild.json")
+        page = read_page(source)
+        assert page.verdict(page.definition.claim[0]) == "by definition"
+
+
 def test_rows_yet_to_measure_are_no_figure_and_no_verdict(tmp_path, source):
     whole = run()
     empty = tuple((*row[:3], None, None, None) for row in whole.rows)
@@ -139,6 +170,68 @@ def test_a_changed_run_is_found_in_page_figure_and_errata(pages, source):
     assert [finding.code for finding in found[0].findings] == ["OS951"] * 2
     assert "svg" in found[0].findings[1].message
     assert len(found[1].findings) == 1
+
+
+def test_the_errata_say_how_many_numbers_they_take(pages):
+    assert verify(pages)[1].numbers == 2
+
+
+def test_an_edited_figure_is_found(pages):
+    figure = pages / "paper-table-1.svg"
+    whole = figure.read_text()
+    figure.write_text(whole.replace(">recall<", ">accuracy<"))
+    (finding,) = verify(pages)[0].findings
+    assert finding.code == "OS951" and str(figure) in finding.message
+    figure.write_bytes(whole.replace("\n", "\r\n").encode())  # as git may check it out
+    assert not verify(pages)[0].findings
+
+
+def test_the_place_where_long_lines_part_is_shown(pages):
+    page = pages / "errata.md"
+    source = pages.parent / "runs" / "paper" / "page.toml"
+    source.write_text(source.read_text().replace('found = "it is', 'found = "' + "x" * 100))
+    write_pages(pages, source.parents[1])
+    page.write_text(page.read_text().replace("[4.0, 6.0] %", "[4.0, 6.5] %"))
+    (finding,) = verify(pages)[1].findings
+    said, derived = finding.message.split(", the run files ")
+    assert "6.5]" in said and "6.0]" in derived and len(finding.message) < 400
+
+
+def made_from(source: Path, file: Path, name: str) -> None:
+    """The run, as made from a file of the repository."""
+    from openset.files import digest
+
+    inputs = {name: digest(file), "$DATA/big.json": "0" * 64, "lists": "a folder"}
+    replace(run(), inputs=inputs).save(source / "wild.json")
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_run_made_from_a_file_that_has_changed_since_is_found(pages, source, gone):
+    results = pages.parent / "results"
+    results.mkdir()
+    (results / "other.json").write_text("kept")
+    (results / "all.json").write_text("before")
+    made_from(source, results / "all.json", "results/all.json")
+    assert not verify(pages)[0].findings
+    (results / "all.json").write_text("after")
+    if gone:
+        (results / "all.json").unlink()
+        copied = source.parent / "again"
+        copied.mkdir()
+        (copied / "page.toml").write_text(PAGE)
+        made_from(copied, results / "other.json", "results/other.json")
+        write_pages(pages, source.parent)
+    (finding,) = [each for one in verify(pages) for each in one.findings]
+    assert finding.code == "OS955" and "results/all.json" in finding.message
+    assert ("is not there" if gone else "has now") in finding.message
+    assert finding.fix == f"python measure.py; openset verify {pages} --write"
+
+
+def test_run_files_copied_without_their_inputs_are_not_accused(pages, source):
+    file = pages / "all.json"
+    file.write_text("x")
+    made_from(source, file, "results/all.json")
+    assert not verify(pages)[0].findings
 
 
 def test_a_missing_page_or_line_is_found(pages):
@@ -265,7 +358,10 @@ def test_the_command(pages, capsys):
     (pages / "paper.md").write_text("<!-- made from ../runs/paper by hand -->\n")
     assert main(["verify", str(pages)]) == 1
     assert "differs" in capsys.readouterr().out
+    figure = pages / "paper-table-1.svg"
+    figure.write_text(figure.read_text().replace(">recall<", ">accuracy<"))
     assert main(["verify", str(pages), "--write"]) == 0
+    assert ">recall<" in figure.read_text()
     capsys.readouterr()
     assert main(["verify", str(pages), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["paper"]["differs"] == []

@@ -1,13 +1,17 @@
 """Small data sets as they are downloaded: the folders, names and header lines of the originals.
 
 ``voc_tree`` is what the VOC archives unpack to, ``coco_file`` an ``instances_*.json``: whatever a
-reader could trip over (folders beside, keys that nobody reads, ids with gaps) is there.
+reader could trip over (folders beside, keys that nobody reads, ids with gaps) is there. Pictures
+are noise of the stated sizes, for those who need some.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+
+import numpy as np
+from PIL import Image
 
 VOC_XML = """<annotation>
 	<folder>{year}</folder>
@@ -120,3 +124,22 @@ def coco_file(path: Path, images: dict[int, list[str]]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document))
     return path
+
+
+def voc_pictures(tree: Path) -> None:
+    """``JPEGImages`` of all that is annotated."""
+    for each in sorted((tree / "Annotations").glob("*.xml")):
+        picture(tree / "JPEGImages" / f"{each.stem}.jpg", (353, 500))
+
+
+def coco_pictures(annotations: Path, folder: Path) -> None:
+    """``train2017``, say: the pictures of an annotation file."""
+    for record in json.loads(annotations.read_text())["images"]:
+        picture(folder / record["file_name"], (record["width"], record["height"]))
+
+
+def picture(path: Path, size: tuple[int, int]) -> None:
+    """Noise, the same for the same name; coarse, so that the file is small."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    noise = np.random.default_rng([*path.stem.encode()])
+    Image.fromarray(noise.integers(0, 256, (45, 80, 3), np.uint8)).resize(size).save(path)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from openset.benchmarks.manifest import (
     differences,
     entry,
     left_out,
+    lost_splits,
     read_manifest,
     renumbered,
     universe_of,
@@ -105,19 +106,34 @@ def build(
         "pictures": [name for name in paths if folder_of(definition.sources[name], folder)],
     }
     if (out / MANIFEST).exists() or (out.exists() and (not out.is_dir() or any(out.iterdir()))):
-        return _again(definition, out, identity)
+        again = _again(definition, out, identity)
+        lost = lost_splits(out, again.manifest)
+        if not lost:
+            return again
+    else:
+        lost = None
     job = _Job(definition, folder, paths, identity, _workshop(out, identity), say)
     try:
         manifest = job.run()
-        if out.exists():
-            out.rmdir()
-        job.work.replace(out)
+        _put(job.work, out, lost)
     except (InputError, OSError) as error:
         shutil.rmtree(job.work, ignore_errors=True)
         if isinstance(error, OSError):
             raise unwritable(out, error) from error
         raise
     return Built(out, manifest, _findings(manifest))
+
+
+def _put(work: Path, out: Path, lost: Sequence[str] | None) -> None:
+    """Put what was made in its place: all of it, or of a folder that has lost splits only these."""
+    if lost is None:
+        if out.exists():
+            out.rmdir()
+        work.replace(out)
+        return
+    for file in lost:
+        (work / file).replace(out / file)
+    shutil.rmtree(work)
 
 
 def _list_digests(definition: Benchmark, folder: Path) -> dict[str, str]:

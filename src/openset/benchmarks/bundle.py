@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,6 +149,7 @@ def of_folder(folder: Path) -> Bundle:
     if not (folder / MANIFEST).is_file():
         raise refuse("OS912", f"{folder} has no {MANIFEST}")
     manifest = read_manifest(folder)
+    _refuse_missing(folder, manifest)
     parts, edited = [], []
     for name, about in manifest["splits"].items():
         if about.get("sha256", "") not in ("", digest(folder / safe_name(about["file"]))):
@@ -164,6 +165,17 @@ def of_folder(folder: Path) -> Bundle:
         universes={key: about["labels"] for key, about in manifest["sources"].items()},
         pretraining=None if declared is None else tuple(declared),
     )
+
+
+def _refuse_missing(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Refuse a folder that has lost some of the splits that were built."""
+    from openset.benchmarks.manifest import lost_splits
+
+    if lost := lost_splits(folder, manifest):
+        of = len(manifest["splits"])
+        message = f"{folder} has lost {len(lost)} of its {of} splits: {', '.join(lost)}"
+        fix = f"openset build {manifest['benchmark']} --source DIR -o {folder}"
+        raise refuse("OS912", message, count=len(lost), example=lost[0], fix=fix)
 
 
 def of_file(path: Path, kind: Kind, name: str, task: int) -> Part:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from openset.benchmarks.definition import TESTS, Benchmark, Group, Kind, Some, Split
 from openset.benchmarks.pool import expanded
+from openset.files import safe_name
 from openset.findings import Finding, Level, refuse
 from openset.tables import Annotations, Vocabulary
 from openset.tables.vocabulary import Role
@@ -50,6 +52,12 @@ class _Manifest(msgspec.Struct):
     sources: dict[str, _Source]
     splits: dict[str, _Split]
     pretraining: list[str] | None
+
+
+def lost_splits(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """Files of splits that were built and are not there any more."""
+    files = [str(about["file"]) for about in manifest["splits"].values()]
+    return [file for file in files if not (folder / safe_name(file)).is_file()]
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

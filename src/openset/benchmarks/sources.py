@@ -19,7 +19,7 @@ import numpy as np
 
 from openset.benchmarks.definition import Benchmark, Source, dictionaries
 from openset.benchmarks.pool import image_names
-from openset.benchmarks.taxonomy import Taxonomy, of_open_images
+from openset.benchmarks.taxonomy import Taxonomy, flaw_of_wordnet, of_open_images
 from openset.files import digest
 from openset.findings import refuse
 from openset.tables import Annotations, Images, Vocabulary
@@ -138,7 +138,7 @@ def _flaw_of_file(path: Path) -> str:
             tail = file.read().rstrip()
         if head[:1] + tail[-1:] not in (b"{}", b"[]"):
             return "is no whole JSON document: its first and last characters are no brackets"
-    return ""
+    return flaw_of_wordnet(path) if path.name == "data.noun" else ""
 
 
 def unpacked_from(source: Source, folder: Path) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 
 from openset.findings import InputError, refuse
 from openset.tables import Vocabulary
+from openset.wording import spaced
 
 Pins = dict[str, str]
 Similarity = Callable[[str, str], float]
@@ -172,6 +173,15 @@ def of_wordnet(nouns: str | Path, synsets: Mapping[str, str]) -> Taxonomy:
     return Taxonomy(parents | extra)
 
 
+def flaw_of_wordnet(path: Path) -> str:
+    """What is wrong with a dictionary, or nothing."""
+    try:
+        _nouns(path)
+    except InputError as error:
+        return error.findings[0].message.removeprefix(f"{path} ")
+    return ""
+
+
 @cache
 def shipped_synsets() -> Mapping[str, str]:
     """Offset and word of the synset of each of the 80 classes of COCO, in WordNet 3.0."""
@@ -219,22 +229,38 @@ def _nouns(path: Path) -> tuple[dict[str, tuple[str, ...]], dict[str, frozenset[
 
     above: dict[str, tuple[str, ...]] = {}
     words: dict[str, frozenset[str]] = {}
+    named_by: dict[str, str] = {}
     for number, line in enumerate(load_text(path).splitlines(), 1):
         if line.startswith("  "):  # the licence, whose lines begin with a number, too
             continue
         try:
-            offset, parents, named = _synset(line)
+            offset, parents, named, others = _synset(line)
         except (ValueError, IndexError) as error:
             example = f"line {number}: {line[:60]!r}"
             raise refuse("OS102", f"{path} is no data.noun of WordNet", example=example) from error
         above[offset], words[offset] = parents, named
+        named_by.update(dict.fromkeys(others, offset))
     if not above:
         raise refuse("OS102", f"{path} holds no synset", example=f"{path.stat().st_size} bytes")
+    _refuse_cut(path, {other: one for other, one in named_by.items() if other not in above})
     return above, words
 
 
-def _synset(line: str) -> tuple[str, tuple[str, ...], frozenset[str]]:
-    """Offset, hypernyms and words: ``offset file type count (word id)... count pointers... |``."""
+def _refuse_cut(path: Path, lost: Mapping[str, str]) -> None:
+    """Refuse a file whose synsets name others that it lacks: the whole of WordNet has them all."""
+    if lost:
+        other, one = next(iter(lost.items()))
+        message = f"{path} is not whole: it lacks {spaced(len(lost))} synsets that others name"
+        fix = "download data.noun of WordNet 3.0 again"
+        example = f"{one} names {other}"
+        raise refuse("OS913", message, count=len(lost), example=example, fix=fix)
+
+
+def _synset(line: str) -> tuple[str, tuple[str, ...], frozenset[str], tuple[str, ...]]:
+    """Offset, hypernyms, words, and all nouns that it points to.
+
+    A line is ``offset file type count (word id)... count (symbol offset type place)... |``.
+    """
     parts = line.partition("|")[0].split()
     offset, start = parts[0], 4 + 2 * int(parts[3], 16)
     if not (len(offset) == 8 and offset.isdigit() and parts[2] == "n"):
@@ -242,6 +268,7 @@ def _synset(line: str) -> tuple[str, tuple[str, ...], frozenset[str]]:
     pointers = parts[start + 1 :]
     if len(pointers) < 4 * int(parts[start]):
         raise ValueError("cut off")
-    pairs = zip(pointers[::4], pointers[1::4], strict=False)
-    parents = tuple(other for symbol, other in pairs if symbol in ("@", "@i"))
-    return offset, parents, frozenset(word.lower() for word in parts[4:start:2])
+    triples = [*zip(pointers[::4], pointers[1::4], pointers[2::4], strict=False)]
+    parents = tuple(other for symbol, other, _ in triples if symbol in ("@", "@i"))
+    nouns = tuple(other for _, other, kind in triples if kind == "n")
+    return offset, parents, frozenset(word.lower() for word in parts[4:start:2]), nouns

@@ -1,7 +1,7 @@
 """Figures: a run drawn as SVG, with the digest of what it shows, so that it can be verified.
 
 Renderers differ by version in the last digits of a path; the digest of the drawing's specification
-does not, and stands in the file.
+does not, and stands in the file. Beside it stands that of the drawing, which tells of edits.
 """
 
 from __future__ import annotations
@@ -11,17 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from openset import json_text, vega
-from openset.files import load_text, replacing
+from openset.files import replacing
 from openset.papers.page import Figure
 from openset.papers.run_file import Estimate, Run
 
-_MARK = "<!-- shows {} -->"
+MARGIN = 24  # pixels around long names, which a reader's font may draw wider
+SQUARE = 18  # pixels of a cell of a matrix
+_MARK = "<!-- shows {}, drawn as {} -->"
 
 
 def specification(run: Run, figure: Figure) -> dict[str, Any]:
     """The chart, as Vega-Lite."""
     rows = points(run, figure)
     names = list(dict.fromkeys(row["model"] for row in rows))
+    if figure.kind == "matrix":
+        return _matrix(rows, names, figure)
     return _lines(rows, names, figure, run) if figure.kind == "lines" else _bars(rows, figure, run)
 
 
@@ -30,26 +34,47 @@ def draw(run: Run, figure: Figure, path: Path) -> None:
     spec = specification(run, figure)
     with replacing(path, folder=False) as draft:
         made = draft.with_suffix(".svg")
-        text = vega.write_chart(spec, made).read_text("utf-8")
+        picture = vega.write_chart(spec, made).read_text("utf-8").rstrip()
         made.unlink()
-        draft.write_text(text.rstrip() + "\n" + _MARK.format(_digest(spec)) + "\n", "utf-8")
+        draft.write_text(f"{picture}\n{_mark(spec, picture)}\n", "utf-8")
 
 
 def is_current(run: Run, figure: Figure, path: Path) -> bool:
-    """Whether a file shows what the run says."""
-    wanted = _MARK.format(_digest(specification(run, figure)))
-    return path.is_file() and load_text(path).rstrip().endswith(wanted)
+    """Whether a file shows what the run says, as it was drawn."""
+    if not path.is_file():
+        return False
+    text = path.read_text("utf-8", "replace")  # no input: it may be drawn again
+    picture, _, there = "\n".join(text.splitlines()).rpartition("\n")
+    return there == _mark(specification(run, figure), picture)
 
 
 def points(run: Run, figure: Figure) -> list[vega.Row]:
     """What a figure shows: the rows that have both numbers."""
     at = {column.name: place for place, column in enumerate(run.columns)}
     found = []
-    for row in run.rows:
+    for name in _chosen(run, figure):
+        cells = [(_value(row[at[figure.x]]), _value(row[at[name]])) for row in run.rows]
+        found += [{"model": name, "x": x, "y": y} for x, y in cells if y is not None]
+    for row in () if figure.columns else run.rows:
         x, y = _value(row[at[figure.x]]), _value(row[at[figure.y]])
         if x is not None and y is not None:
             found.append({"model": str(row[at[figure.by]]), "x": x, "y": y})
     return found
+
+
+def _chosen(run: Run, figure: Figure) -> list[str]:
+    """The columns that a figure draws, in the order of the table."""
+    ways = [name for name in figure.columns if name.endswith("*")]
+    return [
+        each.name
+        for each in run.columns
+        if each.name in figure.columns or any(each.name.startswith(way[:-1]) for way in ways)
+    ]
+
+
+def _unit(run: Run, figure: Figure) -> str:
+    drawn = [*_chosen(run, figure), figure.y][0]
+    return next(each.unit for each in run.columns if each.name == drawn)
 
 
 def _value(cell: Any) -> float | str | None:
@@ -70,20 +95,39 @@ def _lines(rows: list[vega.Row], names: list[str], figure: Figure, run: Run) -> 
 
 
 def _bars(rows: list[vega.Row], figure: Figure, run: Run) -> dict[str, Any]:
-    units = {column.name: column.unit for column in run.columns}
-    look = {"format": ".0%" if units[figure.y] == "%" else "~g"}
+    share = _unit(run, figure) == "%"
     names = list(dict.fromkeys(row["model"] for row in rows))
     colours = [vega.COLOURS[at % len(vega.COLOURS)] for at in range(len(names))]
+    apart = figure.kind == "bars"
+    beside = {"xOffset": vega.field("model:N", sort=names)} if apart else {}
+    below = {} if apart else {"axis": {"titlePadding": MARGIN}}
     bars = vega.chart(
         rows,
         vega.mark("bar"),
-        x=vega.field("x:N", title=figure.x, sort=None),
-        y=vega.field("y:Q", title=figure.y, axis=look),
-        xOffset=vega.field("model:N", sort=names),
+        x=vega.field("x:N", title=figure.x, sort=None, **below),
+        y=vega.field("y:Q", title=figure.y, axis={"format": ".0%" if share else "~g"}),
+        **beside,
         color=vega.field("model:N", title=None, scale={"domain": names, "range": colours}),
     )
-    return vega.drawn(bars)
+    return vega.drawn(bars) | ({} if apart else {"padding": MARGIN})
 
 
-def _digest(spec: dict[str, Any]) -> str:
-    return sha256(json_text.compact(spec).encode()).hexdigest()
+def _matrix(rows: list[vega.Row], names: list[str], figure: Figure) -> dict[str, Any]:
+    """Squares, the darker the more; the scale is that of roots, or small counts would not show."""
+    labels = list(dict.fromkeys(str(row["x"]) for row in rows))
+    shade = {"scheme": "blues", "type": "sqrt"}
+    squares = vega.chart(
+        rows,
+        vega.mark("rect"),
+        x=vega.field("model:N", title=figure.by, sort=names, axis={"labelAngle": -45}),
+        y=vega.field("x:N", title=None, sort=labels),
+        color=vega.field("y:Q", title=figure.y, scale=shade),
+    )
+    size = {"width": SQUARE * len(names), "height": SQUARE * len(labels)}
+    return squares | size | {"padding": MARGIN}
+
+
+def _mark(spec: dict[str, Any], picture: str) -> str:
+    """The last line of a file: what it shows, and how it was drawn."""
+    texts = (json_text.compact(spec), picture)
+    return _MARK.format(*(sha256(text.encode()).hexdigest() for text in texts))

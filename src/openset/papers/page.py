@@ -28,12 +28,22 @@ class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Figure(_Strict, frozen=True):
-    """How a run is drawn: a line, or a bar, for each ``by``."""
+    """How a run is drawn.
+
+    Attributes:
+        x: The column along the chart; of a matrix, that of its rows.
+        y: The column that is drawn; with `columns`, what they all count.
+        by: The column that names lines and bars; with `columns`, what their names are.
+        kind: A line or a bar for each ``by``, bars of all of them on top of each other, or a matrix
+            of ``x`` and them.
+        columns: Columns that are drawn, where one row has them all; ``as *`` is all that begin so.
+    """
 
     x: str
     y: str
     by: str
-    kind: Literal["lines", "bars"] = "lines"
+    kind: Literal["lines", "bars", "stacked", "matrix"] = "lines"
+    columns: list[str] = []
 
 
 class Published(_Strict, frozen=True):
@@ -77,6 +87,7 @@ class Claim(_Strict, frozen=True):
         expected: ``> 0``, ``< 0.5``: what the claim says of each of them; ``= 0`` an interval can
             contradict, and never confirm.
         why: Why it cannot be told, where there is nothing to look at.
+        definition: Whether no measurement could contradict it: the cells only show how much.
     """
 
     says: str
@@ -84,6 +95,7 @@ class Claim(_Strict, frozen=True):
     cells: list[tuple[str, str, str]] = []
     expected: str = "> 0"
     why: str = ""
+    definition: bool = False
 
 
 class Erratum(_Strict, frozen=True):
@@ -145,7 +157,12 @@ class Page:
         return POINTER.sub(number, text)
 
     def verdict(self, claim: Claim) -> str:
-        """Whether a claim holds: ``holds``, ``does not hold`` or ``cannot tell``."""
+        """Whether a claim holds: ``holds``, ``does not hold`` or ``cannot tell``.
+
+        What is so by definition can do neither, and is called that.
+        """
+        if claim.definition:
+            return "by definition"
         verdicts = [self._one(self.cell(*names), claim) for names in claim.cells]
         if "does not hold" in verdicts:
             return "does not hold"
@@ -178,6 +195,8 @@ def read_page(folder: Path) -> Page:
     path = folder / DEFINITION
     try:
         definition = msgspec.convert(toml(load_text(path)), Definition)
+    except InputError:
+        raise
     except (ValueError, msgspec.ValidationError) as error:
         raise InputError([Finding("OS954", Level.ERROR, f"{path}: {error}")]) from error
     there = {each.stem: each for each in sorted(folder.glob("*.json"))}

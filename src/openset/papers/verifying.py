@@ -1,23 +1,26 @@
 """Verifying: derive a folder of pages again from their run files, and say where they differ.
 
 Derived are tables, numbers in sentences, verdicts and figures. What a run file itself was made
-from is named: some of it takes data, a training or a GPU, which nothing here has.
+from is named: some of it takes data, a training or a GPU, which nothing here has. Inputs that lie
+in the repository do not: their bytes must be those that the run file remembers.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from openset.files import load_text, replacing
+from openset.files import digest, load_text, replacing
 from openset.findings import Finding, InputError, Level, refuse
 from openset.papers import figures
 from openset.papers.markdown import errata, markdown, pictures
-from openset.papers.page import Figure, Page, pages_in, read_page
+from openset.papers.page import POINTER, Figure, Page, pages_in, read_page
 
+SHOWN = 90  # letters of a line that differs
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _MADE_FROM = re.compile(r"<!-- made from (\S+) by ")
 ERRATA = "errata.md"
 
@@ -28,7 +31,7 @@ class Checked:
 
     Attributes:
         name: The page.
-        numbers: How many numbers its run files hold.
+        numbers: How many numbers its run files hold; of the errata, how many their texts take.
         elements: How many tables and figures of the paper it lists, by status.
         needs: Run files that take more than the repository to make again, with what.
         findings: Where it differs.
@@ -52,7 +55,8 @@ def write_pages(folder: Path, runs: Path) -> list[Path]:
             draft.write_text(text, "utf-8")
     for page in pages:
         for run, figure, name in _figures(page):
-            figures.draw(page.runs[run], figure, folder / name)
+            if not figures.is_current(page.runs[run], figure, folder / name):
+                figures.draw(page.runs[run], figure, folder / name)
     return [folder / name for name in texts]
 
 
@@ -73,17 +77,25 @@ def verify(folder: Path, runs: Path | None = None) -> list[Checked]:
     pages = [read_page(each) for each in pages_in(runs)]
     if not pages:
         raise InputError([_nothing(f"no page is defined below {runs}")])
-    checked = [_checked(page, folder, runs) for page in pages]
+    root = _repository(pages, runs)
+    checked = [_checked(page, folder, runs, root) for page in pages]
     found = _differs(folder / ERRATA, errata(pages, _seen_from(folder, runs)))
-    return [*checked, Checked("errata", 0, {}, {}, tuple(found))]
+    return [*checked, Checked("errata", sum(map(_pointers, pages)), {}, {}, tuple(found))]
 
 
-def _checked(page: Page, folder: Path, runs: Path) -> Checked:
+def _pointers(page: Page) -> int:
+    """How many numbers the errata of a paper take from its run files."""
+    texts = [text for each in page.definition.erratum for text in (each.says, each.found)]
+    return sum(len(POINTER.findall(text)) for text in texts)
+
+
+def _checked(page: Page, folder: Path, runs: Path, root: Path | None) -> Checked:
     statuses = [each.status for each in page.definition.element]
     found = list(_differs(folder / f"{page.name}.md", _text(page, folder, runs)))
     for run, figure, name in _figures(page):
         if not figures.is_current(page.runs[run], figure, folder / name):
             found.append(_stale(folder / name, f"does not show what {run}.json holds"))
+    found += _outdated(page, folder, runs, root) if root else []
     return Checked(
         page.name,
         sum(run.numbers for run in page.runs.values()),
@@ -91,6 +103,38 @@ def _checked(page: Page, folder: Path, runs: Path) -> Checked:
         {name: run.needs for name, run in page.runs.items() if run.needs},
         tuple(found),
     )
+
+
+def _inside(page: Page) -> Iterator[tuple[str, str, str]]:
+    """Run file, name and checksum of every input that lies beside the run files, not in $DATA."""
+    for run, held in page.runs.items():
+        for name, of in held.inputs.items():
+            if not name.startswith("$") and _DIGEST.fullmatch(of):
+                yield run, name, of
+
+
+def _repository(pages: Sequence[Page], runs: Path) -> Path | None:
+    """The folder that inputs are named from: the nearest above that has one of them.
+
+    Nothing where the run files were copied without what they were made from.
+    """
+    names = {name for page in pages for _, name, _ in _inside(page)}
+    above = (runs.resolve(), *runs.resolve().parents)
+    return next((each for each in above if any((each / name).is_file() for name in names)), None)
+
+
+def _outdated(page: Page, folder: Path, runs: Path, root: Path) -> Iterator[Finding]:
+    for run, name, of in _inside(page):
+        file = root / name
+        if not file.is_file() or digest(file) != of:
+            now = f"has now {digest(file)[:8]}…" if file.is_file() else "is not there"
+            yield Finding(
+                "OS955",
+                Level.ERROR,
+                f"{runs / page.name / run}.json was made from {name} of {of[:8]}…, which {now}",
+                example=name,
+                fix=f"{page.definition.measured_by}; openset verify {folder} --write",
+            )
 
 
 def _text(page: Page, folder: Path, runs: Path) -> str:
@@ -126,7 +170,17 @@ def _differs(path: Path, wanted: str) -> Iterator[Finding]:
     if wrong or len(there) != len(derived):
         number, old, new = wrong[0] if wrong else (min(len(there), len(derived)) + 1, "", "")
         count = len(wrong) + abs(len(there) - len(derived))
-        yield _stale(path, f"line {number} says {old[:90]!r}, the run files {new[:90]!r}", count)
+        says, derives = _where_they_part(old, new)
+        yield _stale(path, f"line {number} says {says!r}, the run files {derives!r}", count)
+
+
+def _where_they_part(old: str, new: str) -> tuple[str, str]:
+    """As much of two lines as can be shown, from a little before they differ."""
+    ends = zip(f"{old}\0", f"{new}\1", strict=False)  # so that one of them differs
+    same = next(at for at, (one, other) in enumerate(ends) if one != other)
+    start = max(0, same - SHOWN // 3) if max(len(old), len(new)) > SHOWN else 0
+    shown = [("…" * bool(start)) + line[start : start + SHOWN] for line in (old, new)]
+    return shown[0], shown[1]
 
 
 def _nothing(what: str) -> Finding:
@@ -135,4 +189,5 @@ def _nothing(what: str) -> Finding:
 
 
 def _stale(path: Path, why: str, count: int = 1) -> Finding:
-    return Finding("OS951", Level.ERROR, f"{path} {why}", count=count, example=str(path))
+    fix = f"openset verify {path.parent} --write"
+    return Finding("OS951", Level.ERROR, f"{path} {why}", count=count, example=str(path), fix=fix)

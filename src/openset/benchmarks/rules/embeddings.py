@@ -17,7 +17,7 @@ from openset.benchmarks.pool import Pool, image_names
 from openset.benchmarks.rules import image_rule
 from openset.benchmarks.rules.listed import find_list
 from openset.files import load_arrays
-from openset.findings import refuse
+from openset.findings import InputError, refuse
 from openset.plugins import lookup
 from openset.tables.columns import positions
 
@@ -57,6 +57,8 @@ def read_embeddings(path: Path) -> tuple[NDArray[np.str_], NDArray[np.float32]]:
     try:
         held = load_arrays(path)
         names, rows = held["names"].astype(np.str_), held["embedding"].astype(np.float32)
+    except InputError:
+        raise
     except (ValueError, KeyError) as error:
         raise refuse("OS903", f"{path} holds no names and embedding: {error}") from error
     if rows.ndim != 2 or len(rows) != len(names) or not np.isfinite(rows).all():

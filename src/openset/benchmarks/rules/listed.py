@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from openset.benchmarks.pool import Pool, image_names
 from openset.benchmarks.rules import image_rule
 from openset.files import load_list, load_text, parse_yaml
-from openset.findings import refuse
+from openset.findings import InputError, refuse
 from openset.matching.matcher import LISTED
 from openset.plugins import lookup
 from openset.tables import Annotations
@@ -147,6 +147,8 @@ def _inside(path: Path, keys: str) -> list[str]:
     try:
         # As text: an id of Open Images such as 0010 or 1e5 is no number.
         held = parse_yaml(load_text(path), as_text=True)
+    except InputError:
+        raise
     except ValueError as error:
         raise refuse("OS102", f"cannot read {path}: {error}") from error
     for key in keys.split("/"):
