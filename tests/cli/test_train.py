@@ -144,6 +144,60 @@ def test_known_chooses_what_is_taught(openset, data):
     assert done["left_out"]["of other classes"] > 0
 
 
+def test_a_single_known_class_needs_no_comma(openset, data):
+    done = openset(*TRAIN, "--steps", "1", "--known", "green", "--json").json
+    assert done["labels"] == ["green"]
+    openset("run", "model", "data/train.json", "-o", "one.parquet", "--device", "cpu")
+    scored = ("score", "one.parquet", "--scorers", "energy", "-o", "scored.parquet", "--known")
+    assert openset(*scored, "green").code == 0
+    misspelt = openset(*scored, "gren")
+    assert misspelt.code == 2 and "unknown vocabulary 'gren'" in misspelt.err
+
+
+def test_the_precision_of_a_recipe_can_be_changed(openset, data):
+    done = openset(*TRAIN, "--steps", "1", "--precision", "bfloat16", "--json").json
+    assert done["recipe"]["precision"] == "bfloat16"
+    wrong = openset(*TRAIN[:3], "-o", "other", "--precision", "double")
+    assert wrong.code == 2 and "OS612" in wrong.err and "precision is 'double'" in wrong.err
+
+
+def test_no_rule_is_suggested_for_regions_of_a_detector_that_says_unknown(openset, data):
+    assert openset(*TRAIN, "--method", "opendet", "--steps", "1").code == 0
+    line = ("run", "model", "data/train.json", "-o", "found.parquet", "--device", "cpu")
+    done = openset(*line, "--regions")
+    assert done.code == 0 and "--rule gamma" not in done.out
+    assert "next: the same without --regions" in done.out
+
+
+def test_weights_that_would_not_be_read_are_refused(openset, data):
+    file = ("--option", "pretrained=nosuch.pth")
+    for more in ((), ("--option", "frozen=2"), ("--option", "norm=frozen")):
+        done = openset(*TRAIN, *file, *more)
+        assert done.code == 2 and "the backbone 'small' has no option pretrained" in done.err
+    assert not (data / "model").exists()
+
+
+def test_a_training_starts_from_a_model_of_its_own_method(openset, data):
+    vos = ("--method", "vos", "--method-option", "queue=3", "--steps", "1")
+    assert openset(*TRAIN, *vos).code == 0
+    again = (*TRAIN[:3], "-o", "again", "--device", "cpu", "--weights", "model/model.pt")
+    assert openset(*again, *vos).code == 0
+    for method in ((), ("--method", "opendet")):
+        other = (*TRAIN[:3], "-o", "other", "--weights", "model/model.pt", *method)
+        done = openset(*other)
+        assert done.code == 2 and "OS605  model/model.pt was trained with method 'vos'" in done.err
+        assert "--method vos" in done.err
+    assert not (data / "other").exists()
+
+
+def test_a_method_starts_from_a_plain_detector(openset, data):
+    assert openset(*TRAIN, "--steps", "1").code == 0
+    line = (*TRAIN[:3], "-o", "vos", "--device", "cpu", "--method", "vos", "--steps", "1")
+    refused = openset(*line, "--from", "model")
+    assert refused.code == 2 and "--weights in place of --from" in refused.err
+    assert openset(*line, "--weights", "model/model.pt").code == 0
+
+
 def interrupt_at(step, monkeypatch, number):
     plain, calls = RegionModel.forward, []
 

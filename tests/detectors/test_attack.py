@@ -94,7 +94,7 @@ def test_what_cannot_be_attacked_is_said(data):
     torch.manual_seed(0)
     options = {"backbone": "small", "shortest": 64, "longest": 64}
     fcos = find("fcos").build(LABELS, device="cpu", **options)
-    with pytest.raises(UsageError, match="evidence of detector 'fcos'"):
+    with pytest.raises(UsageError, match="'fcos' does not keep them"):
         attack(fcos, *data)
     with pytest.raises(UsageError, match="step must be"):
         attack(built(), *data, step=2.0)

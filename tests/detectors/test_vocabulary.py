@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -167,3 +170,40 @@ def test_a_detector_that_only_knows_names_says_no_unknown_and_leaks_all_the_same
     found = run(built("none"), ImageFiles.of_annotations(table, folder))
     assert found.labels == LABELS and found.unknownness is None
     assert "LEAK: weights that have seen the web" in ledger.summary(found)
+
+
+def tokenizer_in(folder):
+    """A tokenizer of letters, as CLIP's files are."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = [*letters, *(f"{one}</w>" for one in letters), "<|startoftext|>", "<|endoftext|>"]
+    (folder / "vocab.json").write_text(json.dumps({word: at for at, word in enumerate(words)}))
+    (folder / "merges.txt").write_text("#version: 0.2\n")
+    told = {"tokenizer_class": "CLIPTokenizer", "model_max_length": 16}
+    (folder / "tokenizer_config.json").write_text(json.dumps(told))
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("owl")
+    built("none").network.save_pretrained(folder)
+    return folder
+
+
+def test_a_folder_without_a_tokenizer_is_refused(stored):
+    with pytest.raises(InputError, match=r"OS604  .* has no tokenizer[\s\S]*save_pretrained"):
+        built("none", ("horse",), folder=str(stored))
+
+
+def test_a_folder_with_its_tokenizer_runs_and_a_text_too_long_is_named(stored, tmp_path):
+    folder = tmp_path / "owl"
+    shutil.copytree(stored, folder)
+    tokenizer_in(folder)
+    model = built("wildcard", folder=str(folder), template="a {}")
+    assert model.tokens["input_ids"].shape == (4, 16)
+    assert len({tuple(row) for row in model.tokens["input_ids"].tolist()}) == 4
+    assert len(model.found(images(), KEEP)) == 2
+    with pytest.raises(UsageError, match=r"'a photograph of a very large cat' has 28 tokens.*16"):
+        built("none", ("cat",), folder=str(folder), template="a photograph of a very large {}")
+    (folder / "vocab.json").write_text("no json")
+    with pytest.raises(InputError, match="OS604"):
+        built("none", folder=str(folder))

@@ -19,7 +19,11 @@ every_detector = pytest.mark.parametrize("detector", ["rt_detr", "deformable_det
 every_method = pytest.mark.parametrize(
     "name", sorted(name for name, one in table().items() if "queries" in one.needs)
 )
-OFF = {"prob": {"weight": 0.0, "empty": 0.0}, "recognition_loss": {"weight": 0.0}}
+OFF = {
+    "prob": {"weight": 0.0, "empty": 0.0},
+    "recognition_loss": {"weight": 0.0},
+    "siren": {"weight": 0.0},
+}
 
 
 class Plain(Method):
@@ -134,7 +138,8 @@ def test_looking_changes_nothing_and_scores_are_probabilities(detector, name):
         assert len(image.score) and (image.score >= 0).all() and (image.score <= 1).all()
         assert set(image.label.tolist()) <= set(range(columns))
         assert image.logits.shape[1] == columns
-        assert (image.unknownness is not None) == table()[name].make.unknown
+        says = table()[name].make.unknown or name == "siren"
+        assert (image.unknownness is not None) == says
         assert np.allclose(one.head().logits(image.embedding), image.logits, atol=1e-5)
     stock = model(detector).found(pixels, frozenset({"logits"}))
     for mine, theirs in zip(found, stock, strict=True):  # known columns are what they were
@@ -221,3 +226,18 @@ def test_layers_that_shared_a_classifier_share_its_column(detector):
     shared = first.known.weight is last.known.weight
     assert (first.unknown.weight is last.unknown.weight) == shared
     assert shared == (detector == "deformable_detr")
+
+
+@every_detector
+def test_siren_shapes_the_matched_queries_of_the_last_layer(detector):
+    one = carried(detector, "siren", inner=16, weight=1.5)
+    found = losses(one)
+    assert 0 < found["method_shape"].item() < 1.5 * 14
+    assert one.method.seen.tolist() == [True, True, True]
+    (slope,) = torch.autograd.grad(found["method_shape"], one.method.concentration)
+    assert slope.abs().sum() > 0
+    pixels = [(image.permute(1, 2, 0) * 255).byte().numpy() for image in batch()[0]]
+    for image in one.found(pixels, frozenset({"embedding"})):
+        length = np.linalg.norm(image.attributes["projection"], axis=1)
+        assert image.attributes["projection"].shape[1] == 16 and np.allclose(length, 1, atol=1e-5)
+        assert np.isfinite(image.unknownness).all() and np.ptp(image.unknownness) > 0

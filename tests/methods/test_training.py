@@ -124,6 +124,23 @@ def test_a_class_that_vos_left_out_is_said(truth, tmp_path):
     options = {"queue": 500, "start": 0.3}
     done = trained(truth, tmp_path / "run", method="vos", method_options=options)
     assert [(one.code, one.count) for one in done.findings] == [("OS619", 2)]
+    (said,) = json.loads((done.folder / "run.json").read_text())["findings"]
+    assert said["code"] == "OS619" and "this is a detector without VOS" in said["message"]
+    assert trained(truth, done.folder, method="vos", method_options=options).resumed == 8
+
+
+def test_a_queue_that_the_training_cannot_fill_is_said_before_the_first_step(truth, tmp_path):
+    def said(**options):
+        chosen, found = recipe(method="vos", method_options=options), []
+        at = tmp_path / str(len(list(tmp_path.iterdir())))
+        train(chosen, TrainingData.of(truth), at, device="cpu", report=found.append)
+        return [(one.code, one.count, one.fix) for one in found]
+
+    # Two images a step, eight steps, at most 16 regions on objects of an image: 256.
+    (many,) = said(queue=500)
+    assert many[:2] == ("OS619", 2) and "--method-option queue=" in many[2]
+    assert said(queue=20) == []
+    assert said(queue=500, weight=0.0) == []
 
 
 def test_without_anchors_and_spectral_norm_it_is_opendet_bit_for_bit(truth, tmp_path):
@@ -172,7 +189,37 @@ def test_a_detector_that_says_unknown_is_evaluated_without_further_ado(truth, tm
     rest = np.logaddexp.reduce(found.logits[:, :3].astype(float), axis=1)  # without "unknown"
     assert scored.unknownness == pytest.approx(-rest, rel=1e-5)
     result = openset.evaluate(table, found, known=["red", "green"])
-    assert "opendet fitted on the detector's training data (8" in result.provenance.ledger
+    assert "opendet taught by the detector's training data (8 images)" in result.provenance.ledger
+    scored = openset.evaluate(table, scored, known=["red", "green"]).provenance.ledger
+    assert "opendet taught by the detector's training data (8 images); unknownness of" in scored
+
+
+@pytest.mark.parametrize("name", ["vos", "cosine", "recognition_loss", "siren"])
+def test_the_ledger_says_what_a_method_saw_whatever_scores_its_detections(name, truth, tmp_path):
+    done = trained(truth, tmp_path / "run", method=name, steps=1)
+    model = load(str(done.folder / "model.pt"), device="cpu", score=0.0)
+    model.pictures = None  # the images of its training would be said, too
+    table = read_annotations(truth)
+    found = run(model, ImageFiles.of_annotations(table, truth.parent))
+    said = f"{name} taught by the detector's training data (8 images); "
+    assert openset.scorers.ledger.summary(found) == said + "no leak known"
+    scored = openset.scorers.table()["energy"].fit().scored(found)
+    line = openset.evaluate(table, scored, known=["red"]).provenance.ledger
+    assert line.startswith(said + "unknownness of energy, which fits nothing")
+
+
+def test_the_ledger_of_observations_says_that_they_fit_nothing(truth, tmp_path):
+    done = trained(truth, tmp_path / "run", steps=1)
+    options = {"passes": 2, "observations": True, "score": 0.0}
+    model = load(str(done.folder / "model.pt"), device="cpu", **options)
+    model.pictures = None
+    table = read_annotations(truth)
+    found = run(model, ImageFiles.of_annotations(table, truth.parent))
+    (entry,) = openset.scorers.ledger.entries(found)
+    assert (entry.step, entry.name) == ("score", "dropout_observations")
+    assert entry.options == {"passes": 2}
+    line = openset.evaluate(table, found, known=list(found.labels)).provenance.ledger
+    assert line == "nothing was fitted; no leak known"
 
 
 def test_two_processes_may_leave_its_weights_out_of_a_step(truth, tmp_path):

@@ -9,7 +9,7 @@ pytest.importorskip("torchvision", reason="the torch extra is not installed")
 
 from openset.findings import UsageError  # noqa: E402
 from openset.methods import table  # noqa: E402
-from openset.methods.vos import longest  # noqa: E402
+from openset.methods.vos import _factor, longest  # noqa: E402
 from scenes.sampled import sampled  # noqa: E402
 
 WIDTH, CLASSES = 6, 3
@@ -66,7 +66,7 @@ def test_a_class_that_never_fills_is_left_out_and_named():
     ((_, _, said, count, example), *rest) = [
         (f.code, f.level, f.message, f.count, f.example) for f in method.findings("abc")
     ]
-    assert not rest and count == 1 and example == "c"
+    assert not rest and count == 1 and example == "c, of which 0 regions were seen"
     assert said == "1 of 3 classes never filled their queue of 4"
     method.losses(regions([[2] * 4]), 0.9)
     assert method.findings("abc") == []
@@ -156,3 +156,21 @@ def test_outliers_are_the_least_likely_of_the_gaussians():
 def test_options_that_cannot_be_are_said(options):
     with pytest.raises(UsageError, match="cannot be"):
         built(**options)
+
+
+@pytest.mark.parametrize("top", [0.0, 2.0, 30.0])
+def test_the_factor_is_that_of_the_covariance_also_where_rounding_makes_it_indefinite(top):
+    chance = torch.Generator().manual_seed(0)
+    shared = torch.randn(1024, generator=chance)  # of all features, so that no scaling undoes it
+    rows = torch.randn(400, 1024, generator=chance)
+    rows += top * torch.randn(400, 1, generator=chance) * shared
+    covariance = (rows - rows.mean(0)).T @ (rows - rows.mean(0)) / len(rows)
+    covariance.diagonal().add_(1e-4)
+    factor = _factor(covariance)
+    off = (factor @ factor.T - covariance).norm() / covariance.norm()
+    assert factor.isfinite().all() and off < 1e-4
+    plain, failed = torch.linalg.cholesky_ex(covariance)
+    if top == 0.0:  # as it was: nothing failed
+        assert failed == 0 and torch.equal(factor, plain)
+    if top == 30.0:
+        assert failed > 0

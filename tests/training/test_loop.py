@@ -19,6 +19,7 @@ from openset.findings import InputError, UsageError  # noqa: E402
 from openset.formats import read_annotations  # noqa: E402
 from openset.nets.weights import read  # noqa: E402
 from openset.training import Recipe, TrainingData, train  # noqa: E402
+from openset.training._diverged import divergence_guard  # noqa: E402
 from openset.training.loop import TrainingState  # noqa: E402
 from scenes.training import LABELS, SCRIPT, log, make_data, recipe, same, trained, weights  # noqa: E402
 
@@ -192,6 +193,32 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_checkpoint(truth, tm
         assert all(torch.isfinite(v).all() for n, v in kept.items() if "running" not in n)
 
 
+@pytest.mark.parametrize("lr", [3.0, 1e3, 1e12])
+def test_a_training_that_diverges_between_two_lines_of_the_log_says_so(truth, tmp_path, lr):
+    chosen = recipe(lr=lr, optimizer="sgd", clip=0.0, ema=0.0, steps=60)
+    with pytest.raises(InputError, match="OS608"):
+        train(chosen, TrainingData.of(truth), tmp_path / "run", device="cpu", log_every=20)
+
+
+def test_a_layer_that_overflows_with_finite_weights_is_named():
+    network = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+    torch.nn.init.ones_(network[0].weight)
+    torch.nn.init.constant_(network[1].weight, 3e38)
+    step = lambda: torch.bincount(network(torch.full((1, 2), 9.0)).long().flatten())  # noqa: E731
+    named = pytest.raises(InputError, match=r"OS608  step 5 failed[\s\S]*output of 1")
+    with named, divergence_guard(network, 4, step):
+        raise RuntimeError("Storage size calculation overflowed")
+
+
+def test_what_fails_with_finite_numbers_is_no_divergence():
+    network = torch.nn.Linear(2, 2)
+    again = lambda: network(torch.ones(1, 2))  # noqa: E731
+    with pytest.raises(RuntimeError, match="a bug"), divergence_guard(network, 4, again):
+        raise RuntimeError("a bug")
+    with pytest.raises(UsageError, match="no option"), divergence_guard(network, 4, None):
+        raise UsageError("no option")
+
+
 def test_what_cannot_be_trained_is_said(truth, tmp_path):
     data = TrainingData.of(truth)
     with pytest.raises(UsageError, match="cannot be trained"):
@@ -238,7 +265,27 @@ def test_biases_are_decayed_only_where_the_recipe_says_so():
 
 
 def test_a_step_that_cannot_be_compiled_is_refused_before_the_folder_is_made(truth, tmp_path):
-    chosen = recipe(detector="fcos")
-    with pytest.raises(UsageError, match="detector 'fcos' has no step that can be compiled"):
+    pytest.importorskip("transformers", reason="the transformers extra is not installed")
+    chosen = recipe(detector="rt_detr", options={"size": "small"})
+    with pytest.raises(UsageError, match="detector 'rt_detr' has no step that can be compiled"):
         train(chosen, TrainingData.of(truth), tmp_path / "run", device="cpu", compile=True)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch compiles with it")
+@pytest.mark.parametrize("detector", ["fcos", "retinanet"])
+def test_the_backbone_of_a_dense_detector_is_compiled_and_its_losses_are_the_same(detector, truth):
+    made = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        options = {"backbone": "small", "shortest": 64, "longest": 64}
+        model = find(detector).build(LABELS, device="cpu", **options).train()
+        names = model.state_dict().keys()
+        if compiled:
+            model.compile_step()
+        images = [torch.rand(3, 64, 64, generator=torch.Generator().manual_seed(1))] * 2
+        target = {"boxes": torch.tensor([[5.0, 5, 40, 40]]), "labels": torch.tensor([1])}
+        made.append(model(images, [target] * 2))
+        assert model.state_dict().keys() == names
+    for name, loss in made[0].items():
+        torch.testing.assert_close(loss, made[1][name], rtol=1e-4, atol=1e-5)

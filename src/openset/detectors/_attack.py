@@ -62,6 +62,7 @@ def attack(
     if most < 1:
         raise UsageError(f"most must be at least 1, not {most}")
     targets = _targets(truth, model.labels)
+    _refuse_without_shortcuts(str(model.about["detector"]))
     found = run(model, images, keep=("logits", "shortcut"), batch=1, split=split)
     found = found.select(_best(found, most))
     rows = np.empty_like(found.attributes["shortcut"])
@@ -74,6 +75,17 @@ def attack(
     about = {**found.provenance, "attack": {"step": step, "most": most}}
     columns = {**found.attributes, ATTACKED: rows}
     return replace(found, attributes=columns, provenance=about)
+
+
+def _refuse_without_shortcuts(detector: str) -> None:
+    from openset.detectors import find, table
+
+    if "shortcut" not in find(detector).keeps:
+        able = ", ".join(name for name, one in table().items() if "shortcut" in one.keeps)
+        raise UsageError(
+            f"SAFE learns from the shortcut convolutions of a backbone, pooled over boxes, and "
+            f"detector {detector!r} does not keep them. Those that do: {able}"
+        )
 
 
 def _best(found: Detections, most: int) -> NDArray[np.bool_]:

@@ -110,10 +110,11 @@ def pyramid(name: BackboneName, start: Start, *, dense: bool) -> nn.Module:
         dense: Levels 3 to 7, for one-stage detectors, in place of 2 to 6.
     """
     if name == "small":
+        _refuse_start("small", start, file=False)
         return SmallPyramid(dense=dense)
     if name == "efficientnet-lite0":
         return _lite(start)
-    body, taught = _resnet(start), 5 - start.frozen
+    body, taught = resnet(start), 5 - start.frozen
     if dense:
         extra = LastLevelP6P7(256, 256)
         made = _resnet_fpn_extractor(body, taught, returned_layers=[2, 3, 4], extra_blocks=extra)
@@ -122,17 +123,30 @@ def pyramid(name: BackboneName, start: Start, *, dense: bool) -> nn.Module:
     return made.to(memory_format=torch.channels_last)  # what tensor cores want
 
 
-def _lite(start: Start) -> nn.Module:
-    if start.frozen or start.norm == "frozen":
+def _refuse_start(name: BackboneName, start: Start, *, file: bool) -> None:
+    """Refuse options that a backbone which is no ResNet would leave unread."""
+    given = {
+        "pretrained": start.pretrained is not None and not file,
+        "frozen": start.frozen > 0,
+        "norm='frozen'": start.norm == "frozen",
+        "stride='1x1'": start.stride == "1x1",
+    }
+    unread = [option for option, is_given in given.items() if is_given]
+    if unread:
         raise UsageError(
-            "the backbone 'efficientnet-lite0' has no option frozen, nor norm='frozen'"
+            f"the backbone {name!r} has no option {', '.join(unread)}: leave it out, or take "
+            "backbone='resnet50'"
         )
+
+
+def _lite(start: Start) -> nn.Module:
+    _refuse_start("efficientnet-lite0", start, file=True)
     return _efficientnet.LitePyramid(start.pretrained)
 
 
 def c4(start: Start) -> tuple[nn.Module, nn.Module]:
     """The first four stages of a ResNet-50 as one map, and the last as a box head."""
-    body = _resnet(start)
+    body = resnet(start)
     stages = [nn.Sequential(body.conv1, body.bn1, body.relu, body.maxpool)]
     stages += [body.layer1, body.layer2, body.layer3]
     for stage in stages[: start.frozen]:
@@ -142,7 +156,8 @@ def c4(start: Start) -> tuple[nn.Module, nn.Module]:
     return trunk, nn.Sequential(body.layer4, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
-def _resnet(start: Start) -> Any:
+def resnet(start: Start) -> Any:
+    """A ResNet-50, its classifier included."""
     norm: Callable[..., nn.Module] = FrozenNorm if start.norm == "frozen" else nn.BatchNorm2d
     body = resnet50(weights=None, norm_layer=norm)
     if start.stride == "1x1":

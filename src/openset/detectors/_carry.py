@@ -35,10 +35,36 @@ def carry(model: TorchModel, name: str, options: Mapping[str, Any]) -> None:
     model.about = {**model.about, "method": name, "method_options": {**known.options, **options}}
 
 
-def trained_on(about: Mapping[str, Any]) -> LedgerEntry | None:
-    """What a model's method was trained on, for the ledger of the detections that it judges.
+def refuse_other_method(
+    held: Mapping[str, Any], state: Mapping[str, Any], model: TorchModel, where: str
+) -> None:
+    """Refuse weights that do not fit because they were trained with another method, or with none.
 
-    What leaked there stays with the detections, whatever scores them later.
+    Args:
+        held: What the file says of its model; empty where it says nothing.
+        state: Its weights.
+        model: What is to have them.
+        where: The file.
+    """
+    theirs, ours = held.get("method"), model.about.get("method")
+    if theirs == ours or not held or state.keys() == model.network.state_dict().keys():
+        return
+    said, mine = (f"method {name!r}" if name else "no method" for name in (theirs, ours))
+    raise refuse(
+        "OS605",
+        f"{where} was trained with {said}, and this is a training with {mine}",
+        example=f"{said} there, {mine} here",
+        cause="the model of another method",
+        fix=f"--method {theirs}, or other weights"
+        if theirs
+        else "--weights in place of --from: it starts a method from a plain detector",
+    )
+
+
+def trained_on(about: Mapping[str, Any]) -> LedgerEntry | None:
+    """What a model's method was trained on, for the ledger of its detections.
+
+    It stays with them, whatever scores them later: the method shaped the logits and embeddings too.
     """
     from openset.scorers.ledger import LedgerEntry
 
@@ -48,7 +74,7 @@ def trained_on(about: Mapping[str, Any]) -> LedgerEntry | None:
     own = _found(name).leaks
     leaks = (*(() if own == _NOTHING else (own,)), *taught.get("leaks", ()))
     return LedgerEntry(
-        "taught" if leaks else "fit",
+        "taught",
         name,
         "the detector's training data",
         taught.get("images", 0),

@@ -62,6 +62,10 @@ class DenseModel(TorchModel):
     ) -> None:
         super().__init__(network, labels, LogitLayout.SIGMOID, device)
 
+    def compile_step(self) -> None:
+        """Let torch compile the backbone; the losses, which loop over images, stay as they are."""
+        self.network.get_submodule("backbone").compile()
+
     def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
         """Losses."""
         losses: dict[str, Tensor] = self.network(images, targets)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from openset.detectors._carry import refuse_other_method
 from openset.findings import refuse
 from openset.nets.weights import read_model
 from openset.tables import LogitLayout, Vocabulary
@@ -36,11 +37,13 @@ def grow(model: TorchModel, path: str | Path) -> None:
     """Give a model the weights of a file whose classes are the first of its own.
 
     Raises:
-        InputError: The classes are others, one was renamed, or the rest of the weights do not fit.
+        InputError: The classes are others, one was renamed, the method is another, or the rest of
+            the weights do not fit.
     """
     about, state = read_model(path)
     held = tuple(about["labels"])
     refuse_not_first(held, model.labels, str(path))
+    refuse_other_method(about, state, model, str(path))
     grown = {**state}
     for name, own in model.network.state_dict().items():
         if name in state and state[name].shape != own.shape:

@@ -83,8 +83,14 @@ class QueryModel(TorchModel):
             if self.layout.has_unknown:
                 plain["unknownness"] = scores[query, -1]
             plain["box"] = self.pixels(output.pred_boxes[at], image.shape[-2:])[query]
-            found.append(plain | {name: values[at][query] for name, values in evidence.items()})
+            mine = {name: values[at][query] for name, values in evidence.items()}
+            found.append(plain | mine | self.said(mine["embedding"], mine["logits"]))
         return found
+
+    def said(self, embedding: Tensor, logits: Tensor) -> dict[str, Tensor]:
+        """What else detections carry."""
+        del embedding, logits
+        return {}
 
     def scores(self, embedding: Tensor, logits: Tensor) -> Tensor:
         """How sure the detector is of each class, for the queries of one image."""
@@ -185,6 +191,11 @@ class CarryingModel(QueryModel):
             return super().scores(embedding, logits)
         sure: Tensor = self.method.probabilities(embedding, logits)
         return sure
+
+    def said(self, embedding: Tensor, logits: Tensor) -> dict[str, Tensor]:
+        """What the method says of them."""
+        columns: dict[str, Tensor] = {}
+        return columns if self.method is None else self.method.columns(embedding, logits)
 
     def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
         """The library's loss, and a method's."""

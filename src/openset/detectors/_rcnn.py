@@ -78,6 +78,11 @@ class RegionModel(TorchModel):
         self.passes, self.observations = passes, observations
         self.step = Step(self.network, beta)
 
+    @property
+    def objects_seen(self) -> int:
+        """As many as are sampled at most."""
+        return quota_of(self._network.roi_heads.fg_bg_sampler)[1]
+
     def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
         """Losses, with a method's."""
         network = self._network

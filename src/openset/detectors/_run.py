@@ -17,6 +17,7 @@ from openset.nets.pictures import ImageFiles, Pixels, batches, prints
 from openset.nets.processes import processes
 from openset.plugins import lookup
 from openset.scorers import ledger
+from openset.scorers.ledger import LedgerEntry
 from openset.tables import Detections
 from openset.version import __version__
 
@@ -120,7 +121,7 @@ def as_table(
     ids = [id_ for part in parts for id_ in part.ids]
     about = _provenance(model, images - len(bad), bad, how.split) | dict(filters) | _resized(parts)
     table = tabled(found, ids, model.labels, model.layout, about)
-    entries = _ledger(model, table, sum(part.taught for part in parts))
+    entries = _ledger(model, how.split, images, sum(part.taught for part in parts))
     table = ledger.recorded(table, *entries) if entries else table
     return table if table.embedding is None else replace(table, head=model.head())
 
@@ -139,18 +140,27 @@ def opened(model: Model, regions: bool) -> Iterator[dict[str, Any]]:
         yield {"regions": filters._asdict()}
 
 
-def _ledger(model: Model, table: Detections, taught: int) -> tuple[ledger.LedgerEntry, ...]:
-    """What the weights have seen, these images too, and what the method learned unknownness on."""
+def _ledger(model: Model, split: str | None, images: int, taught: int) -> list[LedgerEntry]:
+    """What the weights have seen, these images too, and what made the unknownness, if it is said.
+
+    Whatever scores the detections of a method, it reads what that method was taught.
+    """
     method = trained_on(model.about)
-    seen = (*getattr(model, "taught", ()), *_known_images(taught))  # others need not say
-    if method is None or (table.unknownness is None and not method.leaks):
-        return tuple(seen)
-    return (*seen, method)
+    seen = [*getattr(model, "taught", ()), *_known_images(taught)]  # others need not say
+    seen += [] if method is None else [method]
+    if getattr(model, "observations", False):
+        how = {"passes": model.about["options"]["passes"]}
+        # The same in every part of a run, so that it is one entry of the whole.
+        entry = LedgerEntry(
+            "score", "dropout_observations", split or ledger.NOT_STATED, images, 0, options=how
+        )
+        seen.append(entry)
+    return seen
 
 
-def _known_images(count: int) -> tuple[ledger.LedgerEntry, ...]:
+def _known_images(count: int) -> tuple[LedgerEntry, ...]:
     """That some of the images were trained on: said beside every number that they are tested by."""
-    entry = ledger.LedgerEntry(
+    entry = LedgerEntry(
         "taught", "images of this test", "its training", count, 0, leaks=(TAUGHT_IMAGES,)
     )
     return (entry,) if count else ()

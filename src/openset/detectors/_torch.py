@@ -67,6 +67,11 @@ class TorchModel(nn.Module):
         """The method that is a part of the network (`openset.detectors.carry`), if there is one."""
         return getattr(self.network, "method", None)
 
+    @property
+    def objects_seen(self) -> int | None:
+        """How many regions on objects a method is shown of an image at most; None is not known."""
+        return None
+
     def take(self, method: nn.Module) -> None:
         """Make a method a part of the network."""
         self.network.method = method.to(self.device)
@@ -80,7 +85,10 @@ class TorchModel(nn.Module):
 
     def compile_step(self) -> None:
         """Let torch compile the training step, at the first batch of each shape."""
-        raise UsageError(f"detector {self.about['detector']!r} has no step that can be compiled")
+        raise UsageError(
+            f"detector {self.about['detector']!r} has no step that can be compiled; those of "
+            "torchvision have"
+        )
 
     @abstractmethod
     def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from openset.detectors._spec import EvidenceName, Model, detector
 from openset.detectors._vocabulary import Prompts, Reading
-from openset.findings import UsageError, refuse
+from openset.findings import InputError, UsageError, refuse
 from openset.tables import LogitLayout
 
 _NEEDS = ("torch", "torchvision", "transformers")
@@ -133,6 +134,9 @@ def deformable_detr(
 
     from openset.detectors._queries import DeformableDetr, load_resnet
 
+    if pretrained and (folder is not None or size == "small"):
+        taken = "folder, which has all weights" if folder is not None else "size='small'"
+        raise UsageError(f"pretrained is not read beside {taken}: leave one of them out")
     if folder is not None:
         network = _stored(DeformableDetrForObjectDetection, folder, len(labels))
     else:
@@ -255,7 +259,7 @@ def owlv2(
         template: What a name is put into, such as "a photo of a {}".
     """
     import torch
-    from transformers import AutoTokenizer, Owlv2Config, Owlv2ForObjectDetection
+    from transformers import Owlv2Config, Owlv2ForObjectDetection
 
     from openset.detectors._queries import Owl
 
@@ -263,8 +267,7 @@ def owlv2(
     texts = prompts.texts
     if folder is not None:
         network = _stored(Owlv2ForObjectDetection, folder, None)
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        tokens = dict(tokenizer(list(texts), padding="max_length", return_tensors="pt"))
+        tokens = _tokens(folder, texts, network.config.text_config.max_position_embeddings)
         pixels = side or network.config.vision_config.image_size
     else:
         vision, text = _SMALL_OWL if size == "small" else ({}, {})
@@ -276,6 +279,40 @@ def owlv2(
         pixels = config.vision_config.image_size
     given = (network, labels, LogitLayout.SIGMOID, device)
     return Owl(*given, side=pixels, score=score, tokens=tokens, prompts=prompts)
+
+
+def _tokens(folder: str, texts: Sequence[str], most: int) -> dict[str, Any]:
+    """Texts as the tokenizer in a folder has them; one that would be cut short is refused."""
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        asked = [*texts, "cat", "dog"]  # any tokenizer tells these two apart
+        rows = [tuple(row) for row in tokenizer(asked)["input_ids"]]
+    except Exception as error:  # its files may be of any library, and damaged anyhow
+        raise _no_tokenizer(folder, str(error).partition("\n")[0][:200]) from error
+    if len(set(rows)) < len(set(asked)):  # the library makes an empty one of no files at all
+        by_tokens = dict(zip(rows, asked, strict=True))
+        one = next(text for row, text in zip(rows, asked, strict=True) if by_tokens[row] != text)
+        raise _no_tokenizer(folder, f"{one!r} is the same to it as another text")
+    longest = max(range(len(texts)), key=lambda at: len(rows[at]))
+    if len(rows[longest]) > most:
+        raise UsageError(
+            f"the text {texts[longest]!r} has {len(rows[longest])} tokens, and the model reads "
+            f"{most}: a shorter template, or a shorter name"
+        )
+    given = {"padding": "max_length", "max_length": most, "return_tensors": "pt"}
+    return dict(tokenizer(list(texts), **given))
+
+
+def _no_tokenizer(folder: str, example: str) -> InputError:
+    return refuse(
+        "OS604",
+        f"{folder} has no tokenizer that can be used",
+        example=example,
+        cause="weights that were saved without their tokenizer",
+        fix=f"save it beside them: tokenizer.save_pretrained({folder!r})",
+    )
 
 
 _SMALL_OWL: tuple[dict[str, Any], dict[str, Any]] = (

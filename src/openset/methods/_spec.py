@@ -118,6 +118,16 @@ class Method(nn.Module):
         del embedding, logits
         return {}
 
+    def foresee(self, labels: Sequence[str], regions: Sequence[float]) -> list[Finding]:
+        """What is to be said before the first step.
+
+        Args:
+            labels: The known classes.
+            regions: How many regions on objects of each class the training shows at most.
+        """
+        del labels, regions
+        return []
+
     def findings(self, labels: Sequence[str]) -> list[Finding]:
         """What there is to say once the training is done."""
         del labels

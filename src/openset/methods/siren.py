@@ -1,8 +1,9 @@
 """SIREN: known classes as von Mises-Fisher distributions on a sphere.
 
 Du et al., SIREN: Shaping Representations for Detecting Out-of-Distribution Objects, NeurIPS 2022,
-on the regions of a two-stage detector as its code has it: a small projection beside the head, a
-prototype per class that follows its regions, and a learned concentration. What is far from every
+as its code has it on the regions of a two-stage detector, or on the matched queries of the last
+decoder layer: a small projection beside the head, a prototype per class that follows its regions,
+and a learned concentration. What is far from every
 prototype is unknown: detections carry that as their unknownness, and the projection itself for the
 scorers ``siren_knn`` and ``siren_vmf``.
 
@@ -21,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from openset.detectors import Regions
+from openset.detectors import Queries, Regions
 from openset.findings import Finding, Level, UsageError
 from openset.methods._spec import Method, group_mean, method
 from openset.nets.processes import everyones
@@ -36,6 +37,7 @@ _OUT = -1e4  # logit of a class without a prototype
     title="SIREN",
     paper="Du et al., SIREN: Shaping Representations for Detecting Out-of-Distribution Objects, "
     "NeurIPS 2022",
+    needs=("regions", "queries"),
     evidence="distance from the classes on its sphere as unknownness; scorers siren_knn, siren_vmf",
 )
 class Siren(Method):
@@ -44,8 +46,8 @@ class Siren(Method):
     Args:
         classes: Known classes.
         width: Width of the embedding.
-        inner: Dimensions of the projection.
-        weight: Of the loss; 0 is off.
+        inner: Dimensions of the projection; on queries 16 (VOC) or 64 (BDD) is published.
+        weight: Of the loss; 0 is off. On queries 1.5 is published.
         momentum: How much of a prototype each region leaves.
         concentration: Of every class at the start; it is learned.
         floor: Beside the probability in the logarithm, which bounds the loss; 0 is none.
@@ -82,7 +84,7 @@ class Siren(Method):
         self.concentration = nn.Parameter(torch.full((classes,), concentration))
         self.register_buffer("prototype", torch.zeros(classes, inner))
 
-    def losses(self, regions: Regions, progress: float) -> dict[str, Tensor]:
+    def losses(self, regions: Regions | Queries, progress: float) -> dict[str, Tensor]:
         """How unlikely objects are under the distribution of their class."""
         del progress
         if not self.weight:

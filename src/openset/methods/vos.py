@@ -27,6 +27,7 @@ from openset.methods._bank import Bank
 from openset.methods._spec import Method, method
 
 _RIDGE = 1e-4  # on the diagonal of the covariance
+_UNITS = 16  # of rounding that a larger diagonal makes up for
 _HALVINGS = 40
 
 
@@ -116,12 +117,24 @@ class Vos(Method):
         count = (full.sum() * self.bank.size).clamp(min=1)
         tied = apart.T @ apart / count
         tied.diagonal().add_(_RIDGE)
-        factor, _ = torch.linalg.cholesky_ex(tied)
+        factor = _factor(tied)
         drawn = torch.randn(groups, self.classes, self.width, device=rows.device)
         drawn = functional.normalize(drawn, dim=-1)
         chance = torch.rand(groups, self.classes, device=rows.device, dtype=torch.float64)
         length = longest(chance, self.width, self.draws).to(drawn)
         return mean + (length[..., None] * drawn) @ factor.T
+
+    def foresee(self, labels: Sequence[str], regions: Sequence[float]) -> list[Finding]:
+        """Classes of which the training has too few objects to fill a queue."""
+        size = self.bank.size
+        few = [at for at, count in enumerate(regions) if count < size]
+        if not few or not self.weight or self.start >= 1:
+            return []
+        label, least = labels[few[0]], int(min(regions[at] for at in few))
+        said = f"{len(few)} of {self.classes} classes cannot fill their queue of {size}"
+        example = f"{label}, of which at most {int(regions[few[0]])} regions are seen"
+        fix = f"more steps, or --method-option queue= with less than {least}" if least > 1 else ""
+        return [Finding("OS619", Level.WARNING, said, len(few), example, fix=fix)]
 
     def findings(self, labels: Sequence[str]) -> list[Finding]:
         """Classes of which no outlier was ever drawn."""
@@ -129,10 +142,27 @@ class Vos(Method):
         short = [label for label, is_full in zip(labels, full, strict=True) if not is_full]
         if not short or not self.weight or self.start >= 1:
             return []
-        said = (
-            f"{len(short)} of {self.classes} classes never filled their queue of {self.bank.size}"
-        )
-        return [Finding("OS619", Level.WARNING, said, len(short), short[0])]
+        size = self.bank.size
+        said = f"{len(short)} of {self.classes} classes never filled their queue of {size}"
+        if len(short) == self.classes:
+            said += ": no outlier was ever drawn, and this is a detector without VOS"
+        seen = self.bank.filled[~self.bank.full].tolist()
+        least = min(filter(None, seen), default=0)
+        fix = f"more steps, or a shorter queue: --method-option queue={least}" if least else ""
+        example = f"{short[0]}, of which {seen[0]} regions were seen"
+        return [Finding("OS619", Level.WARNING, said, len(short), example, fix=fix)]
+
+
+def _factor(covariance: Tensor) -> Tensor:
+    """The Cholesky factor; where rounding made it indefinite, that of the least larger one.
+
+    Both are computed, so that the device is not waited for.
+    """
+    factor, failed = torch.linalg.cholesky_ex(covariance)
+    # Rounding is a few units in the last place of the largest eigenvalue, which the trace bounds.
+    more = _UNITS * torch.finfo(covariance.dtype).eps * covariance.trace()
+    safe, _ = torch.linalg.cholesky_ex(covariance + torch.diag(more.expand(len(covariance))))
+    return torch.where(failed > 0, safe, factor)
 
 
 def longest(chance: Tensor, width: int, draws: int) -> Tensor:

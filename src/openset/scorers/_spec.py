@@ -110,7 +110,12 @@ class Scorer:
         chosen = self._chosen(options)
         if self.fits_on == "nothing":
             return self._unfitted(head, chosen)
-        none = refuse("OS504", f"scorer {self.name!r} fits on {self.fits_on}; there are none")
+        none = refuse(
+            "OS504",
+            f"scorer {self.name!r} fits on {self.fits_on}; there are none",
+            fix=f"openset score DETECTIONS --scorers {self.name} --fit TRAINING -o FOLDER fits it; "
+            "evaluate what that writes",
+        )
         if detections is None:
             raise none
         leaks = ledger.check_fit(  # of nothing left, too: it is the wrong file all the same

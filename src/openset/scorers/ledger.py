@@ -64,7 +64,8 @@ class LedgerEntry:
 
     def __str__(self) -> str:
         if self.step == "taught":
-            return f"{self.name} taught by {self.split}"
+            many = f" ({self.images:,} images)" if self.images else ""
+            return f"{self.name} taught by {self.split}{many}"
         if self.split == BY_HAND:
             return f"{self.name} {BY_HAND}"
         verb = {"fit": "fitted on", "score": "scored", "threshold": "threshold from"}[self.step]

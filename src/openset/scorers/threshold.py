@@ -139,7 +139,10 @@ def _named(detections: Detections, names: Names) -> Labels:
     if detections.labels:
         return detections.label, detections.labels
     if not isinstance(names, Mapping):
-        raise UsageError("the detections hold category ids: say what they mean, names={1: 'dog'}")
+        raise UsageError(
+            "the detections hold category ids: say what they mean, names={1: 'dog'}; on the "
+            "command line openset convert --evidence with --truth names them, or here --known"
+        )
     ids, index = np.unique(detections.label, return_inverse=True)
     if missing := [i for i in ids.tolist() if i not in names]:
         raise UsageError(f"names has no entry for category id {missing[0]}")

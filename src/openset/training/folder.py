@@ -1,7 +1,7 @@
 """The folder of a training: what is in it, and whether it is of this very training.
 
 ```
-run.json        recipe, labels, data, pictures and versions
+run.json        recipe, labels, data, pictures and versions; once it is done, what was found
 checkpoint.pt   the last state; from here a stopped training goes on
 log.jsonl       losses, one line per logged step
 model.pt        the trained detector, once it is done: openset.detectors.load reads it
@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from openset.files import clear_leftovers, load_text, replacing
-from openset.findings import refuse
+from openset.findings import Finding, refuse
 from openset.nets import weights
 from openset.version import __version__
 
@@ -61,6 +62,12 @@ class RunFolder:
             )
         with replacing(self.about, folder=False) as part:
             part.write_text(json.dumps(wanted, indent=2) + "\n", "utf-8")
+
+    def note(self, findings: Sequence[Finding]) -> None:
+        """Write what is to be known of the training into ``run.json``."""
+        held = {**_parsed(self.about), "findings": [asdict(one) for one in findings]}
+        with replacing(self.about, folder=False) as part:
+            part.write_text(json.dumps(held, indent=2) + "\n", "utf-8")
 
     def save(self, held: Mapping[str, Any]) -> None:
         """Replace the checkpoint, at once."""

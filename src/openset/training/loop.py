@@ -7,8 +7,9 @@ torch's on one kind of machine with the same number of threads and processes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from openset.detectors import TorchModel, carry, find, grow
+from openset.detectors import TorchModel, carry, find, grow, refuse_other_method
 from openset.findings import Finding, InputError, UsageError
 from openset.nets import weights as model_files
 from openset.nets.pictures import fingerprints, prints
@@ -71,6 +72,7 @@ def train(
     log_every: int = 20,
     tensorboard: bool = False,
     progress: Callable[[Progress], None] | None = None,
+    report: Callable[[Finding], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Trained:
     """Train a detector, or go on with a training that was stopped.
@@ -92,6 +94,7 @@ def train(
         log_every: Steps between lines of the log.
         tensorboard: Whether to also write TensorBoard's files.
         progress: Called at every logged step, in the first process.
+        report: Called before the first step with what the method foresees, in the first process.
         stop: Asked after every step of a single process whether to end here, with a checkpoint.
 
     Raises:
@@ -108,6 +111,9 @@ def train(
         if compile:
             state.model.compile_step()
         if among.first:
+            if report is not None:
+                for finding in _foreseen(state.model, recipe, data):
+                    report(finding)
             place.claim(_about(recipe, data, start), asdict(Recipe()))
         held = place.resume(cut_log=among.first)
         if held is not None:
@@ -124,9 +130,11 @@ def train(
         if among.first and state.step == recipe.steps:
             state.model.pictures = _pictures(data, start)
             _finish(state, place, resumed)
+        said = (*data.resized(), *_said(state, recipe))
+        if among.first and state.step == recipe.steps:
+            place.note(said)
         among.wait()
     seconds = time.perf_counter() - began
-    said = (*data.resized(), *_said(state, recipe))
     return Trained(place.model, place.path, seconds, resumed, state.step, data, said)
 
 
@@ -143,6 +151,20 @@ def rehearse(recipe: Recipe, data: TrainingData, *, started: bool = False) -> No
         state = _prepared(recipe, data, "cpu", None, None)
         _refuse_parted(state.model, among.share(recipe.batch))
         _wanted(state.model, data)
+
+
+def _foreseen(model: TorchModel, recipe: Recipe, data: TrainingData) -> list[Finding]:
+    """What the method says before the first step, from how often each class will be seen."""
+    most = model.objects_seen
+    if model.method is None or most is None:
+        return []
+    times = recipe.steps * recipe.batch / len(data)
+    images = [0] * len(data.labels)
+    for klass in chain.from_iterable(set(labels.tolist()) for labels in data.classes):
+        if klass < len(images):  # one that an oracle adds has no name
+            images[klass] += 1
+    found: list[Finding] = model.method.foresee(data.labels, [most * times * n for n in images])
+    return found
 
 
 def _said(state: TrainingState, recipe: Recipe) -> tuple[Finding, ...]:
@@ -169,13 +191,23 @@ def _pictures(data: TrainingData, start: str | Path | None) -> NDArray[np.int64]
 def _refuse_untrainable(recipe: Recipe, *, started: bool) -> None:
     if not find(recipe.detector).trainable:
         raise UsageError(f"detector {recipe.detector!r} cannot be trained")
-    options = recipe.options
-    fixed = options.get("frozen") or options.get("norm") == "frozen"
-    if fixed and not options.get("pretrained") and not started:
-        raise UsageError(
-            "the recipe keeps stages of the backbone as they are, but nothing was learned before: "
-            "give the option pretrained (or frozen=0 and norm=batch), or weights="
-        )
+    options = {**find(recipe.detector).options, **recipe.options}
+    if not _keeps_stages(options) or options["pretrained"] or started:
+        return
+    instead = " (or frozen=0 and norm=batch)" if "frozen" in options else ""
+    raise UsageError(
+        "the recipe keeps stages of the backbone as they are, but nothing was learned before: "
+        f"give the option pretrained{instead}, or weights="
+    )
+
+
+def _keeps_stages(options: Mapping[str, Any]) -> bool:
+    """Whether a part of the backbone is not trained, and must have learned something before."""
+    if "frozen" in options:
+        return bool(options["frozen"]) or options["norm"] == "frozen"
+    # Transformers keeps the first stages of a ResNet as they are, and all of its norms.
+    whole = options.get("folder") or options.get("size") == "small"
+    return "pretrained" in options and not whole
 
 
 def _prepared(
@@ -186,17 +218,35 @@ def _prepared(
     start: str | Path | None,
 ) -> TrainingState:
     torch.manual_seed(recipe.seed)
-    built = find(recipe.detector).build(
-        data.labels, device=device, weights=weights, **recipe.options
-    )
+    built = find(recipe.detector).build(data.labels, device=device, **recipe.options)
     assert isinstance(built, TorchModel)
-    if recipe.method:
-        carry(built, recipe.method, recipe.method_options)
+    if weights is None:
+        _carry(built, recipe)
+    else:
+        _start_from(weights, built, recipe)
     if start is not None:
         grow(built, start)
-        if built.method is not None:
-            built.method.restart()
+    if built.method is not None and (weights or start):
+        built.method.restart()
     return TrainingState.of(recipe, built)
+
+
+def _carry(model: TorchModel, recipe: Recipe) -> None:
+    if recipe.method:
+        carry(model, recipe.method, recipe.method_options)
+
+
+def _start_from(weights: str, model: TorchModel, recipe: Recipe) -> None:
+    """Load weights: those of a plain detector before it gets its method, others after."""
+    held = model_files.read(weights)
+    state, about = model_files.state_in(held, weights), held.get("openset")
+    if not isinstance(about, dict) or "method" not in about:
+        model.load_state(state, weights)
+        _carry(model, recipe)
+        return
+    _carry(model, recipe)
+    refuse_other_method(about, state, model, weights)
+    model.load_state(state, weights)
 
 
 def _wanted(model: TorchModel, data: TrainingData) -> TrainingData:

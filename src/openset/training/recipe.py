@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_type_hints
 
-from openset.findings import UsageError, refuse
+from openset.findings import InputError, UsageError, refuse
 from openset.options import is_of
 from openset.plugins import documents, lookup
 
@@ -93,6 +93,8 @@ class BaseRecipe:
         path = Path(source)
         try:
             return {"name": path.stem, **toml(load_text(path))}
+        except InputError:
+            raise
         except ValueError as error:
             raise refuse("OS612", f"{path} is not TOML: {error}") from error
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,11 +20,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from openset.findings import refuse
+from openset.findings import InputError, refuse
 from openset.nets import weights
 from openset.nets.device import memory_guard, refuse_broken_bfloat16
 from openset.nets.processes import Processes
 from openset.training._average import Average
+from openset.training._diverged import divergence_guard
 from openset.training.folder import RunFolder
 from openset.training.log import Log, refuse_diverged
 from openset.training.recipe import Recipe
@@ -98,6 +100,8 @@ class TrainingState:
                 weights.refuse_not_finite(held["average"]["state"], where)
                 self.average.load_state_dict(held["average"])
             self.step = int(held["step"])
+        except InputError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             message = f"{where} is no whole checkpoint of this training"
             raise refuse("OS604", message, example=f"{type(error).__name__}: {error}") from error
@@ -160,7 +164,8 @@ def advance(
     model.train()
     for batch in batches:
         torch.manual_seed(seed_at(recipe.seed, state.step, among.rank))
-        with memory_guard(share):
+        again = partial(_losses, state, state.model, recipe, batch) if among.count == 1 else None
+        with memory_guard(share), divergence_guard(state.model.network, state.step, again):
             losses = _step(state, model, recipe, batch)
         state.step += 1
         last = state.step == recipe.steps or (stop is not None and among.count == 1 and stop())
@@ -190,8 +195,7 @@ def _step(
     factor = recipe.factor(state.step)
     for group in state.optimizer.param_groups:
         group["lr"] = recipe.lr * group["factor"] * factor
-    with precise(recipe.precision, state.model.device):
-        losses: dict[str, Tensor] = model(*batch)
+    losses = _losses(state, model, recipe, batch)
     total = torch.stack([loss.float() for loss in losses.values()]).sum()
     state.optimizer.zero_grad(set_to_none=True)
     state.scaler.scale(total).backward()
@@ -203,6 +207,14 @@ def _step(
     if state.average is not None:
         state.average.update(state.model.network)
     return {name: loss.detach() for name, loss in losses.items()}
+
+
+def _losses(
+    state: TrainingState, model: nn.Module, recipe: Recipe, batch: tuple[Any, ...]
+) -> dict[str, Tensor]:
+    with precise(recipe.precision, state.model.device):
+        losses: dict[str, Tensor] = model(*batch)
+        return losses
 
 
 def _optimizer(recipe: Recipe, model: Any) -> torch.optim.Optimizer:
