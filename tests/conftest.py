@@ -7,12 +7,19 @@ import sys
 from importlib.util import find_spec
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from scenes.command_line import Done, steady
 
 # Some virtual machines name AMX among the processor's abilities and stop whoever uses it; and the
 # same kernels everywhere give the same last digits. Read by torch when it first computes.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+
+# Property tests draw the same examples everywhere, and a busy machine fails none of them.
+settings.register_profile(
+    "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session")

@@ -84,7 +84,7 @@ _ENTRIES = (
          "files were concatenated without renumbering", "give every record its own id"),
     Code("OS112", "dangling reference", "A record refers to an image or category that is absent.",
          "a subset of the images was written without its annotations, or the reverse",
-         "remove the records, or add what they refer to"),
+         "add what they refer to, or remove the records, if the others are numbered as the list"),
     Code("OS113", "unsafe file name", "A file name leaves the folder it should be in.",
          "an absolute path or '..' in a file name", "use names relative to the image folder"),
     Code("OS114", "not a result", "The file is not a result of openset, or of another schema.",
@@ -111,6 +111,11 @@ _ENTRIES = (
     Code("OS120", "ids in scientific notation", "Long numbers were rounded to a few digits: which "
          "image is meant is lost.", "a spreadsheet opened the file and saved it",
          "export again without a spreadsheet, or with its columns of ids as text"),
+    Code("OS125", "something else was replaced", "What was written stands where something else "
+         "was. What openset had written is gone, and its command is said; any other file has a new "
+         "name.",
+         "the same -o for other inputs or other options",
+         "nothing, if it is intended; the command that is named makes the earlier one again"),
     Code("OS201", "box is not finite", "A coordinate is NaN or infinite, so no overlap exists.",
          "a division by zero, or an overflow in half precision",
          "repair the export; drop_invalid=True leaves such records out"),
@@ -183,11 +188,16 @@ _ENTRIES = (
          "test-time augmentation whose boxes were added as they were found",
          "turn the boxes of each pass back and suppress what overlaps, or give one pass; "
          "force=True evaluates as it is"),
-    Code("OS232", "two detectors in one file", "The file goes through its images more than once, "
-         "and boxes of one label lie on each other across passes: all but one count as wrong.",
+    Code("OS232", "two detectors in one file", "Boxes of one label lie on each other across "
+         "passes through the images, or two by two where nothing tells passes: all but one count "
+         "as wrong.",
          "the results of two detectors, epochs or scales were put into one file",
          "give each detector a file of its own, or suppress what overlaps; force=True evaluates "
          "as it is"),
+    Code("OS240", "areas of another scale", "Small, medium and large objects are told apart by "
+         "area in pixels; these are not of the boxes, so that all would be of one size.",
+         "areas are shares of the image, or of images that were resized",
+         "write area in pixels of the image, or leave it out: then it is width x height"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",
          "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),
@@ -287,6 +297,11 @@ _ENTRIES = (
          "boxes of known classes alone were taken from a detector that was taught more",
          "train a detector on the known classes; openset score --known restricts the logits, and "
          "says that they were more"),
+    Code("OS339", "unknownness ranks nothing", "Separation of known and unknown is measured at "
+         "every threshold; one value has none, and two have one.",
+         "a constant, or a decision, was written in place of a score",
+         "write the score before the threshold, or openset score makes one from logits; ignore "
+         "this if the detector decides so"),
     Code("OS340", "classes are numbered, not named", "Numbers of classes were taken for places in "
          "the list of the ground truth.",
          "text files of YOLO have no names, and nothing beside them says which class is which",
@@ -312,6 +327,15 @@ _ENTRIES = (
          "layout.",
          "rows in another order than the boxes, or columns in another order than the classes",
          "keep boxes and logits in one order; list the classes in the order of the columns"),
+    Code("OS346", "labels of other boxes", "Boxes and scores fit, and an image has the labels of "
+         "its objects, but which box has which is as if drawn: every number by class is too low.",
+         "boxes and scores were filtered or sorted, as by suppression, and labels were not",
+         "index labels like boxes: labels[keep]; ignore this if the detector tells classes of "
+         "images, and not of boxes"),
+    Code("OS347", "known boxes again as unknown", "A box that is said to be known and unknown with "
+         "one score is no answer: what is right counts as wrong beside it.",
+         "each box was written once per class, or with every label of a row of scores",
+         "write each box once, as unknown only where the detector says so"),
     Code("OS360", "several manifests", "Which of them the parts belong to cannot be told.",
          "two folders of parts were copied into one, or a manifest was kept under another name",
          "leave the manifest that the parts were written with, as manifest.json"),
@@ -341,6 +365,23 @@ _ENTRIES = (
          "two detectors, or two runs of one, were given",
          "give the folders that the shards of one run have made; openset evaluate takes several "
          "detectors, one beside the other"),
+    Code("OS371", "unknownness of images", "All boxes of an image share one unknownness: known "
+         "and unknown objects in one image cannot be told apart; AUROC tells images apart.",
+         "a score of the whole image was copied to its boxes",
+         "write a score of each box, or openset score makes one from logits; ignore this if "
+         "images are meant"),
+    Code("OS372", "unknownness counts rows", "A number of the row, a time or a counter says "
+         "nothing about what a box is on.", "another column was named as unknownness",
+         "name the column of the scorer: --unknownness NAME; openset score makes one from logits"),
+    Code("OS373", "unknownness tells nothing", "Unknownness has to do neither with what boxes are "
+         "on nor with their scores: AUROC is one half.",
+         "another column was named as unknownness, or it was written beside other boxes",
+         "name the column of the scorer, and write it beside its boxes; nothing, if the scorer is "
+         "that bad"),
+    Code("OS374", "mapping of labels looks reversed", "A mapping goes from what detections say to "
+         "what the ground truth calls it; this one goes from the ground truth.",
+         "keys and values were exchanged when it was written",
+         "exchange both sides: the detector's label first, then the ground truth's"),
     Code("OS380", "scores are no probabilities", "Calibration compares scores with shares of right "
          "boxes, and these lie outside of 0 and 1.", "the file holds logits, or per cent",
          "write scores from 0 to 1"),
@@ -494,9 +535,11 @@ _ENTRIES = (
          "or a detector that saw a part of each picture",
          "add the place of the tile to its boxes, or write wider numbers; force=True evaluates as "
          "it is"),
-    Code("OS439", "confidence before the box", "Lines are class, confidence and box, where class, "
-         "box and confidence are expected.", "another tool than ultralytics wrote the text files",
-         "write class cx cy width height confidence"),
+    Code("OS439", "confidence in another place", "Lines of text have the confidence before the "
+         "box where it is expected behind it, or the reverse: every number is read as another.",
+         "another tool than that of the format wrote the text files",
+         "write class cx cy width height confidence for YOLO, image score xmin ymin xmax ymax for "
+         "VOC"),
     Code("OS440", "image ids of two sets collide", "One file of detections speaks of the images of "
          "two sets, and some ids are of an image in each.",
          "both data sets number their images from 1, or nearly so",
@@ -525,13 +568,32 @@ _ENTRIES = (
          "a benchmark of mixed images, and a protocol for closed-set images beside wild ones",
          "protocol='default' or 'paper' (wild is what has no known object), or wild images apart"),
     Code("OS447", "same detections under two names", "Two models have exactly the same boxes, "
-         "labels and scores: comparing them says nothing.",
+         "labels and scores, or two classifiers the same scores: comparing them says nothing.",
          "one file was given twice, or copied in place of the other's",
          "give the file of each model; nothing, if they are to be equal"),
     Code("OS448", "boxes fit the objects of other images", "Boxes of many images miss the objects "
          "there and fit those of another image: as they are joined, they count as wrong.",
          "a list of images lacks one that another has, or ids were shuffled",
          "write the id of the image that a box was predicted on; force=True evaluates as it is"),
+    Code("OS451", "detections were capped", "Every image ends at the same few detections, also "
+         "where more objects are: AP and recall are of that cap.",
+         "max_det, top-k or an argmax over boxes, as of a demo",
+         "export up to 100 detections an image; nothing, if the detector gives no more"),
+    Code("OS452", "most objects are crowds", "A crowd is a region with many objects: it counts "
+         "neither as found nor as missed.",
+         "the exporter writes iscrowd=1 for every mask in run lengths, or for occluded objects",
+         "write iscrowd=0 for single objects; nothing, if they are crowds"),
+    Code("OS453", "unknown objects on a part of the images", "Images beside them that look alike "
+         "have none: unlabelled ones there make right boxes wrong, and unknown recall rests on "
+         "few images.",
+         "annotation of the other classes stopped there, or was filtered to known ones after",
+         "annotate the rest or leave it out: openset select --images LIST; nothing, if no unknown "
+         "object is there"),
+    Code("OS454", "images that one detector has not seen", "A detector has nothing on many images "
+         "that another has boxes on, and many boxes on all others: objects there count as missed.",
+         "it was run on a part of the images, or its file was filtered to another subset",
+         "run it on the rest, or compare on the images of both: openset select --images LIST; "
+         "nothing, if it finds nothing there"),
     Code("OS460", "federated annotation", "On an image only some classes were looked for, and of "
          "some of these not all objects: right boxes of the others count as wrong, so that AP, "
          "precision and false unknowns are those of an exhaustive evaluation, which LVIS does not "
@@ -557,7 +619,8 @@ _ENTRIES = (
          "than the scorer, its fit or the head expects.", "files of two detectors were mixed",
          "use the training detections, the head and the layout of the same detector"),
     Code("OS504", "too little to fit on", "The scorer cannot be fitted on these detections.",
-         "a score threshold or a filter left too few", "give more training detections"),
+         "a score threshold or a filter left too few, or no training detections were given",
+         "give training detections, or more of them: openset score DT --fit TRAIN"),
     Code("OS505", "test data in a fit", "Numbers on that data would be optimistic.",
          "the detections to evaluate were given in place of training or held-out ones",
          "fit on training data and calibrate on held-out knowns; force=True does it, and says so"),
@@ -595,7 +658,7 @@ _ENTRIES = (
          "a truncated download, or a whole model that was pickled",
          "save the state dictionary: torch.save(model.state_dict(), path)"),
     Code("OS605", "weights of another model", "Names or shapes of weights differ from the model's.",
-         "another detector or backbone, or another number of classes",
+         "another detector, backbone or method, or another number of classes",
          "build the detector with the options and labels of the weights"),
     Code("OS606", "device missing", "The device that was asked for cannot be used.",
          "no GPU, no driver, or torch without support for it",
@@ -800,6 +863,43 @@ _ENTRIES = (
          "accuracy, and all that rests on it, would be a mixture.",
          "labels of one batch or file were shuffled, or are in another order than its scores",
          "write each label beside its scores; ignore this if that part is so hard"),
+    Code("OS819", "labels are of other samples", "Names agree with labels by chance alone, though "
+         "nothing else looks like a weak classifier: accuracy, and all that rests on it, would be "
+         "wrong.", "labels were read in another order than scores: a shuffled loader, or a list "
+         "that was sorted", "write each label beside its scores, from the same batch; ignore this "
+         "if classes are named by chance"),
+    Code("OS820", "samples more than once", "Copies count as samples of their own: intervals come "
+         "out too narrow, and what is copied weighs more.", "files were joined twice, or a run "
+         "was appended to an earlier one", "leave every sample once"),
+    Code("OS821", "a class spelt in two ways", "Labels and predictions that differ in case, spaces "
+         "or punctuation would be two classes, and right answers wrong.",
+         "labels and predictions come from different lists of names",
+         "spell classes alike in both columns; --force measures as it is"),
+    Code("OS822", "unknown samples counted as known", "A label that is never predicted means "
+         "\"unknown\": its samples would be known ones that are always named wrongly.",
+         "a misspelt \"unknown\", another word for it, or the true classes of unknown samples",
+         "write unknown, -1 or nothing as the label of unknown samples; --force measures as it "
+         "is"),
+    Code("OS823", "unknown is among the classes", "A class without known samples takes the unknown "
+         "ones: the classifier was taught what is unknown here, and being sure of that class "
+         "counts as being known.", "logits have a column \"unknown\", or the classifier was "
+         "trained on all classes", "leave that column out, and give its value as openness (the "
+         "columns label, predicted, openness); ignore this if the known classes are right"),
+    Code("OS824", "openness is a decision", "Samples are ranked by openness; two values leave one "
+         "threshold, and one value for a whole kind is no measurement.",
+         "a threshold was applied, or the true answer was written in place of a score",
+         "write the score before the threshold"),
+    Code("OS825", "table looks cut off", "The last number has fewer digits than any before it, and "
+         "no line end: rows, and digits, may be missing.",
+         "a copy or a program that was stopped", "write the file again, or end its last line"),
+    Code("OS826", "labels left empty", "A sample without label counts as unknown; but others say "
+         "\"unknown\".", "labels of known samples were lost, as a join of tables does",
+         "fill in the labels, or write unknown for all unknown samples"),
+    Code("OS827", "samples may be in another order", "Classifiers are compared sample by sample; "
+         "two that agree on samples of one kind and not at all on those of the other are hardly "
+         "of the same ones.", "a file was written from a shuffled loader",
+         "write samples in one order, and name them (ids_k and ids_u, or a column id): then it is "
+         "checked; ignore this if classifiers differ so"),
     Code("OS901", "benchmark not understood", "A key or value of its TOML file is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/benchmarks.md for all keys"),
     Code("OS902", "source missing", "A file that the benchmark is made from is not in the folder.",
@@ -861,6 +961,10 @@ _ENTRIES = (
     Code("OS954", "page definition not understood", "A key of a page.toml, or a number it points "
          "to, does not exist.", "a misspelt key, run, row or column",
          "take a name that the message lists"),
+    Code("OS955", "run file out of date", "A file of the repository that a run file was made from "
+         "has changed since, or is gone: the page shows what was measured before.",
+         "results were measured again, and the run files of the pages were not made again",
+         "run the command that the finding names, then openset verify PAGES --write"),
 )  # fmt: skip
 
 CODES: Mapping[str, Code] = {entry.code: entry for entry in _ENTRIES}

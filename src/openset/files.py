@@ -15,7 +15,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,8 @@ HEAD = 1 << 16
 _ALIASED = 4  # times as much may stand in YAML with its aliases written out
 _GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
-_UNPACKED, _RATIO = 256 << 20, 200  # more bytes than both are no data that was compressed
+_UNPACKED, _RATIO = 256 << 20, 100  # more bytes than both are no data that was compressed
+_PIECE = 1 << 24
 DEEPEST = 8  # folders of a file name that are looked at
 PICTURES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 _PICTURE = re.compile(r"\.(jpe?g|png|webp|bmp)$", re.IGNORECASE)
@@ -47,6 +48,7 @@ def head(path: Path) -> bytes:
     """The first 64 KiB, decompressed; for a folder, the sorted names in it, one per line."""
     if path.is_dir():
         return listing(path)
+    _refuse_pipe(path)
     with _located(path), path.open("rb") as stream:
         start = stream.read(HEAD)
     if start[:2] == _GZIP:
@@ -57,6 +59,21 @@ def head(path: Path) -> bytes:
     if not start:
         raise undecodable(str(path), "the file is empty")
     return start.removeprefix(BOM)
+
+
+def _refuse_pipe(path: Path) -> None:
+    """Refuse what has no end, or can be read only once: its format could not be told."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):  # said by who opens it
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise undecodable(
+            str(path),
+            "it is no regular file",
+            cause="a pipe, such as <(zcat FILE.gz) or /dev/stdin, or a device",
+            fix="write it to a file, and give that; what gzip packed is read as it is",
+        )
 
 
 def listing(path: Path) -> bytes:
@@ -70,24 +87,42 @@ def listing(path: Path) -> bytes:
 
 def load(path: Path) -> bytes:
     """All bytes of a file, decompressed."""
+    _refuse_pipe(path)
     with _located(path):
         data = path.read_bytes()
         return _unpacked(path, data) if data[:2] == _GZIP else data
 
 
 def _unpacked(path: Path, data: bytes) -> bytes:
-    """The content of gzip data, member by member, refused once it is far more than the data."""
-    parts, room = [], _room(len(data))
-    while data:
-        member = zlib.decompressobj(wbits=31)
-        parts.append(member.decompress(data, room + 1))
-        room -= len(parts[-1])
-        if room < 0:
+    """The content of gzip data, refused once it is far more than the data.
+
+    What is large is counted before it is kept: nothing is refused by running out of memory.
+    """
+    room, kept, size = _room(len(data)), list[bytes](), 0
+    for piece in _pieces(data):
+        size += len(piece)
+        if size > room:
             raise _bomb(path)
-        if not member.eof:
-            raise EOFError("the compressed file ends before its end marker")
-        data = member.unused_data.lstrip(b"\0")  # padding
-    return b"".join(parts)
+        if size <= _UNPACKED:
+            kept.append(piece)
+    return b"".join(kept if size <= _UNPACKED else _pieces(data))
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    """What gzip data unpacks to, member by member, some at a time."""
+    view, at, member = memoryview(data), 0, zlib.decompressobj(wbits=31)
+    while at < len(view) or member.unconsumed_tail:
+        packed = member.unconsumed_tail or bytes(view[at : at + HEAD])
+        at += 0 if member.unconsumed_tail else len(packed)
+        yield member.decompress(packed, _PIECE)
+        if member.eof:
+            at -= len(member.unused_data)
+            while at < len(view) and view[at] == 0:  # padding
+                at += 1
+            if at == len(view):
+                return
+            member = zlib.decompressobj(wbits=31)
+    raise EOFError("the compressed file ends before its end marker")
 
 
 def _room(size: int) -> int:
@@ -113,6 +148,7 @@ def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
     import zipfile
 
     size = 0
+    _refuse_pipe(path)
     try:
         with _located(path), path.open("rb") as stream:
             stream.read(1)
@@ -141,6 +177,8 @@ def _load_array(archive: ZipFile, member: ZipInfo) -> NDArray[Any]:
         if version not in headers:
             raise ValueError(f"{member.filename} is no plain array")
         shape, _, dtype = headers[version](stream)
+    if dtype.hasobject:
+        raise ValueError(f"{member.filename} holds Python objects (a pickle), never loaded here")
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > member.file_size:
         raise ValueError(f"{member.filename} claims the shape {shape}, which it does not fill")
     with archive.open(member) as stream:
@@ -240,6 +278,8 @@ def _located(path: Path) -> Iterator[None]:
     try:
         yield
         note_read(path)
+    except InputError:  # which is a ValueError, and says all itself
+        raise
     except FileNotFoundError as error:
         near = _similar(path)
         fix = f"did you mean {near}?" if near else ""
@@ -297,12 +337,16 @@ def safe_path(name: str) -> str:
 class _Kept:
     """What a command reads, and the folder that it writes, whose files are its own.
 
-    Of folders in `pictures` it reads whichever pictures a ground truth names.
+    Of folders in `pictures` it reads whichever pictures a ground truth names. `replaced` says what
+    gave way to what it wrote.
     """
 
     paths: set[str]
     own: tuple[str, ...]
     pictures: tuple[str, ...] = ()
+    command: str = ""
+    outputs: set[str] = field(default_factory=set)
+    replaced: list[str] = field(default_factory=list)
 
     def holds(self, path: Path) -> bool:
         """Whether a path is one of them, by whatever name, or a folder that holds one."""
@@ -334,21 +378,43 @@ def _is(path: str, there: os.stat_result) -> bool:
 
 @contextmanager
 def keeping(
-    paths: Iterable[str], own: Iterable[str] = (), pictures: Iterable[str] = ()
-) -> Iterator[None]:
-    """Meanwhile nothing that is read is overwritten.
+    paths: Iterable[str],
+    own: Iterable[str] = (),
+    pictures: Iterable[str] = (),
+    command: str = "",
+) -> Iterator[list[str]]:
+    """Meanwhile nothing that is read is overwritten; gives a list of what is replaced, as it grows.
 
     Args:
         paths: What a command was given to read.
         own: What it was given to write; what it reads in there it may replace.
         pictures: Folders in which no picture is replaced.
+        command: The command line, which files that are written remember.
     """
-    inside = tuple(os.path.realpath(path) + os.sep for path in own)
-    _kept.append(_Kept(set(paths), inside, tuple(pictures)))
+    outputs = set(map(os.path.realpath, own))
+    inside = tuple(path + os.sep for path in outputs)
+    _kept.append(_Kept(set(paths), inside, tuple(pictures), command, outputs))
     try:
-        yield
+        yield _kept[-1].replaced
     finally:
         _kept.pop()
+
+
+def command_given() -> str:
+    """The command line that is being run, if one is."""
+    return _kept[-1].command if _kept else ""
+
+
+def note_output(path: Path) -> None:
+    """A file is what a command was asked for, beside those that it was given to write."""
+    if _kept:
+        _kept[-1].outputs.add(os.path.realpath(path))
+
+
+def note_replaced(said: str) -> None:
+    """Something other than the same gives way to what the command writes."""
+    if _kept:
+        _kept[-1].replaced.append(said)
 
 
 def note_read(path: Path) -> None:
@@ -390,6 +456,8 @@ def replacing(path: Path, *, folder: bool, empty: bool = True) -> Iterator[Path]
         yield draft
         if target.exists():
             draft.chmod(stat.S_IMODE(target.stat().st_mode))
+        if not folder and _kept and os.fspath(target) in _kept[-1].outputs:
+            _give_way(path, target, draft)
         _put(draft, target)
     except OSError as error:
         raise unwritable(path, error) from error
@@ -398,6 +466,22 @@ def replacing(path: Path, *, folder: bool, empty: bool = True) -> Iterator[Path]
             shutil.rmtree(workshop, ignore_errors=True)
         if lock >= 0:
             os.close(lock)
+
+
+def _give_way(path: Path, target: Path, draft: Path) -> None:
+    """Say what a draft replaces, unless it is the same; what we did not write is kept beside."""
+    from filecmp import cmp
+
+    from openset.own import kept_aside, made_by, mark
+
+    if target.exists() and target.stat().st_size and not cmp(target, draft, shallow=False):
+        command = made_by(target)
+        if command is None:
+            aside = kept_aside(target)
+            note_replaced(f"{path} was there, not as openset wrote it: that is now {aside.name}")
+        else:
+            note_replaced(f"replaced {path}, made by: {command or 'an earlier command'}")
+    mark(draft, _kept[-1].command)
 
 
 def _put(draft: Path, target: Path) -> None:
@@ -527,7 +611,11 @@ def file_stems(names: Iterable[str]) -> dict[str, str]:
 
 
 class ImageFolder:
-    """A folder of images, found by file name inside of it and nowhere else."""
+    """A folder of images, found by file name inside of it and nowhere else.
+
+    Names come with a ground truth, from anywhere: none leads out of the folder. Links in it are its
+    owner's, and followed: pictures are often links to a data disk.
+    """
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
@@ -545,9 +633,12 @@ class ImageFolder:
         """
         parts = PurePosixPath(name.replace("\\", "/")).parts[-DEEPEST:]
         for start in range(len(parts)):
+            inner = parts[start:]
+            if ".." in inner or PurePosixPath(inner[0]).is_absolute():
+                continue
             try:
-                path = self.folder.joinpath(*parts[start:]).resolve()
-                if path.is_relative_to(self.folder) and path.is_file():
+                path = self.folder.joinpath(*inner)
+                if path.is_file():
                     return path
             except (OSError, ValueError):  # a name that no file system takes
                 continue

@@ -16,7 +16,7 @@ _FLAGS |= {"unknown_label": "--unknown-label", "groups": "--group-by", "image_id
 _FLAGS |= {"category_ids": "--category-ids", "names": "--names", "drop_invalid": "--drop-invalid"}
 _FLAGS |= {"head": "openset score --head", "keep": "openset score --known-share"}
 _FLAGS |= {"format": "openset convert --from", "sizes": "openset convert --sizes"}
-_WORD, _NUMBER = r"'[^'\s]+'", r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
+_WORD, _NUMBER = r"'[^'\n]+'", r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 _VALUE = rf"{_WORD}(?:(?:, | or ){_WORD})*|True|\.\.\.|{_NUMBER}"
 _PLAIN = re.compile(r"'([\w.-]+)'")  # a shell leaves it as it is
 _OPTION = re.compile(rf"\b({'|'.join(_FLAGS)})=({_VALUE})?(?=[\s,;:.)]|$)")
@@ -33,6 +33,8 @@ def as_flags(text: str) -> str:
     '--minimum-score 0.25 leaves them out'
     >>> as_flags("groups='*/' draws frames together")
     "--group-by '*/' draws frames together"
+    >>> as_flags("unknown_label='novel object' says so")
+    "--unknown-label 'novel object' says so"
     """
     return _OPTION.sub(_flag, text)
 

@@ -15,6 +15,22 @@ from openset.findings import InputError, refuse
 _SHORT = 80
 _DECIMAL_COMMA = re.compile(r"-?[0-9]+,[0-9]+")
 
+_COMMA = (
+    "numbers with a decimal comma, as spreadsheets of some languages write",
+    "write them with a point",
+)
+_MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+DATE = re.compile(rf"\d{{1,2}}-{_MONTH}|{_MONTH}-\d{{2}}|\d{{4}}-\d\d-\d\d 00:00:00", re.IGNORECASE)
+"""What a spreadsheet makes of text that might be a date."""
+_DATED = (
+    "a spreadsheet turned numbers into dates",
+    "write the file by a program, or make the column text before numbers are written to it",
+)
+_TURNED = (
+    "boxes are rotated: centre, size and angle, or four corners",
+    "write the upright box around each: x, y, width, height; rotated boxes are not measured here",
+)
+
 
 def shown(value: Any) -> str:
     """A value as text that fits on a line."""
@@ -65,15 +81,31 @@ def wrong_type(
 ) -> InputError:
     """OS108: `key` of records `rows` is not what was expected; `value` is the first."""
     number = len(rows) if count is None else count
-    comma = expected == "numbers" and bool(_DECIMAL_COMMA.fullmatch(str(value).strip()))
+    cause, fix = _why(key, value, expected == "numbers")
     return refuse(
         "OS108",
         f"{number} values of {key!r} in {where} are not {expected}",
         count=number,
         example=f"record {rows[0]}: {shown(value)}" if len(rows) else shown(value),
-        cause="numbers with a decimal comma, as spreadsheets of some languages write" * comma,
-        fix="write them with a point" * comma,
+        cause=cause,
+        fix=fix,
     )
+
+
+def _why(key: str, value: Any, wants_number: bool) -> tuple[str, str]:
+    """Cause and fix, where the value tells them."""
+    text = str(value).strip()
+    if wants_number and _DECIMAL_COMMA.fullmatch(text):
+        return _COMMA
+    if DATE.fullmatch(text):
+        return _DATED
+    return _TURNED if _is_turned(key, value) else ("", "")
+
+
+def _is_turned(key: str, value: Any) -> bool:
+    """Whether a box is one of five numbers, or four corners."""
+    numbers = isinstance(value, list | tuple) and len(value) in (5, 8)
+    return numbers and key in ("bbox", "box") and all(type(one) in (int, float) for one in value)
 
 
 def repeated(where: str, what: str, values: Sequence[Any], count: int) -> InputError:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -206,8 +208,35 @@ def test_merge_joins_folders_of_shards(evidence, openset):
     assert done.code == 0 and "all are done: 71 detections on 24 images" in done.out
     assert openset(*SCORE, "-o", "whole.parts").code == 0
     assert contents(evidence / "all.parts") == contents(evidence / "whole.parts")
-    assert "OS361" in openset("merge", "s1.parts", "told.parts", "-o", "x.parts").err
+    other = openset("merge", "s1.parts", "told.parts", "-o", "x.parts").err
+    assert "OS361" in other and "the shards of one run" in other
+    twice = openset("merge", "s1.parts", "./s1.parts", "-o", "y.parts")
+    assert twice.code == 2 and "is given twice" in twice.err
+    assert not Path("y.parts").exists()
     assert "OS104" in openset("merge", "gt.json", "-o", "x.parts").err
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(b"PAR1")])
+def test_merge_says_which_part_is_lost(spoil, evidence, openset):
+    for shard in (1, 2):
+        assert openset(*SCORE, "-o", f"s{shard}.parts", "--shard", f"{shard}/2").code == 0
+    spoil(evidence / "s2.parts" / "part-00001.parquet")
+    done = openset("merge", "s1.parts", "s2.parts", "-o", "all.parts")
+    said = " ".join(done.err.split())
+    assert done.code == 2 and "OS365 s2.parts says of part-00001.parquet that it is done" in said
+    again = f"openset {' '.join(SCORE)} -o s2.parts --shard 2/2"
+    assert f"give the command again: {again}" in said
+    assert openset(*again.split()[1:]).code == 0
+    shutil.copytree(evidence / "s2.parts", evidence / "s3.parts")
+    spoil(evidence / "s2.parts" / "part-00001.parquet")  # another folder has it
+    assert openset("merge", "s1.parts", "s2.parts", "s3.parts", "-o", "all.parts").code == 0
+
+
+def test_a_part_that_is_lost_names_its_command(evidence, openset):
+    assert openset(*SCORE, "-o", "e.parts").code == 0
+    (evidence / "e.parts" / "part-00001.parquet").unlink()
+    said = " ".join(openset("evaluate", "gt.json", "e.parts", *K).err.split())
+    assert "OS365" in said and f"again: openset {' '.join(SCORE)} -o e.parts" in said
 
 
 def test_a_part_that_two_shards_made_differently_is_refused(evidence, openset):

@@ -121,6 +121,25 @@ def test_other_samples_are_compared_by_force_only(recognise):
     assert recognise("a.npz", "c.npz", "--no-intervals", "--force").code == 0
 
 
+def test_ids_tell_whether_samples_are_the_same(openset, recognise):
+    one = dict(np.load("a.npz"))
+    ids = {"ids_k": np.arange(60), "ids_u": np.arange(60, 110)}
+    other = one | {"openness_u": one["openness_u"] + np.linspace(0, 1, 50)}
+    np.savez("named.npz", **one, **ids)
+    np.savez("same.npz", **other, **ids)
+    np.savez("moved.npz", **other, **ids | {"ids_u": ids["ids_u"][::-1]})
+    assert recognise("named.npz", "same.npz", "-o", "kept").code == 0
+    refused = recognise("named.npz", "moved.npz", "--no-intervals")
+    assert refused.code == 2 and "different samples" in refused.err
+    assert recognise("a.npz", "moved.npz", "--no-intervals").code == 0
+    recognise("moved.npz", "-o", "moved")
+    assert openset("compare", "kept/same.result.json", "moved/moved.result.json").code == 2
+
+
+def test_a_file_given_twice_is_said(recognise):
+    assert "OS447  b: the scores are those of a" in recognise("a.npz", "b.npz").err
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

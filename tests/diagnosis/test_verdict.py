@@ -61,6 +61,14 @@ def test_a_detector_alone_stands_in_a_wilder_world(models):
     assert "wild images" in said.answers[1].text
 
 
+def test_wild_images_that_hold_known_objects_are_not_said_to_hold_none():
+    mixed = deployed(run(3, images=40, models=1, protocol="elephant"))
+    counts = mixed[0].sliders.wild & ~mixed[0].sliders.unknown
+    text = verdict(mixed, absorption(mixed[0]), None, []).answers[1].text
+    assert f"wild images, which hold {counts.sum()} known objects" in text
+    assert "that hold none" not in text and "on closed-set images" in text
+
+
 def test_names_of_the_other_direction_keep_to_themselves(models):
     table = absorption(models[0])
     named = replace(table, classes=("\u05d7\u05ea\u05d5\u05dc", *table.classes[1:]))

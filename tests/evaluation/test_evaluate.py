@@ -211,6 +211,16 @@ def test_inputs_are_not_changed():
     assert (found.score == before[2]).all()
 
 
+def test_the_column_of_unknownness_has_its_name_and_the_score_is_none():
+    truth, found = scene(3).tables()
+    found = replace(found, unknownness=np.linspace(0, 1, len(found)))
+    own, named = (openset.evaluate(truth, found, known=KNOWN, unknownness=u, metrics=["auroc"],
+                                   intervals=False) for u in (None, "unknownness"))  # fmt: skip
+    assert own.value("auroc").value == named.value("auroc").value
+    with pytest.raises(UsageError, match="takes 1 - score"):
+        openset.evaluate(truth, found, known=KNOWN, unknownness="score")
+
+
 NO_NUMBERS = {"datetime64[D]": "dates", "timedelta64[s]": "durations", "c16": "complex"}
 
 

@@ -70,6 +70,15 @@ def test_refusals():
         forgetting([tasks[0], other[1]])
 
 
+def test_results_of_other_images_are_refused_unless_forced():
+    scene = random_scene(4)
+    other = evaluate(scene.truth, scene.found, known=Vocabulary(tasks=TASKS[1]), force=True)
+    tasks = [results()[0], other]
+    with pytest.raises(UsageError, match="different ground truths"):
+        forgetting(tasks)
+    assert forgetting(tasks, force=True).value.interval is None
+
+
 def test_no_interval_where_vocabularies_state_no_tasks():
     first, _, last = results()
     scene = random_scene(3)

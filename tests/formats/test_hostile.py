@@ -15,10 +15,16 @@ import polars as pl
 import pytest
 
 import openset
+from openset.benchmarks.rules.embeddings import read_embeddings
+from openset.evaluation.learned import Learned
 from openset.files import load, load_arrays, parse_yaml, safe_path, toml
 from openset.formats import read, write
+from openset.formats.class_names import load_yaml
 from openset.recognition.reading import read_scores
+from openset.scorers import load_head
 from openset.tables import Vocabulary
+from openset.tables.evidence import read_evidence
+from openset.training.recipe import Recipe
 
 
 def bomb(size):
@@ -31,8 +37,9 @@ def test_a_gzip_bomb_is_not_unpacked(tmp_path, monkeypatch):
     path = tmp_path / "dt.json.gz"
     path.write_bytes(bomb(4 << 20))
     for reading in (load, lambda p: read(p, format="coco", as_="detections")):
-        with pytest.raises(openset.InputError, match=r"OS116.*1,0"):
+        with pytest.raises(openset.InputError, match=r"OS116.*1,0") as refused:
             reading(path)
+        assert str(refused.value).count("OS") == 1  # no message within another
     path.write_bytes(bomb(1000) + bomb(1000) + b"\0\0")  # two members, and padding
     assert load(path) == b" " * 2000
     path.write_bytes(bomb(1000)[:-9])
@@ -45,7 +52,7 @@ def test_memory_is_bounded(tmp_path):
     code = "import openset, sys; openset.read(sys.argv[1], format='coco', as_='detections')"
 
     def little():
-        resource.setrlimit(resource.RLIMIT_DATA, (2 << 30, 2 << 30))
+        resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
 
     done = subprocess.run(
         [sys.executable, "-c", code, tmp_path / "dt.json.gz"],
@@ -53,6 +60,47 @@ def test_memory_is_bounded(tmp_path):
         env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
     )  # fmt: skip
     assert "OS116" in done.stderr and "MemoryError" not in done.stderr
+
+
+NESTED = {
+    "evidence": lambda path: read_evidence(path),
+    "scores": lambda path: read_scores(path),
+    "head": lambda path: load_head(path),
+    "embeddings": lambda path: read_embeddings(path),
+}
+
+
+@pytest.mark.parametrize("case", NESTED)
+def test_a_bomb_of_arrays_is_said_once(case, tmp_path, monkeypatch):
+    monkeypatch.setattr("openset.files._UNPACKED", 1 << 20)
+    archive(tmp_path / "bomb.npz", **{"logits.npy": b"\0" * (4 << 20)})
+    with pytest.raises(openset.InputError) as refused:
+        NESTED[case](tmp_path / "bomb.npz")
+    assert [one.code for one in refused.value.findings] == ["OS116"]
+    assert str(refused.value).count("OS1") == 1
+
+
+def test_a_missing_file_is_said_once(tmp_path):
+    for reading in (Learned.load, Recipe.of, load_yaml):
+        with pytest.raises(openset.InputError) as refused:
+            reading(tmp_path / "none.toml")
+        assert str(refused.value).count("OS101") == 1, reading
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    for reading in (read, load, read_evidence, read_scores):
+        with pytest.raises(openset.InputError, match=r"OS102.*no regular file"):
+            reading(tmp_path / "pipe.json")
+
+
+@pytest.mark.parametrize(
+    "start", [b"BZh91AY&SY", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf\x27\x1c"]
+)
+def test_other_archives_are_named(start, tmp_path):
+    (tmp_path / "dt.json").write_bytes(start + bytes(range(64)))
+    with pytest.raises(openset.InputError, match=r"(?s)OS104.*packed by.*gzip"):
+        read(tmp_path / "dt.json")
 
 
 def archive(path, **members):

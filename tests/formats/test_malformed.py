@@ -249,3 +249,32 @@ def test_damaged_bytes(name, seed, tmp_path, truth, found):
     for options in ({}, {"format": name, "as_": kind}):
         with contextlib.suppress(openset.OpenSetError):
             assert len(read(tmp_path / "data", **options)) >= 0
+
+
+def test_two_lists_of_annotations_are_refused(tmp_path):
+    """Two files joined as text: readers of JSON keep the last list, and half of the objects go."""
+    image, box = '{"id": 1, "width": 9, "height": 9}', '"bbox": [0, 0, 5, 5], "category_id": 1'
+    one = '"annotations": [{"id": %d, "image_id": 1, ' + box + "}]"
+    names = '"categories": [{"id": 1, "name": "dog"}]'
+    path = tmp_path / "gt.json"
+    path.write_text(f'{{"images": [{image}], {one % 1}, {one % 2}, {names}}}')
+    for target in (path, tmp_path / "gt.json.gz"):
+        if target != path:
+            target.write_bytes(gzip.compress(path.read_bytes()))
+        with pytest.raises(
+            openset.InputError, match=r"(?s)OS102.*two lists of annotations.*select"
+        ):
+            read(target)
+    said = '"info": {"description": "\\"annotations\\" of dogs", "annotations": 3}'
+    path.write_text(f'{{{said}, "images": [{image}], {one % 1}, {names}}}')  # of other objects
+    assert len(read(path)) == 1
+
+
+def test_the_second_list_is_found_wherever_it_is(tmp_path, monkeypatch):
+    path = tmp_path / "gt.json"
+    names = '"images": [], "categories": [], "annotations": []'
+    path.write_text(f'{{{names}, "annotations": []}}')
+    for size in range(13, 40):  # the key may lie across two pieces
+        monkeypatch.setattr("openset.formats._two_lists._PIECE", size)
+        with pytest.raises(openset.InputError, match="two lists"):
+            read(path, as_="annotations")

@@ -95,6 +95,45 @@ def test_a_part_that_was_lost_or_damaged_is_made_again(tmp_path, truth, found, c
     assert Parts.plan(tmp_path / "dt.parts", plan).close().missing == []
 
 
+def flip(path):
+    """Change a byte: the size stays."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def test_while_parts_are_to_be_made_no_byte_is_read(tmp_path, truth, found, monkeypatch):
+    plan = planned("detections", truth.images.id, {"model": "a"}, 3)
+    parts = Parts.plan(tmp_path / "dt.parts", plan)
+    for number in (0, 1):
+        parts.add(number, found.select(np.isin(found.image, parts.images[number])))
+    with monkeypatch.context() as less:
+        less.setattr("openset.formats.parts.digest", None)
+        assert Parts.plan(tmp_path / "dt.parts", plan).missing == [2]
+    flip(tmp_path / "dt.parts" / "part-00001.parquet")
+    parts.add(2, found.select(np.isin(found.image, parts.images[2])))
+    parts.close()
+    with pytest.raises(InputError, match=r"(?s)OS363.*part-00001"):
+        read(tmp_path / "dt.parts")
+    again = Parts.plan(tmp_path / "dt.parts", plan)  # as the fix says
+    assert again.missing == [1]
+    again.add(1, found.select(np.isin(found.image, again.images[1])))
+    assert len(read(tmp_path / "dt.parts")) == len(found)
+
+
+def test_parts_of_an_older_version_have_no_size(tmp_path, truth, found):
+    plan = planned("detections", truth.images.id, {"model": "a"}, 3)
+    parts = Parts.plan(tmp_path / "dt.parts", plan)
+    for number in (0, 1):
+        parts.add(number, found.select(np.isin(found.image, parts.images[number])))
+    for path in (tmp_path / "dt.parts").glob("*.done.json"):
+        held = json.loads(path.read_text())
+        path.write_text(json.dumps({key: value for key, value in held.items() if key != "size"}))
+    assert Parts.plan(tmp_path / "dt.parts", plan).missing == [2]
+    flip(tmp_path / "dt.parts" / "part-00001.parquet")
+    assert Parts.plan(tmp_path / "dt.parts", plan).missing == [1, 2]
+
+
 def test_clocks_do_not_count(tmp_path, truth, found):
     """Machines of a cluster disagree on the time: what is done is what has a receipt."""
     plan = planned("detections", truth.images.id, {"model": "a"}, 3)

@@ -111,7 +111,120 @@ def background(world):
     world.dt += beside
 
 
+def unknown_is(label):
+    return each("category_id", lambda c: label if c == UNKNOWN else c)
+
+
+def without_unknown(world):
+    """No category for it: the detector alone has one."""
+    world.gt["categories"] = [one for one in world.gt["categories"] if one["id"] != UNKNOWN]
+
+
+GAPS = dict(zip(NAMES, (2, 3, 4, 5, 6, 8, 9, 10, 91), strict=True))
+
+
+def with_gaps(world):
+    """Ids with gaps, nearly all of which are also places in the list."""
+    for one in (*world.gt["annotations"], *world.dt):
+        one["category_id"] = GAPS[one["category_id"]]
+    for one in world.gt["categories"]:
+        one["id"] = GAPS[one["id"]]
+
+
+def truth_counted(world):
+    """Objects whose numbers are places in the list of categories."""
+    place = {one["id"]: at + 1 for at, one in enumerate(world.gt["categories"])}
+    for one in world.gt["annotations"]:
+        one["category_id"] = place[one["category_id"]]
+
+
+def unlisted_removed(world):
+    listed = {one["id"] for one in world.gt["categories"]}
+    kept = [one for one in world.gt["annotations"] if one["category_id"] in listed]
+    world.gt["annotations"] = kept
+
+
+BACKWARDS = ("evaluate", "gt.json", "dt.json", "--known", ",".join(KNOWN[::-1]), "--no-intervals")
+
+
+def backwards(start):
+    """Positions in a list of known classes that has another order than the ground truth."""
+    place = {c: 4 - at + start for at, c in enumerate(IDS[:5])}
+    return both(without_unknown, mapped(place | {UNKNOWN: 5 + start}))
+
+
 CASES = [
+    Mistake(
+        "unknown is -1",
+        both(without_unknown, unknown_is(-1)),
+        "warned OS306",
+        says="unknown_label=-1 counts them",
+    ),
+    Mistake(
+        "unknown is 1000",
+        both(without_unknown, unknown_is(1000)),
+        "warned OS306",
+        says="unknown_label=1000 counts them",
+    ),
+    Mistake(
+        "unknown is -1, and said so",
+        both(without_unknown, unknown_is(-1)),
+        "accepted",
+        ("--unknown-label", "-1"),
+    ),
+    Mistake(
+        "positions in known",
+        backwards(0),
+        "refused OS307",
+        BACKWARDS,
+        says="--category-ids known reads them, with --unknown-label 5",
+    ),
+    Mistake(
+        "positions in known from 1",
+        backwards(1),
+        "refused OS307|OS316",
+        BACKWARDS,
+        says="--category-ids known1 reads them, with --unknown-label 6",
+    ),
+    Mistake(
+        "positions in known, and said so",
+        backwards(0),
+        "accepted",
+        (*BACKWARDS, "--category-ids", "known", "--unknown-label", "5"),
+    ),
+    Mistake(
+        "positions in known from 1, said to be from 0",
+        backwards(1),
+        "refused OS316|OS317",
+        (*BACKWARDS, "--category-ids", "known", "--unknown-label", "6"),
+    ),
+    Mistake(
+        "positions and an unknown after the last, said to be positions",
+        both(without_unknown, mapped(PLACES)),
+        "refused OS317",
+        ("--category-ids", "index"),
+        says="--unknown-label 8",
+    ),
+    Mistake(
+        "positions from 1, said to be from 0, of which one is too many",
+        both(without_unknown, only_known, mapped({c: at + 4 for at, c in enumerate(IDS[:5])})),
+        "refused OS317",
+        ("--category-ids", "index"),
+        says="--category-ids index1",
+    ),
+    Mistake("ids with gaps", with_gaps, "accepted"),
+    Mistake(
+        "objects counted by places in the list",
+        both(with_gaps, truth_counted),
+        "refused OS112",
+        says="91 in place of 9; do not remove the records",
+    ),
+    Mistake(
+        "likewise, and those not listed removed",
+        both(with_gaps, truth_counted, unlisted_removed),
+        "refused OS316",
+        says="the numbers of the objects are positions in the list of categories, counted from 1",
+    ),
     Mistake("background is id 0", background, "warned OS306", says="background"),
     Mistake("likewise, of dense ids", both(dense, background), "warned OS306", says="background"),
     Mistake("positions from 0", mapped(PLACES), "refused OS307|OS316", says="--category-ids index"),
@@ -219,6 +332,48 @@ CASES = [
     Mistake("names in capitals", by_name(str.upper), "accepted", CSV),
     Mistake("names with underscores", by_name(lambda n: n.replace(" ", "_")), "accepted", CSV),
     Mistake("names with a plural s", by_name(lambda n: n + "s"), "refused OS306", CSV),
+    Mistake(
+        "one name with a plural s",
+        by_name(lambda n: "persons" if n == "person" else n),
+        "refused OS306",
+        CSV,
+        says="'persons' for 'person'",
+    ),
+    Mistake(
+        "likewise, and a file says so",
+        both(
+            by_name(lambda n: "persons" if n == "person" else n),
+            with_file("m.json", {"persons": "person"}),
+        ),
+        "accepted",
+        (*CSV, "--category-ids", "m.json"),
+    ),
+    Mistake(
+        "another name for a class",
+        by_name(lambda n: "human" if n == "person" else n),
+        "warned OS306",
+        CSV,
+        says="'human' for 'person'",
+    ),
+    Mistake(
+        "a class more, and none less",
+        by_name(lambda n: "zebra" if n == "unknown" else n),
+        "warned OS305",
+        CSV,
+    ),
+    Mistake(
+        "another word for unknown",
+        by_name(lambda n: "novel object" if n == "unknown" else n),
+        "warned OS306",
+        CSV,
+        says="unknown_label='novel object'",
+    ),
+    Mistake(
+        "likewise, and said so",
+        by_name(lambda n: "novel object" if n == "unknown" else n),
+        "accepted",
+        (*CSV, "--unknown-label", "novel object"),
+    ),
     Mistake(
         "names exchanged",
         by_name(lambda n: {"cat": "car", "car": "cat"}.get(n, n)),

@@ -16,7 +16,7 @@ from openset.evaluation.settings import Settings
 from openset.evaluation.steps import Ground, examine
 from openset.findings import Level
 from openset.formats import read_annotations, read_detections
-from openset.tables import Images
+from openset.tables import Detections, Images, Role, Vocabulary
 from openset.tables.boxes import sizes
 from scenes.film import anywhere
 from scenes.golden import DATA, file_in
@@ -152,6 +152,14 @@ WRONG = {
     "mirrored": (
         boxes(lambda b, s: np.column_stack([s[:, 0] - b[:, 0] - b[:, 2], b[:, 1:]])),
         {"OS215"},
+    ),
+    "height and width exchanged": (
+        boxes(lambda b, s: b * np.tile(s[:, ::-1] / s, 2)),
+        {"OS215"},
+    ),
+    "width - x": (
+        boxes(lambda b, s: np.column_stack([s[:, 0] - b[:, 0], b[:, 1:]])),
+        {"OS230"},
     ),
     "places": (ids(lambda images, at: at), {"OS423", "OS403"}),
     "the next image": (ids(lambda images, at: images.id[(at + 1) % len(images.id)]), {"OS448"}),
@@ -292,3 +300,93 @@ def test_a_mistake_is_refused(name, mistake):
 def test_an_honest_detector_is_not_refused(name, how):
     truth, found, known = real(name)
     assert findings(truth, HONEST[how](truth, found), known) == set()
+
+
+ON_COCO = pytest.mark.parametrize("name", ["yolox_nano", "yolov4tiny"])
+
+
+def of_classes(truth, found, names):
+    """What is labelled with some classes."""
+    kept = [i for i, name in zip(truth.category_id, truth.labels, strict=True) if name in names]
+    return found.select(np.isin(found.label, kept))
+
+
+def of_voc(truth, found):
+    known = Vocabulary.of("voc20")
+    return of_classes(truth, found, [one for one in truth.labels if known.role(one) is Role.KNOWN])
+
+
+@ON_COCO
+def test_right_ids_that_are_said_to_be_positions_are_refused(name):
+    """The first eleven ids of COCO are positions from 1, too; those of the others are unknown."""
+    truth, found, _ = real(name)
+    found = of_voc(truth, found)
+    assert "OS316" in findings(truth, found, "voc20", category_ids="index1")
+    assert "OS316" not in findings(truth, found, "voc20")
+
+
+@ON_COCO
+@pytest.mark.parametrize("start", [0, 1])
+def test_positions_in_the_list_of_known_classes_are_refused(name, start):
+    truth, found, _ = real(name)
+    found, known = of_voc(truth, found), Vocabulary.of("voc20")
+    classes = known.classes(truth.labels)[np.searchsorted(truth.category_id, found.label)]
+    listed = replace(found, label=classes.astype(np.int64) + start)
+    option = "known1" if start else "known"
+    settings = Settings(known="voc20", force=True)
+    found = examine(Ground.of(truth, known, settings), listed, settings).findings
+    wrong = [one.fix for one in found if one.code in ("OS307", "OS316")]
+    assert wrong and all(f"category_ids={option!r}" in fix for fix in wrong)
+    assert findings(truth, listed, "voc20", category_ids=option) == set()
+
+
+@EACH
+@pytest.mark.parametrize("named", [["person"], ["person", "car", "chair"]])
+def test_classes_that_were_left_out_of_a_file_are_said(name, named):
+    truth, found, known = real(name)
+    assert "OS308" in findings(truth, of_classes(truth, found, named), known, Level.WARNING)
+
+
+@EACH
+def test_the_first_class_that_is_never_named_is_said(name):
+    truth, found, known = real(name)
+    rest = of_classes(truth, found, truth.labels[1:])
+    assert "OS308" in findings(truth, rest, known, Level.WARNING)
+
+
+@EACH
+@pytest.mark.parametrize("how", ["clean", "random classes", "one class", "very early", "thirty"])
+def test_an_honest_detector_is_not_told_to_name_more_classes(name, how):
+    truth, found, known = real(name)
+    assert "OS308" not in findings(truth, HONEST[how](truth, found), known, Level.WARNING)
+
+
+@pytest.mark.parametrize("pair", [("yolox_nano", "yolov4tiny"), ("yolov2", "yolov3")])
+@pytest.mark.parametrize("order", ["score", "image"])
+def test_two_detectors_that_were_sorted_together_are_said(pair, order):
+    (truth, one, known), (_, other, _) = map(real, pair)
+    box, score = np.vstack([one.box, other.box]), np.append(one.score, other.score)
+    image, label = np.append(one.image, other.image), np.append(one.label, other.label)
+    rows = np.lexsort((-score, image)) if order == "image" else np.argsort(-score)
+    both = Detections(image[rows], label[rows], box[rows], score[rows])
+    assert "OS232" in findings(truth, both, known, Level.WARNING)
+
+
+def without_objects(truth, images):
+    return truth.select(~np.isin(truth.image, np.flatnonzero(images)))
+
+
+@EACH
+def test_images_whose_objects_were_lost_are_said(name):
+    truth, found, known = real(name)
+    every_second = np.arange(len(truth.images)) % 2 == 0
+    lost = without_objects(truth, every_second)
+    assert "OS405" in findings(lost, found, known, Level.WARNING)
+
+
+@ON_COCO
+def test_images_of_unknown_objects_that_nobody_labelled_are_honest(name):
+    truth, found, _ = real(name)
+    classes = Vocabulary.of("voc20").classes(truth.labels)[truth.label]
+    wild = truth.select(classes < 20)
+    assert "OS405" not in findings(wild, of_voc(truth, found), "voc20", Level.WARNING)

@@ -116,7 +116,19 @@ CASES = [
         "usage",
         known("k.txt"),
     ),
-    Mistake("known in a line with commas", with_file("k.txt", ALL), "usage", known("k.txt")),
+    Mistake("known in a line with commas", with_file("k.txt", ALL), "accepted", known("k.txt")),
+    Mistake(
+        "known in a line with blanks and commas",
+        with_file("k.txt", " , ".join(KNOWN)),
+        "accepted",
+        known("k.txt"),
+    ),
+    Mistake(
+        "known with a comma at the end of lines",
+        with_file("k.txt", ",\n".join(KNOWN)),
+        "accepted",
+        known("k.txt"),
+    ),
     Mistake("known in an empty file", with_file("k.txt", ""), "usage", known("k.txt")),
     Mistake("known in a JSON list", with_file("k.json", [*KNOWN]), "usage", known("k.json")),
     Mistake(

@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 
-from scenes.mistakes import IDS, Mistake, answered, each, nothing, with_file
+from scenes.mistakes import IDS, UNKNOWN, Mistake, answered, each, nothing, with_file
 
 
 def unknownness(sign=1.0, value=None):
@@ -74,16 +74,119 @@ ORDER = np.argsort(L, kind="stable")
 SORTED = {"logits_k": K[ORDER], "labels_k": L[ORDER]}
 HARD = SORTED | {"logits_k": np.where(L[ORDER, None] == 5, K[ORDER[::-1]], K[ORDER])}
 OPEN = {"logits_k": None, "logits_u": None, "predicted_k": K.argmax(1)}
+WEAK = classifier(1, right=0.2)
+IDS_K = np.arange(len(K))
+PART = np.concatenate([np.arange(len(K)), np.arange(0, len(K), 3)])
+AGAIN = {"logits_k": K[PART], "labels_k": L[PART]}
+MASKED = {
+    "logits_k": np.c_[K, np.full(len(K), -np.inf)],
+    "logits_u": np.c_[U, np.full(len(U), -np.inf)],
+}
+
+
+def decided(known, unknown):
+    return {"openness_k": 1.0 * (known.max(1) < 4), "openness_u": 1.0 * (unknown.max(1) < 4)}
+
+
+NAMES = np.array(["airplane", "bird", "cat", "dog", "frog", "hot dog"])
+
+
+def rows(unknown="unknown", sep=","):
+    """The same classifier as lines of a table."""
+    lines = [sep.join(("label", "predicted", "openness"))]
+    for logits, labels in ((K, NAMES[L]), (U, [unknown] * len(U))):
+        named, openness = NAMES[logits.argmax(1)], -logits.max(1)
+        cells = zip(labels, named, openness, strict=True)
+        lines += [sep.join((label, name, f"{x:.6f}")) for label, name, x in cells]
+    return lines
+
+
+def columns(sep=","):
+    """The logits of the same classifier as lines of a table."""
+    lines = [sep.join(["label", *(f"logit:{at}" for at in range(6))])]
+    for logits, labels in ((K, L), (U, [-1] * len(U))):
+        pairs = zip(labels, logits, strict=True)
+        lines += [sep.join([str(label), *(f"{x:.5f}" for x in row)]) for label, row in pairs]
+    return lines
+
+
+def table(what, answer, lines, says=""):
+    text = lines if isinstance(lines, str) else "\n".join(lines) + "\n"
+    return Mistake(what, with_file("s.csv", text), answer, ("recognise", "s.csv"), says)
+
+
+ROWS, TEXT, LOGITS = rows(), "\n".join(rows()), "\n".join(columns())
+FLOATS = [line.replace("-1,", "-1.0,", 1) for line in columns()]
+TABLES = [
+    table("a table", "accepted", ROWS),
+    table("a table of logits", "accepted", columns()),
+    table("without a last line end", "accepted", TEXT),
+    table("labels that are 1.0", "accepted", FLOATS),
+    table("Unknown, with a space", "accepted", rows("Unknown ")),
+    table("header in capitals", "accepted", ["Label, Predicted, Openness", *ROWS[1:]]),
+    table("unkown", "refused OS822", rows("unkown")),
+    table("unknown is NaN", "refused OS822", rows("NaN")),
+    table("unkown beside logits", "refused OS822", LOGITS.replace("\n-1,", "\nunkown,") + "\n"),
+    table("unknown samples with their true class", "warned OS822", rows("zebra")),
+    table("labels in capitals", "refused OS821", TEXT.replace("\nbird,", "\nBird,") + "\n"),
+    table("labels with underscores", "refused OS821", TEXT.replace("\nhot dog", "\nhot_dog")),
+    table("a label misspelt once", "accepted OS821", TEXT.replace("\nairp", "\nairrp", 1) + "\n"),
+    table("cut in the last row", "refused OS102", TEXT[:-12], "middle of a row"),
+    table("cut in the last number", "warned OS825", TEXT[:-3]),
+    table("cut in the last logit", "warned OS825", LOGITS[:-3]),
+    table(
+        "a short row in the middle",
+        "refused OS108",
+        [*ROWS[:50], ROWS[50].rpartition(",")[0], *ROWS[51:]],
+        "row 50",
+    ),
+    table("some labels lost", "warned OS826", TEXT.replace("\ncat,", "\n,", 9) + "\n"),
+    table("joined with its header", "refused OS108", [*ROWS, *ROWS], "headers"),
+    table("joined to itself", "warned OS820", [*ROWS, *ROWS[1:]]),
+    table("semicolons", "refused OS807", rows(sep=";"), "semicolons"),
+    table("tabs", "refused OS807", rows(sep="\t"), "tabs"),
+    table(
+        "decimal commas", "refused OS102", [r.replace(".", ",") for r in rows(sep=";")], "decimal"
+    ),
+    table("no header", "refused OS807", ROWS[1:], "no header"),
+    table("a column twice", "refused OS432", ["label," + ROWS[0], *("x," + r for r in ROWS[1:])]),
+]
+
+
+def percent_on_a_part(world):
+    """Two programs wrote the file, one of them in per cent."""
+    half = sorted({one["image_id"] for one in world.dt})[::2]
+    world.dt = [one | {"score": 100 * one["score"]} if one["image_id"] in half else one
+                for one in world.dt]  # fmt: skip
+
+
+def ranked_in_image(world):
+    """The place in the image in place of the confidence."""
+    seen = {}
+    world.dt.sort(key=lambda one: -one["score"])
+    for one in world.dt:
+        seen[one["image_id"]] = seen.get(one["image_id"], 0) + 1
+        one["score"] = float(seen[one["image_id"]])
+
+
 CASES = [
     Mistake("upside down", each("score", lambda s: 1 - s), "warned OS318"),
     Mistake("sorted by themselves", sorted_alone, "warned OS332"),
     Mistake("negated", each("score", lambda s: -s), "refused OS208"),
     Mistake("percent", each("score", lambda s: 100 * s), "refused OS208", says="divide"),
+    Mistake("percent on a part", percent_on_a_part, "refused OS208", says="these images alone"),
+    Mistake("ranks in the image", ranked_in_image, "refused OS208", says="these are ranks"),
     Mistake("per mille", each("score", lambda s: round(1000 * s)), "refused OS208"),
     Mistake("sixteen bits", each("score", lambda s: round(65535 * s)), "refused OS208"),
     Mistake("bytes", each("score", lambda s: round(255 * s)), "refused OS208"),
     Mistake("logits", each("score", lambda s: float(np.log(s / (1.0001 - s)))), "refused OS208"),
     Mistake("log-probabilities", each("score", lambda s: float(np.log(s))), "refused OS208"),
+    Mistake(
+        "negative logarithms",
+        each("score", lambda s: float(-np.log(s / 20))),
+        "refused OS208",
+        says="negative logarithms",
+    ),
     Mistake("all zero", each("score", lambda s: 0.0), "warned OS209"),
     Mistake("all one, as integers", each("score", lambda s: 1), "warned OS209"),
     Mistake("rounded to 0 or 1", each("score", lambda s: round(s)), "accepted"),
@@ -100,7 +203,12 @@ CASES = [
     Mistake("unknownness", unknownness(), "accepted"),
     Mistake("unknownness upside down", unknownness(-1.0), "warned OS319"),
     Mistake("unknownness of NaN", unknownness(value=float("nan")), "refused OS202"),
-    Mistake("unknownness constant", unknownness(value=0.5), "accepted"),
+    Mistake("unknownness constant", unknownness(value=0.5), "warned OS339", says="by ties"),
+    Mistake(
+        "unknownness of two values",
+        lambda w: [one.update(unknownness=float(one["category_id"] == UNKNOWN)) for one in w.dt],
+        "accepted OS339",
+    ),
     Mistake("minimum score in percent", nothing, "refused", ("--minimum-score", "30")),
     Mistake("minimum score above all", nothing, "refused OS402", ("--minimum-score", "1")),
     Mistake("minimum score is not a number", nothing, "usage", ("--minimum-score", "nan")),
@@ -159,9 +267,80 @@ CASES = [
     recognised("no unknown sample", "warned OS804", logits_u=U[:0]),
     recognised("unknown samples with known labels", "refused OS809", labels_u=L),
     recognised("other names of arrays", "refused OS807", logits_k=None, logits_known=K),
-    recognised("a weak classifier", "accepted", logits_k=classifier(1, right=0.2)[0]),
+    recognised("a weak classifier", "accepted", logits_k=WEAK[0], labels_k=WEAK[1]),
     recognised(
-        "a classifier that guesses", "accepted", logits_k=np.random.default_rng(5).permutation(K)
+        "a classifier that guesses",
+        "accepted",
+        logits_k=np.random.default_rng(5).permutation(K),
+        logits_u=np.random.default_rng(6).permutation(K) + 0.001,
+    ),
+    recognised("labels shuffled", "warned OS819", labels_k=np.random.default_rng(5).permutation(L)),
+    recognised("labels sorted, scores not", "warned OS819", "in order", labels_k=np.sort(L)),
+    recognised("labels moved by a row", "refused OS819", "1 row up", labels_k=np.roll(L, 1)),
+    recognised("labels turned round", "refused OS819", "from the end", labels_k=L[::-1]),
+    recognised("labels that are all 0", "warned OS819", labels_k=np.zeros_like(L)),
+    recognised(
+        "every sample twice",
+        "warned OS820",
+        logits_k=np.concatenate([K, K]),
+        labels_k=np.concatenate([L, L]),
+        logits_u=np.concatenate([U, U]),
+    ),
+    recognised(
+        "every sample again, rounded",
+        "warned OS820",
+        logits_k=np.concatenate([K, K.astype(np.float16)]),
+        labels_k=np.concatenate([L, L]),
+    ),
+    recognised("a third of the samples again", "warned OS820", **AGAIN),
+    recognised("ids that are there again", "warned OS820", ids_k=IDS_K // 2, ids_u=IDS_K + 300),
+    recognised("ids of both kinds", "warned OS817", ids_k=IDS_K, ids_u=IDS_K + 200),
+    recognised("ids", "accepted", ids_k=IDS_K, ids_u=IDS_K + 300),
+    recognised("ids of another number", "refused OS802", ids_k=IDS_K[1:], ids_u=IDS_K),
+    recognised(
+        "a column of logits for unknown",
+        "warned OS823",
+        logits_k=np.c_[K, np.full(len(K), -3.0)],
+        logits_u=np.c_[U, np.full(len(U), 9.0)],
+    ),
+    recognised(
+        "a column of logits that is called unknown",
+        "refused OS823",
+        logits_k=np.c_[K, np.full(len(K), -3.0)],
+        logits_u=np.c_[U, np.full(len(U), 9.0)],
+        classes=np.array([*"abcdef", "Unknown"]),
+    ),
+    recognised("a decision as openness", "warned OS824", **OPEN, **decided(K, U)),
+    recognised(
+        "the true answer as openness",
+        "warned OS824",
+        **OPEN,
+        openness_k=-K.max(1),
+        openness_u=np.ones(len(U)),
+    ),
+    recognised("one openness", "warned OS805", **OPEN, openness_k=0 * L, openness_u=0 * L),
+    recognised("logits that overflow", "refused OS801", logits_k=np.where(K > 6, np.inf, K)),
+    recognised("classes that are masked", "warned OS808", **MASKED),
+    recognised("complex logits", "refused OS802", logits_k=K + 0j),
+    recognised(
+        "percentages, for energies",
+        "refused OS510",
+        argv=(*RECOGNISE, "--openness", "energy"),
+        logits_k=100 * softmax(K),
+        logits_u=100 * softmax(U),
+    ),
+    recognised(
+        "log-probabilities, for energies",
+        "refused OS510",
+        argv=(*RECOGNISE, "--openness", "energy"),
+        logits_k=np.log(softmax(K)),
+        logits_u=np.log(softmax(U)),
+    ),
+    recognised(
+        "unknown samples of a known class without samples",
+        "refused OS809",
+        labels_k=np.where(L == 3, 4, L),
+        labels_u=np.full(len(U), 3),
     ),
     recognised("one class for everything", "accepted", logits_k=K + 20 * np.eye(6)[0]),
     Mistake(
@@ -171,6 +350,6 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", [*CASES, *TABLES], ids=str)
 def test_a_mistake_in_scores(case, here, openset):
     assert answered(case, here, openset) == ""

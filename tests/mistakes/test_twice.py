@@ -109,6 +109,32 @@ def another_detector(share=0.05):
     return detections_twice(change)
 
 
+def in_order(*keys):
+    """The list sorted."""
+
+    def spoil(world):
+        world.dt.sort(key=lambda one: [one[key] if key != "score" else -one[key] for key in keys])
+
+    return spoil
+
+
+def around(count, falls):
+    """Boxes around each, whose scores fall with each by a factor."""
+
+    def spoil(world):
+        world.dt = [
+            one
+            | {
+                "bbox": moved(np.array([one["bbox"]]), 0.03, rng)[0].tolist(),
+                "score": one["score"] * falls**n,
+            }
+            for one, rng in ((one, np.random.default_rng(at)) for at, one in enumerate(world.dt))
+            for n in range(count)
+        ]
+
+    return spoil
+
+
 def mirrored(jitter=0.0):
     """A second pass over mirrored pictures, whose boxes nobody mirrored back."""
 
@@ -176,6 +202,18 @@ CASES = [
     ),
     Mistake("no suppression of overlapping boxes", without_suppression, "accepted"),
     Mistake("two detectors in one file", another_detector(), "refused OS232"),
+    Mistake(
+        "two detectors sorted by image",
+        both(another_detector(), in_order("image_id", "score")),
+        "warned OS232",
+        says="hardly any has two",
+    ),
+    Mistake(
+        "two detectors sorted by score", both(another_detector(), in_order("score")), "warned OS232"
+    ),
+    Mistake("two detectors in no order", both(another_detector(), shuffled), "warned OS232"),
+    Mistake("a soft suppression", both(around(2, 0.3), in_order("score")), "accepted"),
+    Mistake("many boxes around each", both(around(4, 0.85), in_order("score")), "warned OS437"),
     Mistake("mirrored boxes beside", mirrored(), "refused OS231", says="mirrored back"),
     Mistake("the same in no order", both(mirrored(), shuffled), "refused OS231"),
     Mistake("a mirrored pass", mirrored(0.03), "refused OS231", says="of a mirrored picture"),

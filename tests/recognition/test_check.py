@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from openset.findings import InputError, Level
-from openset.recognition import evaluate_recognition, read_scores
+from openset.recognition import Scores, evaluate_recognition, read_scores
 from openset.recognition.check import check
 from openset.recognition.flaws import digits, rejecting, rejecting_nothing
 from scenes.golden import DATA
 
 SCORES = digits()
 C = SCORES.n_classes
-CODES = {"OS812", "OS813", "OS814"}
+CODES = {"OS812", "OS813", "OS814", *(f"OS{code}" for code in range(817, 828))}
 
 
 def suspicions(scores):
@@ -67,6 +67,60 @@ def test_known_and_unknown_exchanged():
     assert suspicions(wrong).keys() == {"OS813"}
 
 
+def test_labels_of_other_samples():
+    rng = np.random.default_rng(0)
+    (finding,) = suspicions(replace(SCORES, label=rng.permutation(SCORES.label))).values()
+    assert (finding.code, finding.level) == ("OS819", Level.WARNING)
+    moved = suspicions(replace(SCORES, label=np.roll(SCORES.label, 2)))
+    assert moved["OS819"].level is Level.ERROR
+    assert "2 rows up" in moved["OS819"].fix
+
+
+@pytest.mark.parametrize("decimals", [1, 2, 3, 4])
+def test_rounding_makes_no_copies_and_hides_none(decimals):
+    rounded = replace(
+        SCORES,
+        openness=SCORES.openness.round(decimals),
+        unknown_openness=SCORES.unknown_openness.round(decimals),
+    )
+    assert suspicions(rounded) == {}
+    twice = np.random.default_rng(0).permutation(np.tile(np.arange(SCORES.n_known), 2))
+    columns = {name: getattr(rounded, name)[twice] for name in ("openness", "label", "predicted")}
+    found = suspicions(replace(rounded, **columns))
+    assert found.keys() == {"OS820"}
+    assert found["OS820"].count >= SCORES.n_known
+
+
+def untaught(seed):
+    """A network with random weights on the embedded digits; those that are unknown are darker."""
+    rng = np.random.default_rng(seed)
+    centre = rng.random((C, 32))
+    pixels = np.maximum(centre[SCORES.label] + rng.normal(0, 0.2, (SCORES.n_known, 32)), 0)
+    dark = 0.1 * rng.random((SCORES.n_unknown, 32))
+    weights = rng.normal(0, 1, (32, C))
+    return Scores.from_logits(pixels @ weights, SCORES.label, dark @ weights, openness="energy")
+
+
+def test_networks_that_were_never_taught_are_not_accused():
+    found = [suspicions(untaught(seed)).keys() for seed in range(60)]
+    assert not any(codes - {"OS812", "OS813"} for codes in found)
+
+
+def letters(said):
+    """Classes that differ in case alone, of which a classifier says some."""
+    label = np.arange(120, dtype=np.int32) % 4
+    rng = np.random.default_rng(0)
+    names = ("a", "A", "b", "B")
+    predicted = np.where(np.isin(label, said), label, said[0]).astype(np.int32)
+    return Scores(predicted, label, rng.normal(0, 1, 120), rng.normal(1, 1, 60), None, names)
+
+
+def test_letters_of_both_cases_are_classes():
+    assert "OS821" not in suspicions(letters([0, 1, 2, 3]))
+    assert "OS821" not in suspicions(letters([0, 1, 2]))
+    assert suspicions(letters([0, 2]))["OS821"].level is Level.ERROR
+
+
 def guesses(seed):
     rng = np.random.default_rng(seed)
     return replace(SCORES, predicted=rng.integers(0, C, SCORES.n_known, dtype=np.int32))
@@ -75,7 +129,17 @@ def guesses(seed):
 RNG = np.random.default_rng(1)
 HONEST = {
     "clean": SCORES,
-    "guesses": guesses(0),
+    "guesses": replace(
+        guesses(0),
+        openness=RNG.random(SCORES.n_known),
+        unknown_openness=RNG.random(SCORES.n_unknown),
+    ),
+    "one known class": replace(
+        SCORES,
+        label=np.zeros(SCORES.n_known, np.int32),
+        predicted=(RNG.random(SCORES.n_known) < 0.1).astype(np.int32),
+    ),
+    "few samples": Scores.from_logits(RNG.normal(0, 1, (8, 3)), [0] * 8, RNG.normal(0, 1, (4, 3))),
     "one class": replace(SCORES, predicted=np.full(SCORES.n_known, 2, np.int32)),
     "half guesses": replace(
         SCORES,

@@ -274,8 +274,38 @@ def test_names_cannot_leave_the_folder(tmp_path):
         "x" * 9999,
     ):
         assert pixels.find(name) is None
-    (tmp_path / "images" / "link.png").symlink_to(tmp_path / "secret.png")
-    assert pixels.find("link.png") is None
+    (tmp_path / "images" / "here").symlink_to(".")
+    for name in ("here/../../secret.png", "here/../secret.png", "/../secret.png"):
+        assert pixels.find(name) is None
+
+
+def test_links_in_the_folder_are_its_owners(tmp_path):
+    """Pictures are often links to a data disk; only names come from elsewhere."""
+    from PIL import Image
+
+    from openset.report.crops import Pixels
+
+    (tmp_path / "disk").mkdir()
+    Image.new("RGB", (10, 10)).save(tmp_path / "disk" / "a.png")
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "a.png").symlink_to(tmp_path / "disk" / "a.png")
+    (tmp_path / "images" / "val").symlink_to(tmp_path / "disk")
+    (tmp_path / "all").symlink_to(tmp_path / "disk")
+    for folder, name in (("images", "a.png"), ("images", "val/a.png"), ("all", "a.png")):
+        assert Pixels(tmp_path / folder).crop(name, (0, 0, 10, 10), (10, 10))
+
+
+def test_a_header_of_too_many_pixels_is_no_crop(tmp_path):
+    from struct import pack
+    from zlib import crc32
+
+    from openset.report.crops import Pixels
+
+    body = b"IHDR" + pack(">IIBBBBB", 50_000, 50_000, 8, 2, 0, 0, 0)
+    png = b"\x89PNG\r\n\x1a\n" + pack(">I", 13) + body + pack(">I", crc32(body))
+    (tmp_path / "bomb.png").write_bytes(png + pack(">I", 0) + b"IDAT" + pack(">I", crc32(b"IDAT")))
+    pixels = Pixels(tmp_path)
+    assert pixels.crop("bomb.png", (0, 0, 10, 10), (10, 10)) is None and pixels.missing == 1
 
 
 def test_no_such_folder_of_images(tmp_path):

@@ -83,7 +83,6 @@ CALLED = {
     "index-1": ROW + 1,
     "index-by-name": PLACES[ROW],
     "index-by-name-1": PLACES[ROW] + 1,
-    "stem": np.array([f"C:\\val\\{name[:6]}.png" for name in TRUTH.images.file_name])[ROW],
     "number": np.array([int(name[:6]) for name in TRUTH.images.file_name])[ROW],
 }
 
@@ -126,6 +125,59 @@ def test_the_reading_of_image_ids_is_named_and_its_option_reads_them(reading):
     assert f"--image-ids {reading} " in as_flags(error.fix)
     assert np.array_equal(with_image_ids(found, TRUTH, reading).image, FOUND.image)
     assert errors(found, image_ids=reading) == []
+
+
+PATHS = np.array([f"C:\\val\\{name[:6]}.png" for name in TRUTH.images.file_name])[ROW]
+
+
+def test_paths_of_another_machine_are_read_by_their_stems():
+    assert errors(replace(FOUND, image=PATHS)) == []
+
+
+def test_paths_are_not_read_where_folders_tell_images_apart():
+    names = np.array([f"train/{name}" for name in TRUTH.images.file_name])
+    gt = replace(TRUTH, images=replace(TRUTH.images, file_name=names))
+    (error,) = errors(replace(FOUND, image=PATHS), truth=gt)
+    assert error.code == "OS423" and "image_ids='stem'" in error.fix
+
+
+@pytest.mark.parametrize("padding", [False, True])
+def test_ground_truth_of_pictures_that_were_resized_to_a_square_is_told(padding):
+    size = sizes(TRUTH, TRUTH.image)
+    by = 640 / (size.max(axis=1, keepdims=True) if padding else size)
+    moved = (640 - size * by) / 2
+    box = np.hstack([TRUTH.box[:, :2] * by + moved, TRUTH.box[:, 2:] * by])
+    side = np.full(len(TRUTH.images), 640.0)
+    gt = replace(TRUTH, images=replace(TRUTH.images, width=side, height=side), box=box, area=None)
+    (error,) = errors(FOUND, truth=gt)
+    assert error.code == "OS430" and "are 640 x 640" in error.message
+    assert ("padded" if padding else "stretched") in error.cause
+
+
+def test_boxes_behind_the_confidence_are_told_by_the_objects():
+    """A detector that does not clip its boxes: the numbers alone do not tell."""
+    share = centres(FOUND.box) / TWICE
+    read = np.column_stack([FOUND.score, share[:, :3]]) * TWICE
+    box = np.hstack([read[:, :2] - read[:, 2:] / 2, read[:, 2:]])
+    (error,) = errors(replace(FOUND, box=box, score=share[:, 3]))
+    assert error.code == "OS439" and "behind the confidence" in error.cause
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_fitted_numbers_make_no_verdict_of_a_weak_detector(seed):
+    """Boxes of like sizes around objects, too far right and down, as early in a training."""
+    rng = np.random.default_rng(seed)
+    sides = rng.uniform(14, 40, (240, 2))
+    box = np.hstack([rng.uniform(0, 1, (240, 2)) * (128 - sides), sides])
+    images = Images(np.arange(60) + 1, None, np.full(60, 128.0), np.full(60, 128.0))
+    gt = Annotations(images, film.LABELS, np.repeat(np.arange(60), 4), rng.integers(0, 3, 240), box,
+                     category_id=np.array([1, 2, 3]))  # fmt: skip
+    of = rng.integers(0, 240, 1500)
+    found = 26 * np.exp(rng.normal(0, 0.25, (1500, 2)))
+    centre = box[of, :2] + box[of, 2:] / 2 + rng.normal(0, 7, (1500, 2)) + (10, 9)
+    weak = Detections(of // 4 + 1, rng.integers(1, 3, 1500), np.hstack([centre - found / 2, found]),
+                      rng.uniform(0, 0.3, 1500))  # fmt: skip
+    assert errors(weak, truth=gt) == []
 
 
 @pytest.mark.parametrize("given", ["xyxy", "cxcywh", "yxhw", "xywh-scaled-2", "xywh-letterbox-640"])

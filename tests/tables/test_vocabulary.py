@@ -317,3 +317,8 @@ def test_a_single_label_is_named_as_it_is():
     assert len(Vocabulary.of("voc20", truth).known) == 20
     with pytest.raises(UsageError, match=r"unknown vocabulary 'persn'.* comma: 'persn,'"):
         Vocabulary.of("persn", truth)
+
+
+def test_labels_with_a_slash_are_a_row_of_labels():
+    """Open Images calls its classes /m/0cmf2."""
+    assert Vocabulary.of("/m/0cmf2,/m/0199g").known == ("/m/0cmf2", "/m/0199g")

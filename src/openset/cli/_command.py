@@ -14,25 +14,29 @@ from functools import partial
 from inspect import BoundArguments
 from pathlib import Path
 from typing import Any, TextIO
+from warnings import filterwarnings
 
 from cyclopts import Argument, CycloptsError, MissingArgumentError
 from cyclopts.exceptions import UnknownOptionError, UnusedCliTokensError
 
 from openset.cli._app import build, resolve
-from openset.cli._config import Used, used
+from openset.cli._config import Used, command_line, used
 from openset.cli._console import SCHEMA_VERSION, Answer, Output, finding_text
 from openset.cli._front import verbs
 from openset.cli._terminal import BROKEN_PIPE, FAILED, put, wrapped, write
-from openset.findings import InputError, OpenSetError, UsageError
+from openset.findings import Finding, InputError, Level, OpenSetError, UsageError
 from openset.flags import as_flags
 
 INTERRUPTED = 130
+REPLACED = "OS125"
+_LARGE_PICTURE = r"Image size \(\d+ pixels\) exceeds limit"  # Pillow refuses what is twice as large
 OUTPUTS = ("out", "rest", "plot")  # arguments of verbs that are written, not read
 
 
 def run(tokens: list[str]) -> int:
     """Run the command line of a verb and return its exit code."""
     output = Output(json="--json" in tokens)
+    filterwarnings("ignore", _LARGE_PICTURE)
     try:
         command, bound = _parse(tokens)
         spoken = [v for v in bound.arguments.values() if isinstance(v, Output)]
@@ -40,9 +44,12 @@ def run(tokens: list[str]) -> int:
         added = used(tokens) if spoken else None  # help has no options to add
         if added is not None:
             output.say(str(added))
-        with _inputs_kept(bound):
+        with _inputs_kept(bound, command_line() if spoken else "") as replaced:
             answer = command(*bound.args, **bound.kwargs)
-        return _print(answer, output, tokens, added) if isinstance(answer, Answer) else 0
+        gone = [Finding(REPLACED, Level.NOTE, said) for said in replaced]
+        for finding in gone:
+            output.report(finding)
+        return _print(answer, output, tokens, added, gone) if isinstance(answer, Answer) else 0
     except KeyboardInterrupt:
         return _fail("interrupted", "interrupted", output, INTERRUPTED)
     except BrokenPipeError:  # whoever read stdout has seen enough
@@ -67,8 +74,11 @@ def _parse(tokens: list[str]) -> tuple[Callable[..., Any], BoundArguments]:
 
 
 @contextmanager
-def _inputs_kept(bound: BoundArguments) -> Iterator[None]:
-    """No verb writes over a file that it was given to read, whatever it calls its arguments."""
+def _inputs_kept(bound: BoundArguments, asked: str) -> Iterator[list[str]]:
+    """No verb writes over a file that it was given to read, whatever it calls its arguments.
+
+    Gives what it replaces, in words, as it does; what it writes is of the command `asked`.
+    """
     from openset.files import keeping, refuse_kept
 
     given: dict[str, list[Any]] = {
@@ -81,11 +91,11 @@ def _inputs_kept(bound: BoundArguments) -> Iterator[None]:
     written = [path for _, path in outputs]
     inputs = [str(value) for value in read if isinstance(value, (str, Path))]
     pictures = [str(path) for path in given.get("images", ()) if isinstance(path, Path)]
-    with keeping(inputs, own=map(str, written), pictures=pictures):
+    with keeping(inputs, map(str, written), pictures, asked) as replaced:
         for path in written:
             if not path.is_dir():  # of folders the verbs know what they replace
                 refuse_kept(path)
-        yield
+        yield replaced
 
 
 def _refuse_one_place(outputs: Sequence[tuple[str, Path]]) -> None:
@@ -97,13 +107,21 @@ def _refuse_one_place(outputs: Sequence[tuple[str, Path]]) -> None:
             raise UsageError(f"--{other} and --{name} are one file: {path}")
 
 
-def _print(answer: Answer, output: Output, tokens: Sequence[str], added: Used | None) -> int:
+def _print(
+    answer: Answer,
+    output: Output,
+    tokens: Sequence[str],
+    added: Used | None,
+    replaced: Sequence[Finding],
+) -> int:
     failed = 0
     if output.json:
         document: dict[str, Any] = {"verb": tokens[0], "exit_code": answer.code}
         if added is not None:
             document["settings"] = {"file": str(added.file), "options": added.options}
         document |= answer.document()
+        if replaced:
+            document["replaced"] = [asdict(finding) for finding in replaced]
         failed = put(_json(document))
     elif answer.text:
         failed = put(partial(write, answer.text))

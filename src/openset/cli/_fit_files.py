@@ -22,11 +22,11 @@ class Files:
 
     Attributes:
         head: The last layer from a file, if any.
-        known: The classes that logits are restricted to, if any.
+        known: The classes that logits are restricted to, as ``--known`` has them, if any.
     """
 
     head: Head | None
-    known: Vocabulary | None
+    known: str | list[str] | None
 
     def read(self, path: Path) -> Detections:
         """The detections of a file, whole."""
@@ -39,7 +39,7 @@ class Files:
         from openset.scorers import own_head
 
         found = replace(found, head=own_head(found, self.head))
-        return found if self.known is None else _restricted(found, self.known)
+        return found if self.known is None else _restricted(found, _meant(self.known, found))
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,17 @@ class FitFiles:
                 raise InputError([finding])
             self.report(finding)
         return found
+
+
+def _meant(known: str | list[str], found: Detections) -> Vocabulary:
+    """The vocabulary of a name, or of labels: a single one may be that of the detections."""
+    from openset.tables import Vocabulary
+    from openset.tables.vocabulary import normal, vocabularies
+
+    alone = isinstance(known, str) and known not in vocabularies()
+    if alone and normal(str(known)) in map(normal, found.labels):
+        return Vocabulary.of([str(known)])
+    return Vocabulary.of(known)
 
 
 def _restricted(found: Detections, known: Vocabulary) -> Detections:
@@ -112,12 +123,13 @@ def of_knowns(
 
 
 def truth_of(path: Path, found: Detections) -> Annotations:
-    """The ground truth of detections; refused if it is that of other images."""
+    """The ground truth of detections; refused if of other images, or in another layout."""
     from openset.formats import read_annotations
-    from openset.tables.check import check_images
+    from openset.tables.check import check_images, check_layout
 
     truth = read_annotations(path)
-    wrong = [one for one in check_images(truth, found) if one.level is Level.ERROR]
+    found_on = [one for one in check_images(truth, found) if one.level is Level.ERROR]
+    wrong = [*check_layout(truth), *found_on]
     if wrong:
         raise InputError([replace(one, message=f"{path}: {one.message}") for one in wrong])
     return truth

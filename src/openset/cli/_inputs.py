@@ -10,14 +10,16 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from openset.files import is_there
+from openset.files import is_there, note_output, unwritable
 from openset.findings import UsageError, refuse
 from openset.tables.sets import Pair
 
 if TYPE_CHECKING:
+    from openset.cli._console import Output
     from openset.evaluation.result import Evaluation
     from openset.formats import FileFormat
     from openset.matching import Protocol
+    from openset.tables import Annotations, Detections
 
 _SUFFIXES = {".json", ".jsonl", ".gz", ".csv", ".txt", ".parquet", ".bbox", ".result", ".npz"}
 _SUFFIXES |= {".parts"}
@@ -192,8 +194,14 @@ def files_of(out: Path, names: list[str], suffix: str = ".parquet") -> dict[str,
         return {names[0]: out}
     if out.suffix:
         raise UsageError(f"{len(names)} results need a folder to write to, not the file {out}")
-    out.mkdir(parents=True, exist_ok=True)
-    return {name: out / f"{name}{suffix}" for name in names}
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(out, error) from error
+    places = {name: out / f"{name}{suffix}" for name in names}
+    for place in places.values():
+        note_output(place)
+    return places
 
 
 def format_to_write(path: Path, name: str | None) -> FileFormat:
@@ -244,6 +252,25 @@ def _field(value: Any, now: Any) -> Any:
         for item in listed
     )
     return tuple(pair["item"] for pair in pairs)
+
+
+def tell_about(
+    output: Output,
+    table: Annotations | Detections,
+    path: Path,
+    truth: Annotations | None = None,
+    said: Sequence[str] = (),
+) -> None:
+    """Say what is wrong with a file that a verb has read, but for codes that were said already.
+
+    `evaluate` would say so, too; whoever only looks at a file, or makes another of it, should not
+    have to measure something to hear it.
+    """
+    from openset.tables.check import check_alone
+
+    for finding in check_alone(table, truth):
+        if finding.code not in said:
+            output.report(finding, path.name)
 
 
 def known_labels(values: Sequence[str] | None) -> str | list[str] | None:

@@ -25,6 +25,10 @@ class Changes:
         int | None,
         _help("Decides all that is random, from the initial weights on."),
     ] = None
+    precision: Annotated[
+        str | None,
+        _help("float32, bfloat16 or float16; a CPU is slow at float16."),
+    ] = None
     option: Annotated[
         list[str] | None,
         _help("An option of the detector, as name=value, such as pretrained=resnet50.pth."),
@@ -49,6 +53,7 @@ class Changes:
             "method_options": option_pairs(self.method_option, "--method-option"),
             "batch": self.batch,
             "seed": self.seed,
+            "precision": self.precision,
         }
         recipe = Recipe.of(source, **{k: v for k, v in given.items() if v is not None})
         check_installed(f"recipe {source!r}", find(recipe.detector).requires)

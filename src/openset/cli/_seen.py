@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,9 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.cli._picture import Album, Drawing, Look, Mark, four
+from openset.cli._sizes import MOST, picture_size, spread
 from openset.findings import Finding, InputError, Level, UsageError
 from openset.nets.pictures import ImageFiles
-from openset.tables import Detections
+from openset.tables import Annotations, Detections
+from openset.tables.annotations import without_objects
 from openset.tables.evidence import chances
 from openset.tables.vocabulary import is_unknown_spelling
 
@@ -100,6 +102,20 @@ class Seen:
         parts = np.split(order, np.cumsum(np.bincount(at, minlength=len(held)))[:-1])
         pairs = zip(held.tolist(), parts, strict=True)
         return {places[one]: rows for one, rows in pairs if one in places}
+
+    def photos(self, *, all_of: bool) -> Annotations:
+        """The images that boxes are on, with the sizes of some photos, or of all."""
+        held, at = np.unique(self.found.image), list(self.rows)
+        some = at if all_of else spread(at)[:MOST]
+        size = np.full((len(held), 2), np.nan)
+        for place in some:
+            row = np.searchsorted(held, self.found.image[self.rows[place][0]])
+            size[row] = picture_size(self.files.path[place]) or np.nan
+        return without_objects(held, *size.T)
+
+    def with_boxes(self, box: NDArray[np.float64]) -> Seen:
+        """The same with other boxes."""
+        return Seen(replace(self.found, box=box), self.files, self.place)
 
     def order(self) -> list[int]:
         """Places of the photos, those with the most unknown boxes first."""
@@ -204,7 +220,8 @@ def _places(files: ImageFiles, numbered: bool) -> dict[Any, int]:
     """Where each id is among the files; results of COCO number their images without zeros."""
     stems = [str(one) for one in files.id.tolist()]
     if not numbered:
-        return {stem: at for at, stem in enumerate(stems)}
+        names = {path.name: at for at, path in enumerate(files.path)}
+        return names | {stem: at for at, stem in enumerate(stems)}
     return {int(stem): at for at, stem in enumerate(stems) if re.fullmatch(r"[0-9]{1,18}", stem)}
 
 

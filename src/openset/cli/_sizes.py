@@ -1,11 +1,13 @@
 """Sizes: whether the pictures of a folder can be those of a ground truth.
 
 Two data sets may call their pictures alike. Boxes drawn on the wrong ones look like mistakes of the
-detector, so that `report` and `draw` say what `run` says: pictures of another shape than stated.
+detector, so that `report` and `draw` say what `run` says: pictures of another shape than stated,
+and those that are none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,43 +15,47 @@ import numpy as np
 
 from openset.cli._console import Output
 from openset.files import ImageFolder
-from openset.findings import Level
+from openset.findings import Finding, Level
 from openset.tables.names import file_names
 from openset.tables.picture_sizes import Resized, resized_finding
 
 if TYPE_CHECKING:
     from openset.tables import Images
 
-_MOST = 200  # pictures whose headers are read
+MOST = 200  # pictures whose headers are read
 
 
 def tell_other_shapes(images: Images, folder: Path, output: Output) -> None:
     """Say that pictures have another shape than the ground truth says; small ones are welcome."""
     stated = np.column_stack([np.asarray(images.width), np.asarray(images.height)])
     held, names = ImageFolder(folder), list(map(str, file_names(images)))
-    rows = [at for at in _spread(len(names)) if names[at] and (stated[at] > 0).all()]
+    rows = [at for at in spread(range(len(names))) if names[at] and (stated[at] > 0).all()]
     there = ((at, path) for at in rows if (path := held.find(names[at])) is not None)
-    looked, resized = 0, list[Resized]()
+    looked, resized, damaged = 0, list[Resized](), list[str]()
     for at, path in there:
-        size = _size(path)
-        if size is None:
-            continue
+        size = picture_size(path)
         looked += 1
+        if size is None:
+            damaged.append(names[at])
+            continue
         times = np.divide(size, stated[at])
         resized += [(names[at], float(times[0]), float(times[1]))] if (times != 1).any() else []
-        if looked == _MOST:
+        if looked == MOST:
             break
     if resized and (said := resized_finding(resized, looked)).level is not Level.NOTE:
         output.report(said)
+    if damaged:
+        message = f"{len(damaged)} of {looked} pictures that were looked at cannot be decoded"
+        output.report(Finding("OS393", Level.WARNING, message, len(damaged), damaged[0]))
 
 
-def _spread(count: int) -> list[int]:
+def spread(places: Sequence[int]) -> list[int]:
     """All places, each few of them from everywhere: a folder may hold some of the images alone."""
-    step = max(1, count // _MOST)
-    return [at for start in range(step) for at in range(start, count, step)]
+    step = max(1, len(places) // MOST)
+    return [at for start in range(step) for at in places[start::step]]
 
 
-def _size(path: Path) -> tuple[int, int] | None:
+def picture_size(path: Path) -> tuple[int, int] | None:
     """Width and height by the header of a file, if it is a picture; who draws it says if not."""
     from PIL import Image, UnidentifiedImageError
 

@@ -45,7 +45,7 @@ def attack(
         device: Such as cpu or cuda:1; by default a GPU where there is one.
         output: How to speak.
     """
-    from openset.cli._inputs import trained_model
+    from openset.cli._inputs import tell_about, trained_model
     from openset.cli.run import _split
     from openset.detectors import ImageFiles, TorchModel, load
     from openset.detectors import attack as attack_model
@@ -55,6 +55,7 @@ def attack(
     if out.suffix != ".parquet":
         raise UsageError(f"features are written as Parquet: {out.name} should end in .parquet")
     truth = read_annotations(data)
+    tell_about(output, truth, data)
     files = ImageFiles.of_annotations(truth, images or image_folder(data))
     options = {} if minimum_score is None else {"score": minimum_score}
     loaded = load(str(trained_model(Path(model))), device=device, **options)

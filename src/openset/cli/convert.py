@@ -31,6 +31,7 @@ def convert(
     per_part: int | None = None,
     names: Path | None = None,
     evidence: Path | None = None,
+    boxes: str = "xywh",
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Convert ground truth or detections to another format.
@@ -49,9 +50,11 @@ def convert(
         names: Names of the classes, a data.yaml, JSON or a name a line, for formats that lack them.
         evidence: For detections: an .npz with logits (and layout, classes) or embedding, one row
             per detection; --to parquet keeps them.
+        boxes: For detections: how their boxes are written, as in `openset evaluate`, if not x, y,
+            width, height in pixels.
         output: How to speak.
     """
-    from openset.cli._inputs import format_to_write
+    from openset.cli._inputs import format_to_write, tell_about
     from openset.formats import read, read_annotations, write
     from openset.tables import Annotations, Detections
     from openset.tables.left_open import LeftOpen
@@ -59,10 +62,11 @@ def convert(
     record = format_to_write(out, write_as)
     belongs = None if truth is None else read_annotations(truth)
     options = _sizes(source, read_as, sizes, belongs) | ({} if names is None else {"names": names})
-    table = read(source, format=read_as, **options)
+    table = _in_pixels(read(source, format=read_as, **options), belongs, boxes)
     if isinstance(table, Detections) and belongs is not None:
         for finding in LeftOpen.of(table).findings(table, belongs):
             output.report(finding, source.name)
+    tell_about(output, table, source, belongs)
     if evidence is not None:
         table = _with_evidence(table, evidence, belongs)
     more = {} if per_part is None else {"per_part": per_part}
@@ -77,6 +81,23 @@ def convert(
     )
 
 
+def _in_pixels(
+    table: Annotations | Detections, truth: Annotations | None, boxes: str
+) -> Annotations | Detections:
+    """Detections whose boxes are written in another way, in ours."""
+    from openset.tables import Annotations
+    from openset.tables.annotations import without_objects
+    from openset.tables.boxes import in_pixels
+    from openset.tables.join import join_images
+
+    if boxes == "xywh":
+        return table
+    if isinstance(table, Annotations):
+        raise UsageError("--boxes belongs to detections; this is ground truth")
+    belongs = without_objects(table.image) if truth is None else truth
+    return in_pixels(table, join_images(belongs, table.image), belongs, boxes)
+
+
 def _with_evidence(
     table: Annotations | Detections, path: Path, truth: Annotations | None
 ) -> Detections:
@@ -85,7 +106,17 @@ def _with_evidence(
 
     if not isinstance(table, Detections):
         raise UsageError("--evidence belongs to detections; this is ground truth")
-    return with_evidence(table, **read_evidence(path), truth=truth)
+    return _named(with_evidence(table, **read_evidence(path), truth=truth), truth)
+
+
+def _named(found: Detections, truth: Annotations | None) -> Detections:
+    """Detections whose labels have the names of their ground truth: scorers go by names."""
+    from openset.tables.category_ids import Renamed, ids_of, with_names
+
+    held = set(map(str, set(found.label.tolist())))
+    if truth is None or found.labels or not held <= ids_of(truth).keys():
+        return found
+    return with_names(found, truth, Renamed({}))
 
 
 def _sizes(

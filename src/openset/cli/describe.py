@@ -42,18 +42,18 @@ def describe(
         limit: At most so many rows of each table; --json prints all labels.
         output: How to speak.
     """
-    from openset.cli._inputs import known_labels
+    from openset.cli._inputs import known_labels, tell_about
     from openset.diagnosis.statistics import statistics
     from openset.formats import read_annotations
-    from openset.tables.check import check_federated, check_known
+    from openset.tables.check import check_known
 
     if limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
     truth = read_annotations(gt, **({} if names is None else {"names": names}))
     vocabulary = _vocabulary(truth, known_labels(known))
-    absent = check_known(truth, vocabulary) if known and vocabulary else []
-    for finding in (*absent, *check_federated(truth)):
+    for finding in check_known(truth, vocabulary) if known and vocabulary else ():
         output.report(finding)
+    tell_about(output, truth, gt)
     found = statistics(truth, vocabulary)
     return Answer(_text(found, limit), found.document)
 

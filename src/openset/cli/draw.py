@@ -39,6 +39,7 @@ def draw(
     minimum_score: float | None = None,
     unknownness: str | None = None,
     unknown_from: str | None = None,
+    boxes: str = "xywh",
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Draw boxes on images: known, unknown, confused, missed, false; or on photos.
@@ -60,6 +61,7 @@ def draw(
         unknownness: For photos, where it comes from: a scorer that needs no fit, or a column.
         unknown_from: For photos, the unknownness from which a box is unknown, or 10% for the most
             unknown tenth; by default those that the file calls unknown.
+        boxes: For photos, how boxes are written, as in `openset evaluate`.
         output: How to speak.
     """
     from openset.cli._inputs import listed
@@ -67,12 +69,14 @@ def draw(
     if limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
     if run.is_dir() and run.suffix != _parts.SUFFIX:
-        if unknownness is not None or unknown_from is not None:
-            raise UsageError("--unknownness and --unknown-from are for photos; a run has its own")
+        if unknownness is not None or unknown_from is not None or boxes != "xywh":
+            raise UsageError(
+                "--unknownness, --unknown-from and --boxes are for photos; a run has its own"
+            )
         return _run(run, images, out, _Choice(model, listed(only), limit, minimum_score), output)
     if model is not None:
         raise UsageError(f"--model names a detector of a run; {run} is a file of one")
-    seen = _seen(run, images, minimum_score, (unknownness, unknown_from))
+    seen = _seen(run, images, minimum_score, (unknownness, unknown_from), (boxes, output))
     places = _photos(seen.files, listed(only)) if only else seen.order()
     for finding in seen.findings():
         output.report(finding)
@@ -153,7 +157,11 @@ def _in_folder(found: list[Drawing], images: Path) -> list[tuple[Path, Drawing]]
 
 
 def _seen(
-    run: Path, images: Path, score: float | None, unknown: tuple[str | None, str | None]
+    run: Path,
+    images: Path,
+    score: float | None,
+    unknown: tuple[str | None, str | None],
+    boxes: tuple[str, Output],
 ) -> Seen:
     """Detections of a file on photos, at the operating point that was asked for."""
     from openset.cli._seen import MINIMUM_SCORE, Place, Seen
@@ -167,7 +175,19 @@ def _seen(
     seen = Seen(found, files, Place.of(found, MINIMUM_SCORE if score is None else score, from_))
     if len(found) and not seen.rows:
         _refuse_others(found, images)
-    return seen
+    return _in_pixels(seen, run, *boxes)
+
+
+def _in_pixels(seen: Seen, run: Path, boxes: str, output: Output) -> Seen:
+    """The same with boxes in pixels of the photos; says what is wrong with them."""
+    from openset.cli._inputs import tell_about
+    from openset.tables.boxes import in_pixels
+    from openset.tables.join import join_images
+
+    photos = seen.photos(all_of=boxes != "xywh")
+    found = in_pixels(seen.found, join_images(photos, seen.found.image), photos, boxes)
+    tell_about(output, found, run, photos)
+    return seen.with_boxes(found.box)
 
 
 def _refuse_others(found: Detections, images: Path) -> None:

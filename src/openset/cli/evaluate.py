@@ -115,8 +115,8 @@ def evaluate(
             -norm-1000, -letterbox-640 ... where they are not in pixels of the image.
         image_ids: What detections call images by: id, name, number (of the file name), index ...
         category_ids: What labels of detections mean, if not ids or names of the ground truth: index
-            (its categories from 0), index1 (from 1), or a JSON or CSV file that maps them, or a
-            COCO file whose categories they are.
+            (its categories from 0), index1 (from 1), known, known1 (the list of known classes), a
+            JSON or CSV file that maps them, or a COCO file whose categories they are.
         names: Names of classes where files have numbers alone: a data.yaml, JSON, or a name a line.
         leaked: Detections of classes that are unknown here count as unknown, or are dropped.
         seed: Seed of the resamples.

@@ -19,18 +19,20 @@ def forget(
     results: list[Path],
     /,
     *,
+    force: bool = False,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Forgetting across tasks: how much AP the classes of earlier tasks have lost at the end.
 
     Args:
         results: A *.result.json of `openset evaluate -o` for each task, in the order of tasks.
+        force: Subtract results of different ground truths, as where each task has its own.
         output: How to speak.
     """
     from openset.cli._inputs import read_result
     from openset.evaluation.across_tasks import forgetting
 
-    found = forgetting([read_result(path) for path in results])
+    found = forgetting([read_result(path) for path in results], force=force)
     return Answer(found.table().text(), lambda: _document(found))
 
 

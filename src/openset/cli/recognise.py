@@ -15,6 +15,7 @@ from openset.cli._console import Answer, Flag, Output
 if TYPE_CHECKING:
     from openset.evaluation.scoreboard import Scoreboard
     from openset.evaluation.trainings import Trainings
+    from openset.findings import Finding
     from openset.recognition import Recognition
 
 app = verb("recognise", panel="Measure")
@@ -75,11 +76,23 @@ def recognise(
     for name, results in found.items():
         for finding in (*(f for one in results for f in one.findings), *said.get(name, ())):
             output.report(finding, name)
+    for name, finding in _of_each_other(found):
+        output.report(finding, name)
     # Which refuses what must not be compared, before anything is written.
     board = Scoreboard.of(together, headline=not asked, force=force)
     written = _write(found, out, plot)
     text = "\n".join([_text(found, board), *(f"wrote {path}" for path in written)])
     return Answer(text, lambda: _document(together, written))
+
+
+def _of_each_other(found: Mapping[str, Sequence[Recognition]]) -> list[tuple[str, Finding]]:
+    """What the scores of several classifiers say of each other, of their first trainings."""
+    from openset.recognition.together import in_another_order, repeated_scores
+
+    scores = {name: one[0].scores for name, one in found.items() if one[0].scores is not None}
+    if len(scores) < 2:
+        return []
+    return [*repeated_scores(scores).items(), *in_another_order(scores).items()]
 
 
 def _write(

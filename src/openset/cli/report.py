@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
-from openset.files import ImageFolder
+from openset.files import ImageFolder, note_output
 from openset.findings import Finding, Level, UsageError
 
 if TYPE_CHECKING:
@@ -119,7 +119,9 @@ def _place(runs: list[Path], out: Path | None) -> Path:
         raise UsageError("say where the page about several chains goes: -o report.html")
     if out is not None and out.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"a page ends in .html, which {out} does not")
-    return out or runs[0] / _PAGE
+    page = out or runs[0] / _PAGE
+    note_output(page)
+    return page
 
 
 def write_page(run: Run, path: Path, images: Path | None, beside: Beside | None = None) -> Path:

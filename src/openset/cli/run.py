@@ -108,7 +108,7 @@ def run(
 
     photos = _is_images(data)
     out = _place(out, data if photos else None)
-    truth = None if photos else _truth(data)
+    truth = None if photos else _truth(data, output)
     named = {"score": minimum_score, "passes": passes, "observations": observations or None}
     options = _options(option, named)
     labels = _labels(model, weights, known, truth)
@@ -249,10 +249,13 @@ def _is_images(data: Path) -> bool:
     return data.is_dir() or data.suffix.lower() in pictures.SUFFIXES | films.SUFFIXES
 
 
-def _truth(data: Path) -> Annotations:
+def _truth(data: Path, output: Output) -> Annotations:
+    from openset.cli._inputs import tell_about
     from openset.formats import read_annotations
 
-    return read_annotations(data)
+    truth = read_annotations(data)
+    tell_about(output, truth, data)
+    return truth
 
 
 def _files(data: Path, truth: Annotations | None, images: list[Path] | None) -> ImageFiles:
@@ -417,6 +420,8 @@ def _text(found: Detections, out: Path, photos: Path | None) -> str:
     what = "pairs of a region and a class" if regions else "boxes"
     rule = "--rule gamma --option gamma=15" if regions else "--scorers energy"
     then = f"openset score {out} {rule} -o FILE.parquet"
+    if regions and found.layout is not None and found.layout.has_unknown:
+        then = "the same without --regions: the detector says unknown itself, and a rule would not"
     if not find(about["model"]["detector"]).learned:
         then = f"openset train RECIPE DATA --method pad --method-option advisor={out} -o DIR"
     elif photos is not None and not regions:

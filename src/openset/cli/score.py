@@ -102,13 +102,9 @@ def score(
     from openset.cli._rules import SHARES, apply_rules, cec_rules, ebui_rules, gamma_rules
     from openset.scorers import calibrate as calibrate_
     from openset.scorers import find, load_head
-    from openset.tables import Vocabulary
 
     _refuse_both(scorers, rule, fit)
-    files = Files(
-        None if head is None else load_head(head),
-        None if known is None else Vocabulary.of(known_labels(known)),
-    )
+    files = Files(None if head is None else load_head(head), known_labels(known))
     parted = _is_parted(dt, rule, shard, where)
     detections = _first_part(dt, files) if parted else files.read(dt)
     if not force:

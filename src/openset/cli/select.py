@@ -59,7 +59,7 @@ def select(
         write_as: Format to write, of --rest too, if the ending does not tell.
         output: How to speak.
     """
-    from openset.cli._inputs import format_to_write, known_labels, listed
+    from openset.cli._inputs import format_to_write, known_labels, listed, tell_about
     from openset.formats import read, read_annotations, write
     from openset.tables import Annotations
     from openset.tables.check import check_known
@@ -71,6 +71,8 @@ def select(
     of_truth = [table for table in tables if isinstance(table, Annotations)]
     if of_truth and len(of_truth) < len(tables):
         raise UsageError("ground truth and detections cannot be joined: give files of one kind")
+    for path, table in zip(files, tables, strict=True):
+        tell_about(output, table, path, belongs)
     truths = [*of_truth, *([belongs] if belongs else [])]
     vocabulary = _vocabulary(known_labels(known), truths)
     wanted = Selection(

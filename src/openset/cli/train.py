@@ -114,7 +114,7 @@ def train(
             done = train_on_ray(trained, out, chosen.batch, engine.workers)
         else:
             say = lambda progress: at(progress.step, _words(progress))  # noqa: E731
-            done = trained(progress=say, stop=stop)
+            done = trained(progress=say, report=output.report, stop=stop)
     if not is_first():
         return Answer("")
     for finding in done.findings:
@@ -150,15 +150,18 @@ def _refuse_task(task: int | None, start: Path | None, finetune: bool) -> None:
 
 def _data(data: Path, images: list[Path] | None, known: list[str] | None) -> TrainingData:
     from openset.cli._inputs import known_labels
+    from openset.formats.yolo import image_folder
     from openset.tables import Vocabulary
     from openset.training import TrainingData
+    from openset.training.data import read_truth
 
     truth = data / "train.json" if data.is_dir() else data
     if data.is_dir() and not truth.is_file():
         fix = "name the file with the annotations of the training images"
         raise refuse("OS101", f"{data} has no train.json", fix=fix)
-    labels = None if known is None else Vocabulary.of(known_labels(known)).known
-    return TrainingData.of(truth, images, labels=labels)
+    table = read_truth(truth)
+    labels = None if known is None else Vocabulary.of(known_labels(known), table).known
+    return TrainingData.of(table, images or image_folder(truth), labels=labels)
 
 
 def _warn_of_test(data: Path, output: Output) -> None:

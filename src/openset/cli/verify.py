@@ -52,7 +52,9 @@ def _text(found: list[Checked]) -> str:
         )
         for each in found
     ]
-    wrong = [finding.message for each in found for finding in each.findings]
+    findings = [finding for each in found for finding in each.findings]
+    wrong = [f"{finding.code}: {finding.message}" for finding in findings]
+    wrong += [f"fix: {fix}" for fix in dict.fromkeys(finding.fix for finding in findings)]
     needs = [
         f"not made again here: {each.name}/{run}.json needs {', '.join(what)}"
         for each in found
@@ -69,6 +71,7 @@ def _document(found: list[Checked]) -> dict[str, Any]:
             "elements": each.elements,
             "needs": {run: list(what) for run, what in each.needs.items()},
             "differs": [finding.message for finding in each.findings],
+            "fix": list(dict.fromkeys(finding.fix for finding in each.findings)),
         }
         for each in found
     }

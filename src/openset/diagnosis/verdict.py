@@ -217,10 +217,13 @@ def _wilderness(model: Deployed) -> Iterator[Sentence]:
     closed, all_ = (flow.known_precision for flow in flows)
     if closed is None or all_ is None:
         return
+    mixed = int((table_.wild & ~table_.unknown).sum())  # some protocols call such images wild
+    some = f", which hold {grouped(mixed)} known objects"
     yield Sentence(
         f"The known classes of {isolated(model.title)} have a precision of {percent(closed)} on "
-        f"images that hold known objects, and of {percent(all_)} with the "
-        f"{grouped(table_.wild_images)} wild images that hold none{_at_parity(model)}.",
+        f"{'closed-set images' if mixed else 'images that hold known objects'}, and of "
+        f"{percent(all_)} with the {grouped(table_.wild_images)} wild images"
+        f"{some if mixed else ' that hold none'}{_at_parity(model)}.",
         "flow",
         "bad" if closed - all_ > NOTABLE else "plain",
     )

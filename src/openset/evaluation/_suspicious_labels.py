@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.evaluation._mixed_labels import mixed_labels
 from openset.evaluation._seen import Seen, best_of_each, under
 from openset.findings import Finding, Level
 from openset.json_text import compact
@@ -22,6 +23,7 @@ from openset.matching.near import FITS
 from openset.tables import Annotations, Detections
 from openset.tables.category_ids import POSITIONS
 from openset.tables.columns import positions
+from openset.tables.evidence import logit_classes
 from openset.tables.misnaming import (
     FEWEST,
     MOST_LABELS,
@@ -32,6 +34,7 @@ from openset.tables.misnaming import (
     misnamed,
     misnamed_in_part,
 )
+from openset.tables.numberings import fitting_numbering, on_meant
 from openset.tables.vocabulary import is_unknown_spelling
 from openset.wording import some, spaced
 
@@ -49,7 +52,8 @@ def suspicious_labels(
 ) -> Finding | None:
     """The finding about labels that look exchanged, or are one for all; see `suspicions`."""
     names = _Names(matches, detections, truth, called)
-    return _labels(names) or _unknown_exchanged(matches) or _one_label(matches)
+    numbered = _numbered(names) or _truth_numbered(names)
+    return numbered or _labels(names) or _unknown_exchanged(matches) or _one_label(matches)
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,17 @@ class _Names:
         held = self.places(self.truth.labels)[:-1].tolist() if self.truth and self.ids else []
         return {name: at for at, name in enumerate(held)}
 
+    @cached_property
+    def numbers(self) -> dict[int, int]:
+        """What the file calls its labels, where these are numbers, by their places in the list."""
+        place, key = self.place, self.matches.vocabulary.key
+        if self.ids:
+            said = np.unique(self.detections.label).tolist() if self.detections else []
+            return {at: self.ids[i] for at, i in self.numbered.items() if self.ids[i] in said}
+        listed = {key(name): label for name, label in self.called.items()}
+        held = {place[name]: label for name, label in listed.items() if name in place}
+        return {at: int(n) for at, n in held.items() if n.removeprefix("-").isdecimal()}
+
     def places(self, labels: tuple[str, ...]) -> NDArray[np.int64]:
         """Where labels are in the list, -1 for none; a last entry for the index -1."""
         key, place = self.matches.vocabulary.key, self.place
@@ -112,6 +127,82 @@ class _Names:
         return klass
 
 
+def _numbered(names: _Names) -> Finding | None:
+    """Numbers that mean other classes throughout, by another list of them.
+
+    Unlike below, classes that no label says play a part: the wrong list may name none of them.
+    """
+    matches, truth = names.matches, names.truth
+    if truth is None or len(names.all) > MOST_LABELS or not names.numbers:
+        return None
+    ours = np.array([*names.numbers], np.int64)
+    counts, numbers = _on_all(names)[ours], [*names.numbers.values()]
+    known, key = matches.vocabulary.known, matches.vocabulary.key
+    found = fitting_numbering(counts, numbers, ours, names.place, key, truth, known)
+    if found is None:
+        return None
+    own, other = on_meant(counts, ours), on_meant(counts, found.means)
+    first = int((other - own).argmax())
+    said = f"{names.all[ours[first]]} on {names.all[found.means[first]]}"
+    return Finding(
+        "OS316",
+        Level.ERROR,
+        f"{np.count_nonzero(other > own)} of {np.count_nonzero(counts.any(axis=1))} labels are put "
+        f"on objects of one other class: {said} (in {other[first]} of {counts[first].sum()} "
+        f"images), as {found.meaning} would be",
+        count=int(np.count_nonzero(other > own)),
+        example=said,
+        cause=f"the labels are {found.meaning}",
+        fix=found.fix.replace(" reads", ", without names=, reads") if names.called else found.fix,
+    )
+
+
+def _truth_numbered(names: _Names) -> Finding | None:
+    """Objects whose numbers are positions in the list of categories, which has other ids.
+
+    Where ids of the list follow each other, detections that are off by one look alike: they are
+    spoken of below.
+    """
+    truth = names.truth
+    if truth is None or not truth.numbered or len(names.all) > MOST_LABELS:
+        return None
+    assert truth.category_id is not None
+    used, size = truth.category_id[np.unique(truth.label)], len(truth.labels)
+    in_row = (np.diff(truth.category_id) == 1).all()
+    if in_row or used.min(initial=0) < 0 or used.max(initial=0) > size:
+        return None
+    ours = names.places(truth.labels)[np.unique(truth.label)]
+    used, ours = used[ours >= 0], ours[ours >= 0]
+    counts, key = _on_all(names).T[ours], names.matches.vocabulary.key
+    found = fitting_numbering(counts, used.tolist(), ours, names.place, key, truth, ())
+    if found is None or found.left:
+        return None
+    own, other = on_meant(counts, ours), on_meant(counts, found.means)
+    first = int((other - own).argmax())
+    says, is_ = names.all[ours[first]], names.all[found.means[first]]
+    return Finding(
+        "OS316",
+        Level.ERROR,
+        f"objects of {np.count_nonzero(other > own)} of {len(ours)} categories are found as one "
+        f"other class: objects named {says} as {is_} (in {other[first]} of {counts[first].sum()} "
+        f"images), as {found.meaning} would be",
+        count=int(np.count_nonzero(other > own)),
+        example=f"category {used[first]}, {says}, found as {is_}",
+        cause=f"the numbers of the objects are {found.meaning}, which has other ids",
+        fix="in every annotation write the id of the category at that place in the list, from the "
+        f"file before any object was removed (so that {used[first]} becomes the id of {is_}); "
+        "force=True evaluates as it is",
+    )
+
+
+def _on_all(names: _Names) -> NDArray[np.int64]:
+    """In how many images each name is on each, whether any label says it or not."""
+    matches = names.matches
+    rows = best_of_each(matches, len(names.all) - matches.n_known)
+    klass = names.places(matches.labels)[matches.objects.label]
+    return Seen.of(matches, rows, names.of_detections(rows), klass, len(names.all)).counts()
+
+
 def _labels(names: _Names) -> Finding | None:
     """Labels that mean other classes, in how many images they do."""
     matches = names.matches
@@ -121,14 +212,16 @@ def _labels(names: _Names) -> Finding | None:
     counts = seen.counts()
     found, level = misnamed(counts), Level.ERROR
     if not found:
-        in_part = _labels_in_part(matches, names, seen)
+        in_part = _labels_in_part(matches, names, seen) or mixed_labels(matches, seen)
         # Of few images, weak boxes of a class are on anything like it; the surest are not.
         counts = seen.first(_SUREST).counts()
         found, level = exchanged(counts), Level.WARNING
         if in_part is not None or not found:
             return in_part
+    everything = _on_all(names)
+    found = _told_by_all(found, everything) or found
     said = [
-        f"{names.all[d]} on {names.all[o]} (in {counts[d, o]} of {counts[d].sum()} images)"
+        f"{names.all[d]} on {names.all[o]} (in {everything[d, o]} of {everything[d].sum()} images)"
         for d, o in found.items()
     ]
     labels = int(np.count_nonzero(counts.sum(axis=1)))
@@ -143,6 +236,12 @@ def _labels(names: _Names) -> Finding | None:
         cause=cause,
         fix=f"{fix}; force=True evaluates as it is",
     )
+
+
+def _told_by_all(found: dict[int, int], counts: NDArray[np.int64]) -> dict[int, int]:
+    """Pairs that hold among all classes: a label may mean one that no label says, and none else."""
+    most = counts.argmax(axis=1)
+    return {d: o for d, o in found.items() if most[d] == o and 2 * counts[d, o] > counts[d].sum()}
 
 
 def _labels_in_part(matches: Matches, names: _Names, seen: Seen) -> Finding | None:
@@ -241,8 +340,11 @@ def _explained(names: _Names, found: dict[int, int], counts: NDArray[np.int64]) 
     if whole is not None:
         return whole
     cause = "another list, or another order, of classes than that of the ground truth"
-    if len(found) == 2:
+    if len(found) == 2 and all(found.get(means) == label for label, means in found.items()):
         cause = "two classes are exchanged"
+    elif names.detections is not None and logit_classes(names.detections):
+        cause = "the classes of the logits are listed in another order than their columns"
+        return cause, "list classes in the order of the columns, and convert with --evidence again"
     (means, left), place, ids = mended(found, counts), names.numbered, names.ids
     said = [names.called.get(name, name) for name in names.all]
     mapping: dict[str, int | str] = {said[d]: names.all[o] for d, o in means.items()}

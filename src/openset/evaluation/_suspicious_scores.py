@@ -12,6 +12,7 @@ from openset.matching.near import FITS, TOUCHES
 from openset.ranking import area_under_roc, clearly_below_half, rank
 
 _IMAGES, _TELLS = 50, 0.55  # images, and an area up to which scores say nothing
+_ALONG = 0.03  # correlation of ranks: two standard deviations of 5 000 boxes
 
 
 def suspicious_scores(matches: Matches) -> Finding | None:
@@ -66,7 +67,34 @@ def suspicious_unknownness(matches: Matches) -> Finding | None:
     if not len(low) or not len(high):
         return None
     area = float(area_under_roc(rank(matches.unknownness[low], matches.unknownness[high])))
-    return _upside_down("OS319", matches, "unknownness", (low, high), area, said)
+    upside_down = _upside_down("OS319", matches, "unknownness", (low, high), area, said)
+    return upside_down or _tells_nothing(matches, rows, (low, high), area)
+
+
+def _tells_nothing(
+    matches: Matches, rows: Rows, low_high: tuple[Rows, Rows], area: float
+) -> Finding | None:
+    """The note that unknownness has to do neither with unknown objects nor with scores.
+
+    A scorer may be as bad as chance; but one that looks at boxes at all goes along with scores.
+    """
+    assert matches.unknownness is not None
+    values, score = matches.unknownness[rows], matches.score[rows]
+    if not 1 - _TELLS <= area <= _TELLS or min(np.ptp(values), np.ptp(score)) == 0:
+        return None
+    if min(len(np.unique(matches.image[some])) for some in low_high) < _IMAGES:
+        return None
+    along = np.corrcoef(values.argsort().argsort(), score.argsort().argsort())[0, 1]
+    if abs(along) > _ALONG:
+        return None
+    return Finding(
+        "OS373",
+        Level.NOTE,
+        f"a box on an unknown object looks more unknown than a right one in {area:.0%} of pairs, "
+        f"as if by chance, and unknownness does not go along with scores (correlation {along:.2f})",
+        count=sum(map(len, low_high)),
+        example=f"image {matches.image_ids[matches.image[rows[0]]]}, unknownness {values[0]:g}",
+    )
 
 
 def _upside_down(

@@ -23,6 +23,7 @@ from openset.findings import UsageError
 from openset.metrics import Value
 from openset.render import Table
 from openset.resampling.intervals import percentiles
+from openset.wording import spaced
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,16 @@ class Forgetting:
         return self.table().text()
 
 
-def forgetting(results: Sequence[Evaluation]) -> Forgetting:
+def forgetting(results: Sequence[Evaluation], *, force: bool = False) -> Forgetting:
     """What later tasks cost the classes of earlier ones.
 
     Args:
         results: One per task, in order, of one protocol and on the same test images.
+        force: Subtract in spite of different ground truths, as where each task has its own.
     """
     _refuse(results)
+    if not force:
+        _refuse_other_truths(results)
     known = [result.values["ap_known"].parts for result in results]
     taught: dict[str, int] = {}
     for task, parts in enumerate(known, 1):
@@ -93,7 +97,7 @@ def _resampled(results: Sequence[Evaluation], value: float) -> NDArray[np.float6
     """
     *before, last = results
     origins = [result.provenance for result in results]
-    if len({(p.seed, p.counts["images"], p.groups_hash) for p in origins}) > 1:
+    if len({(p.seed, p.truth_hash, p.groups_hash) for p in origins}) > 1:
         return None
     names = ["ap_known", *["ap_current"] * (len(before) - 1)]
     wanted = [*zip(before, names, strict=True), (last, "ap_previous")]
@@ -117,6 +121,20 @@ def _refuse(results: Sequence[Evaluation]) -> None:
     rules = {(r.provenance.protocol, str(r.provenance.deviations)) for r in results}
     if len(rules) > 1:
         raise UsageError(f"the results have different protocols: {sorted(rules)}")
+
+
+def _refuse_other_truths(results: Sequence[Evaluation]) -> None:
+    first, *others = (result.provenance for result in results)
+    for task, other in enumerate(others, 2):
+        if other.truth_hash != first.truth_hash:
+            sizes = [
+                f"{spaced(one.counts['images'])} images, {one.truth_hash}" for one in (first, other)
+            ]
+            raise UsageError(
+                f"the results have different ground truths (task 1: {sizes[0]}; task {task}: "
+                f"{sizes[1]}), so that a drop may be one of images; evaluate all tasks on the "
+                "same ground truth, each with its own known=, or force=True subtracts"
+            )
 
 
 def _refuse_lost(taught: Mapping[str, int], known: Sequence[Mapping[str, object]]) -> None:

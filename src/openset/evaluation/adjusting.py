@@ -18,7 +18,7 @@ from openset.evaluation.settings import Settings
 from openset.findings import Finding, Level, UsageError
 from openset.plugins import lookup
 from openset.tables import Annotations, Detections, Role, Vocabulary
-from openset.tables.category_ids import Positions, Renamed, with_names
+from openset.tables.category_ids import Positions, Renamed, told, with_names
 from openset.tables.columns import column
 from openset.tables.left_open import LeftOpen
 from openset.wording import grouped
@@ -38,7 +38,7 @@ def adjusted(
         return detections, said
     strange = None if settings.unknown_label is None else str(settings.unknown_label)
     said += LeftOpen.of(detections).findings(detections, truth, stated=bool(_stated(settings)))
-    for stated in _meant(detections, settings):
+    for stated in _meant(detections, vocabulary, settings):
         detections = with_names(detections, truth, stated, unknown=strange)
         strange = None if "unknown" in detections.labels else strange
     # Numbers that stand for nothing are no label: `check` says so.
@@ -51,9 +51,11 @@ def adjusted(
     return detections, said
 
 
-def called(detections: Detections, truth: Annotations, settings: Settings) -> dict[str, str]:
+def called(
+    detections: Detections, truth: Annotations, vocabulary: Vocabulary, settings: Settings
+) -> dict[str, str]:
     """What the file itself calls labels that get names by options, or by what it leaves open."""
-    meant = _meant(detections, settings)
+    meant = _meant(detections, vocabulary, settings)
     if not meant:
         return {}
     held = np.unique(detections.label).tolist()
@@ -71,12 +73,16 @@ def _stated(settings: Settings) -> list[Positions | Renamed]:
     return [one for one in (numbered, settings.stated_ids) if one is not None]
 
 
-def _meant(detections: Detections, settings: Settings) -> list[Positions | Renamed]:
+def _meant(
+    detections: Detections, vocabulary: Vocabulary, settings: Settings
+) -> list[Positions | Renamed]:
     """What labels mean by options, or else by what the file leaves open; names need no names."""
     if detections.labels:
-        return [] if settings.stated_ids is None else [settings.stated_ids]
-    left = LeftOpen.of(detections).names
-    return _stated(settings) or ([Positions(0)] if left else [])
+        stated = [] if settings.stated_ids is None else [settings.stated_ids]
+    else:
+        left = LeftOpen.of(detections).names
+        stated = _stated(settings) or ([Positions(0)] if left else [])
+    return [told(one, vocabulary.known) for one in stated]
 
 
 def at_least(detections: Detections, score: float) -> Adjusted:
@@ -142,6 +148,13 @@ def with_unknownness(detections: Detections, source: str) -> Detections:
     """Detections whose unknownness comes from a scorer, or from a column of their file."""
     from openset import scorers  # few evaluations ask for one
 
+    if source == "unknownness" and detections.unknownness is not None:
+        return detections
+    if source == "score":
+        raise UsageError(
+            "the score is no unknownness, which is larger where a box is more unknown: "
+            "unknownness='confidence' takes 1 - score"
+        )
     if source in detections.attributes:
         try:
             values = column(source, detections.attributes[source], np.float64, len(detections))

@@ -27,10 +27,13 @@ from openset.tables.check import group_sizes
 
 # What a batch may lack without the data lacking it: said only if every batch lacks it.
 _OF_TRUTH = frozenset({"OS302", "OS303", "OS304"})
-_OF_DETECTIONS = frozenset({"OS209", "OS218", "OS308", "OS309", "OS314"})
+_OF_DETECTIONS = frozenset({"OS209", "OS218", "OS308", "OS309", "OS314", "OS339"})
 _LACKING = _OF_TRUTH | _OF_DETECTIONS | {"OS310", "OS401", "OS402"}
 # What all matches together decide.
-_OF_ALL = ("OS316", "OS318", "OS319", "OS330", "OS331", "OS332", "OS410", "OS414", "OS416")
+_OF_ALL = (
+    *("OS316", "OS318", "OS319", "OS330", "OS331", "OS332"),
+    *("OS346", "OS373", "OS410", "OS414", "OS416"),
+)
 # Errors that look at how many records they concern: of a batch, too few to tell.
 _BY_SHARE = frozenset({"OS203", "OS204", "OS208", "OS215", "OS216", "OS219", "OS327", "OS429"})
 _BY_SHARE |= {"OS306", "OS307", "OS403", "OS423", "OS424"}

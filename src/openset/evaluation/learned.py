@@ -23,7 +23,7 @@ import msgspec
 from openset.evaluation.across_tasks import Forgetting, forgetting
 from openset.evaluation.result import Evaluation
 from openset.files import load_text, replacing
-from openset.findings import refuse
+from openset.findings import InputError, refuse
 from openset.render import Table
 
 SCHEMA = "openset.learned/1"
@@ -215,6 +215,8 @@ class Learned:
             if held.pop("schema") != SCHEMA:
                 raise ValueError(f"its schema is not {SCHEMA}")
             return msgspec.convert(held, cls)
+        except InputError:
+            raise
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             fix = "name a folder that openset learn wrote"
             raise refuse("OS114", f"{file} is not of openset learn: {error}", fix=fix) from error
@@ -231,7 +233,8 @@ def numbers_of(result: Evaluation) -> dict[str, Number]:
 
 def forgotten(before: Sequence[Evaluation], now: Evaluation) -> Forgetting | None:
     """What the classes of earlier tasks have lost, by the last result of each of them."""
-    return forgetting([*before, now]) if before else None
+    # A chain knows its own test images: a benchmark may have some for each task.
+    return forgetting([*before, now], force=True) if before else None
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ class Provenance:
         groups_hash: Changes when other images are drawn together; empty if each is drawn alone.
         roles: What the vocabulary states (`openset.evaluation.roles`).
         minimum_score: The score below which detections were left out, if one was asked for.
+        samples_hash: Changes when samples, or their order, change; empty if they have no names.
     """
 
     version: str
@@ -63,6 +64,7 @@ class Provenance:
     groups_hash: str = ""
     roles: Mapping[str, Any] = field(default_factory=dict)
     minimum_score: float | None = None
+    samples_hash: str = ""
 
     @property
     def resampled(self) -> str:

@@ -3,8 +3,9 @@
 An index, JSON of a versioned schema, names the files of every model, and their checksums: what was
 changed or exchanged since is refused (OS427). One of them is
 ``<name>.result.json``: its numbers with every resample, so that `compare` is paired. The folder
-appears whole or not at all, and gives way to a later one of its kind, never to anything else. Names
-of models may be anything: file names are made from them and stay inside the folder.
+appears whole or not at all, and gives way to a later one of its kind, never to anything else; one
+that was made of something else is said (OS125). Names of models may be anything: file names are
+made from them and stay inside the folder.
 
 Not what else a kind of folder holds: that of detectors is a `Run`, that of classifiers
 `openset.recognition.folder`.
@@ -13,8 +14,8 @@ Not what else a kind of folder holds: that of detectors is a `Run`, that of clas
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +26,7 @@ from openset.files import (
     digest,
     file_stems,
     note_read,
+    note_replaced,
     replacing,
     safe_name,
     target_of,
@@ -32,10 +34,14 @@ from openset.files import (
 from openset.findings import UsageError, refuse
 from openset.json_text import plain
 from openset.version import __version__
+from openset.wording import some
 
 E = TypeVar("E", bound=Evaluation)
 RESULT = ".result.json"
 FILES = "files"  # the key of the index that holds the checksum of every file
+OF = "made_of"  # the key of the index that says of what inputs the result of every model is
+_UNASKED = {"command", "truth_findings"}  # what else an index says which is no option
+_OF_PAGES = {".css", ".jpg", ".pdf", ".png", ".svg"}
 _FILES = {".json", ".html", ".csv", ".npz", ".parquet"}
 
 
@@ -64,8 +70,16 @@ class ResultFolder:
     def save(self, folder: Path, write: Callable[[Path], None]) -> Path:
         """Fill a folder by `write`; an earlier one in the same place gives way to it."""
         earlier = self.refuse_other(folder)
+        before = self.read(folder) if earlier else {}
         with replacing(folder, folder=True, empty=not earlier) as new:
             self._fill(new, write)
+            differs = _differing(before, self.read(new)) if earlier else []
+        if differs:
+            command = before.get("command") or "an earlier call"
+            note_replaced(
+                f"replaced the {self.what} in {folder}, which differs in {', '.join(differs)} "
+                f"({some([*before['models']], 3)}), made by: {command}"
+            )
         return folder
 
     def _fill(self, new: Path, write: Callable[[Path], None]) -> None:
@@ -127,7 +141,7 @@ class ResultFolder:
             *self.beside,
             *(stem + end for stem in stems for end in self.endings),
         }
-        others = sorted(path.name for path in folder.iterdir() if path.name not in ours)
+        others = sorted(_others(folder, ours))
         if others:
             raise UsageError(
                 f"{folder} holds an earlier {self.what} and {others[0]!r}, which is not part of it;"
@@ -153,7 +167,8 @@ class ResultFolder:
             The stem of each model's files.
         """
         stems = file_stems(results)
-        document = {"schema": self.schema, "version": __version__, **about, "models": stems}
+        of = {name: _made_of(one, about) for name, one in results.items()}
+        document = {"schema": self.schema, "version": __version__, **about, "models": stems, OF: of}
         (folder / self.index).write_text(json.dumps(plain(document), indent=1) + "\n", "utf-8")
         for name, stem in stems.items():
             results[name].to_json(folder / (stem + RESULT), replicates=True)
@@ -197,9 +212,50 @@ class ResultFolder:
         return {name: kind.from_json(folder / (stem + RESULT)) for name, stem in stems.items()}
 
 
+def _others(folder: Path, ours: Collection[str]) -> Iterator[str]:
+    """What is in a folder and no part of it; of the folders of a page, what is no picture."""
+    for path in folder.iterdir():
+        if path.name not in ours:
+            yield path.name
+        elif path.is_dir():
+            inside = (p for p in path.rglob("*") if p.is_dir() or p.suffix not in _OF_PAGES)
+            yield from (str(p.relative_to(folder)) for p in inside)
+
+
+def _made_of(result: Evaluation, about: Mapping[str, Any]) -> dict[str, str]:
+    """What a result was made of, in hashes: names of files may be others of the same content."""
+    held = result.provenance
+    of_inputs = {"version", "inputs", "counts", "truth_hash", "detections_hash"}
+    options = {key: value for key, value in asdict(held).items() if key not in of_inputs}
+    others = {key: value for key, value in about.items() if key not in _UNASKED}
+    return {
+        "ground truth": held.truth_hash,
+        "detections": held.detections_hash,
+        "options": _hash({**options, **others, "metrics": list(result.values)}),
+    }
+
+
+def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """In what two folders of a kind differ, in words; nothing if they hold the same."""
+    old, new = before.get(OF), now[OF]
+    if not isinstance(old, dict) or old.keys() != new.keys():
+        return ["the models"]
+    kinds = {kind: None for one in new.values() for kind in one}
+    differ = [kind for kind in kinds if any(new[n][kind] != old[n].get(kind) for n in new)]
+    # Results name their inputs, which may be copies; tables are the same if their bytes are.
+    held, tables = (
+        before.get(FILES) or {},
+        {k: v for k, v in now[FILES].items() if ".json" not in k},
+    )
+    return differ or ["its boxes"] * any(held.get(name) != tables[name] for name in tables)
+
+
 def _own_digest(document: Mapping[str, Any]) -> str:
     """The SHA-256 of what an index says beside its checksums."""
+    return _hash({key: value for key, value in document.items() if key != FILES})
+
+
+def _hash(said: Mapping[str, Any]) -> str:
     import hashlib
 
-    said = {key: value for key, value in document.items() if key != FILES}
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(plain(said), sort_keys=True).encode()).hexdigest()

@@ -27,6 +27,7 @@ from openset.evaluation.reading import Input, Reading, are_parts, inputs_of
 from openset.evaluation.result import Evaluation
 from openset.evaluation.rounded import rounded_copies
 from openset.evaluation.settings import Settings, takes_settings
+from openset.evaluation.silent import silent_images
 from openset.evaluation.steps import Examined, Ground, Matched, evaluation_of, examine, settle
 from openset.evaluation.trainings import (
     Trainings,
@@ -286,8 +287,9 @@ def settle_trainings(run: Run, *, force: bool) -> Run:
     tables = {name: one for name, one in run.detections.items() if isinstance(one, Detections)}
     for name, finding in rounded_copies(tables, run.methods, force=force).items():
         again.setdefault(name, (finding,))
+    silent = silent_images(run.truth, tables, run.methods) if len(tables) > 1 else {}
     said = dict(run.findings)
-    for found in (findings_of(methods), again):
+    for found in (findings_of(methods), again, {name: (one,) for name, one in silent.items()}):
         said |= {name: (*said.get(name, ()), *more) for name, more in found.items()}
     return replace(run, findings=said)
 

@@ -56,8 +56,9 @@ class Settings:
         image_ids: What the detections call images by, if not by id: ``index``, ``number`` of the
             file name ... (`openset.tables.image_ids`).
         category_ids: What the labels of the detections mean, if not the ground truth's ids or
-            names: ``index`` (its categories counted from 0), ``index1`` (from 1), or a mapping of
-            ids or names to such, given as one or as a JSON or CSV file.
+            names: ``index`` (its categories counted from 0), ``index1`` (from 1), ``known`` and
+            ``known1`` (the list of known classes), or a mapping of ids or names to such, given as
+            one or as a JSON or CSV file.
         names: Names of classes, where an input has their numbers alone: a list (from 0), a
             mapping, or a file (``data.yaml``, JSON, a name a line; `openset.formats.class_names`).
         leaked: Detections labelled with a class that is unknown here (the detector was taught it)

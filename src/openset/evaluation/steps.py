@@ -28,7 +28,7 @@ from openset.resampling.images import Draw, replicates
 from openset.resampling.intervals import at_the_edge, bias, interval, undefined
 from openset.resampling.trainings import Spread
 from openset.tables import Annotations, Detections, Vocabulary
-from openset.tables.check import check_detections, check_truth, in_order, no_match
+from openset.tables.check import check_detections, check_truth, in_order, no_match, with_truth
 from openset.tables.dropping import valid_detections, valid_objects
 from openset.tables.join import Joined
 from openset.tables.left_open import LeftOpen
@@ -129,12 +129,12 @@ def examine(
         settings = replace(settings, minimum_score=_best_score(ground, detections, settings))
     truth, vocabulary = ground.truth, ground.vocabulary
     judged = as_judged(ground, detections, settings)
-    in_file = called(detections, truth, settings)
+    in_file = called(detections, truth, vocabulary, settings)
     detections, joined = judged.read
     checked = check_detections(truth, vocabulary, judged.written, judged.read)
     if settings.minimum_score is not None:  # the cut was asked for
         checked = [one for one in checked if one.code != "OS218"]
-    findings = in_order(judged.findings + checked)
+    findings = in_order(judged.findings + with_truth(ground.findings, checked))
     matches = None
     if settings.force or not errors([*ground.findings, *findings]):
         rules, leaked = settings.rules, settings.leaked

@@ -341,6 +341,7 @@ def unlike(
         "vocabularies": ([one.vocabulary_hash for one in (first, second)], "known="),
         "ground truths": ([one.truth_hash for one in (first, second)], "ground truth"),
         "groups": ([one.groups_hash or "none" for one in (first, second)], "groups="),
+        "samples": (_named(first, second), "samples, in one order"),
     }
     for what, ((x, y), same) in pairs.items():
         if x != y:
@@ -348,6 +349,12 @@ def unlike(
             plain = f"{x} in {sides[0]} and {y} in {sides[1]}"
             return Unlike(what, said or plain, f"evaluate both with the same {same}")
     return None
+
+
+def _named(first: Provenance, second: Provenance) -> list[str]:
+    """Which samples either was measured on; nothing is known where one does not name them."""
+    held = [first.samples_hash, second.samples_hash]
+    return held if all(held) else ["", ""]
 
 
 def _rules(one: Provenance) -> str:

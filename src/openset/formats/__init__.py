@@ -123,6 +123,8 @@ def _recognised(path: Path, start: bytes) -> tuple[Format, Kind]:
         kind = Coco().sniff(path, start)
         if kind is not None:
             return Coco(), kind
+        if kind_of(start) is not None:  # a line of JSON, but not a record
+            raise _unrecognised(path, start, ["coco"])
     from openset.plugins import record_of
 
     for cls in formats().values():

@@ -250,8 +250,24 @@ def _resolved(
     index = positions(table, values)
     rows = np.flatnonzero(index < 0)
     if len(rows):
-        raise dangling(where, what, values[rows[0]].item(), int(rows[0]), len(rows))
+        said = _counted(table, values) if what == "category" else ("", "")
+        raise dangling(where, what, values[rows[0]].item(), int(rows[0]), len(rows), *said)
     return index
+
+
+def _counted(table: NDArray[Any], values: NDArray[Any]) -> tuple[str, str]:
+    """Cause and fix where records count the categories of a list that numbers them otherwise.
+
+    Those that happen to be listed would be objects of other classes, so removing the rest is wrong.
+    """
+    first = next((n for n in (1, 0) if n <= values.min() and values.max() < len(table) + n), None)
+    if first is None:
+        return "", ""
+    return (
+        f"the records count the {len(table)} categories from {first}, and the list has other ids",
+        f"write the id of the category at that place in the list, so {table[-1]} in place of "
+        f"{len(table) - 1 + first}; do not remove the records: the others would be other classes",
+    )
 
 
 def _refuse_repeated(values: NDArray[Any], where: str, what: str) -> None:

@@ -51,6 +51,21 @@ _OTHERS = (
         "unpack it, or save the sheet as CSV",
     ),
     Other(
+        re.compile(rb"BZh[1-9]|\xfd7zXZ\x00|\x28\xb5\x2f\xfd|7z\xbc\xaf\x27\x1c|Rar!\x1a\x07"),
+        "packed by bzip2, xz, zstd, 7z or rar",
+        "an archive was given in place of what is in it; gzip alone is unpacked here",
+        "unpack it, or pack it with gzip",
+    ),
+    Other(
+        re.compile(
+            rb'\s*\{\s*("[^"]+"\s*:\s*\{\s*"0"\s*:'
+            rb'|"(columns|image|image_id|file_name|category_id)"\s*:\s*\[)'
+        ),
+        "JSON by columns",
+        "a data frame was written column by column, as to_json() of pandas does unasked",
+        'write a record for each box: to_json(orient="records")',
+    ),
+    Other(
         re.compile(rb"\s*-?[0-9][0-9.eE+-]*[,;\t]"),
         "a table without a header",
         "rows were written without the names of their columns",

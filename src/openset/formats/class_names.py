@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from openset.files import load, load_text, parse_yaml
-from openset.findings import refuse
+from openset.findings import InputError, refuse
 from openset.json_text import decode
 from openset.options import is_of
 from openset.refusals import missing_key, shown, undecodable, wrong_type
@@ -69,6 +69,8 @@ def load_yaml(file: Path) -> Mapping[str, Any]:
     """A mapping from a YAML file."""
     try:
         value = parse_yaml(load_text(file))
+    except InputError:
+        raise
     except ValueError as error:
         raise undecodable(str(file), error) from error
     if not isinstance(value, dict):

@@ -25,6 +25,7 @@ from openset.formats import _coco, _coco_write
 from openset.formats._coco import annotations_of
 from openset.formats._coco_write import truth_document
 from openset.formats._spec import FileFormat, Format, Kind, file_format
+from openset.formats._two_lists import refuse_two_lists
 from openset.json_text import decode, encode, is_text
 from openset.tables import Annotations, Detections
 
@@ -62,6 +63,7 @@ class Coco(Format):
     def read_annotations(self, path: Path, *, everything: bool = False, **_: Any) -> Annotations:
         """Read ground truth; `everything` also keeps masks, keypoints, licences and URLs."""
         source = load(path) if is_gzip(path) else path
+        refuse_two_lists(source, str(path))
         columns = None if everything else _fast_truth(source, str(path))
         if columns is not None:
             return _coco.build_annotations(columns, str(path))

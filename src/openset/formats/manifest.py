@@ -14,17 +14,18 @@ from typing import Annotated, Any
 import msgspec
 from numpy.typing import NDArray
 
-from openset.files import replacing, safe_name
+from openset.files import command_given, replacing, safe_name
 from openset.findings import UsageError, refuse
 from openset.formats._spec import Kind
 from openset.json_text import decode, encode, plain
+from openset.own import made_by, mark
 from openset.refusals import shown, undecodable
 
 SCHEMA = "openset.parts/1"
 MANIFEST = "manifest.json"
 PER_PART = 2_000  # images: some ten megabytes of boxes, some hundred with logits
 _RECEIPT = ".done.json"
-_RECEIVED = ("rows", "sha256", "skipped", "pictures")
+_RECEIVED = ("rows", "sha256", "skipped", "pictures", "size")
 _Id = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | str
 
 
@@ -39,6 +40,7 @@ class Part(msgspec.Struct, frozen=True):
         done: Whether it is.
         skipped: Which of its images could not be decoded and were left out, and why.
         pictures: A hash of the files of its images, where a detector ran over some.
+        size: Bytes of its file, which tell at once that it was cut; 0 if nobody said.
     """
 
     file: str
@@ -48,6 +50,7 @@ class Part(msgspec.Struct, frozen=True):
     done: bool = False
     skipped: list[str] = []
     pictures: str = ""
+    size: int = 0
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -74,11 +77,12 @@ class Receipt(msgspec.Struct, frozen=True):
     sha256: str
     skipped: list[str] = []
     pictures: str = ""
+    size: int = 0
 
     @classmethod
     def of(cls, plan: str, part: Part) -> Receipt:
         """The receipt of a part that is done."""
-        return cls(plan, part.rows, part.sha256, part.skipped, part.pictures)
+        return cls(plan, part.rows, part.sha256, part.skipped, part.pictures, part.size)
 
 
 def planned(
@@ -111,9 +115,20 @@ def identity(manifest: Manifest) -> str:
 
 
 def put(path: Path, value: msgspec.Struct) -> None:
-    """Write a manifest or a receipt, whole or not at all."""
+    """Write a manifest or a receipt, whole or not at all.
+
+    The command goes beside the content (`openset.own`): the same parts are the same bytes, whoever
+    made them.
+    """
     with replacing(path, folder=False) as target:
         target.write_bytes(encode(value) + b"\n")
+        mark(target, command_given())
+
+
+def command_of(folder: Path, part: Part) -> str:
+    """The command that made a part, or that finished its folder; nothing if it is not known."""
+    places = (path for path in (receipt_of(folder, part), folder / MANIFEST) if path.is_file())
+    return next(filter(None, map(made_by, places)), "") or ""
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -180,13 +195,17 @@ def _received(folder: Path, part: Part, plan: str) -> Part:
     return msgspec.structs.replace(part, **said, done=True)
 
 
-def refuse_other(folder: Path, there: Manifest, plan: Manifest) -> None:
+def refuse_other(folder: Path, there: Manifest, plan: Manifest, fix: str = "") -> None:
     """Refuse to go on with parts that something else has made."""
     if identity(there) == identity(plan):
         return
     keys = sorted({*there.about, *plan.about})
     differ = [key for key in keys if there.about.get(key) != plan.about.get(key)]
     what = f"{differ[0]} differs" if differ else "the images, or how many are in a part, differ"
+    both = [shown(one.about.get(differ[0])) for one in (there, plan)] if differ else []
     raise refuse(
-        "OS361", f"{folder} holds parts of something else: {what}", example=what.split()[0]
+        "OS361",
+        f"{folder} holds parts of something else: {what}",
+        example=f"{differ[0]} {both[0]}, not {both[1]}" if differ else what.split()[0],
+        fix=fix,
     )

@@ -34,6 +34,7 @@ from openset.formats.manifest import (
     Manifest,
     Part,
     Receipt,
+    command_of,
     identity,
     in_json,
     planned,
@@ -47,7 +48,9 @@ from openset.refusals import wrong_kind
 from openset.tables import Annotations, Detections
 from openset.tables.join import join_images
 from openset.tables.union import concatenated, concatenated_detections
+from openset.wording import some
 
+_OF_ONE_RUN = "give the shards of one run: the same command but for --shard and -o"
 _SKIPPED = "skipped_images"  # in the provenance of detections, where a detector left some out
 Table = Annotations | Detections
 
@@ -91,9 +94,14 @@ class Parts:
         return there._without_lost()
 
     def _without_lost(self) -> Self:
-        """The same, parts to be made again whose files are gone, or not what was written."""
+        """The same, parts to be made again whose files are gone, or not what was written.
+
+        While some are to be made, a lost or cut part is told by its size, and any other damage by
+        whoever reads it. If all are done there is nothing else to do: every byte is looked at.
+        """
         done = [part for part in self.manifest.parts if part.done]
-        lost = [part for part in done if not _is_whole(self.folder / part.file, part.sha256)]
+        whole = _is_there if self.missing else _is_whole
+        lost = [part for part in done if not whole(self.folder, part)]
         if not lost:
             return self
         blank = {part.file: Part(part.file, part.images) for part in lost}
@@ -154,8 +162,14 @@ class Parts:
                 f"{len(lost)} of {len(self)} parts of {self.folder} are not done",
                 count=len(lost),
                 example=self.manifest.parts[lost[0]].file,
+                fix=self._again(lost[0]),
             )
         return self
+
+    def _again(self, number: int, before: str = "") -> str:
+        """The command that makes a part again, as a fix; nothing if none is known."""
+        command = command_of(self.folder, self.manifest.parts[number])
+        return command and f"{before}give the command again: {command}"
 
     def read(self, number: int) -> Table:
         """One part, refused unless it is the one that was written."""
@@ -164,9 +178,12 @@ class Parts:
         part = self.manifest.parts[number]
         path = self.folder / part.file
         if not path.is_file():
-            raise refuse("OS365", f"the part {path} is missing", example=part.file)
+            said = f"the part {path} is missing"
+            raise refuse("OS365", said, example=part.file, fix=self._again(number))
         if digest(path) != part.sha256:
-            raise refuse("OS363", f"the part {path} has another checksum", example=part.file)
+            said = f"the part {path} has another checksum"
+            fix = self._again(number, "copy the part again, or remove it and ")
+            raise refuse("OS363", said, example=part.file, fix=fix)
         table = read(path, as_=self.kind)
         if len(table) != part.rows:
             said = f"the part {path} has {len(table)} rows, and {part.rows} in the manifest"
@@ -193,20 +210,37 @@ class Parts:
         part = self.manifest.parts[number]
         path = self.folder / part.file
         write(table, path, format="parquet")
-        receipt = Receipt(self.identity, len(table), digest(path), _skipped(table), pictures)
+        size = path.stat().st_size
+        receipt = Receipt(self.identity, len(table), digest(path), _skipped(table), pictures, size)
         put(receipt_of(self.folder, part), receipt)
 
     def taking(self, other: Parts) -> Self:
-        """With the parts that another folder of the same plan has beside those of this one."""
+        """With the parts that another folder of the same plan has, whole, beside those of this."""
         import shutil
 
         pairs = zip(self.manifest.parts, other.manifest.parts, strict=True)
         for mine, its in pairs:
-            if its.done and not mine.done:
+            if its.done and not mine.done and _is_whole(other.folder, its):
                 with replacing(self.folder / mine.file, folder=False) as target:
                     shutil.copyfile(other.folder / its.file, target)
                 put(receipt_of(self.folder, mine), Receipt.of(self.identity, its))
         return type(self).open(self.folder)
+
+    def refuse_lost(self, given: Sequence[Parts]) -> None:
+        """Refuse what is not here although a folder says that it is done there."""
+        for one in given:
+            lost = [at for at in self.missing if one.manifest.parts[at].done]
+            if lost:
+                file = one.manifest.parts[lost[0]].file
+                named = some([one.manifest.parts[at].file for at in lost], 3)
+                raise refuse(
+                    "OS365",
+                    f"{one.folder} says of {named} that it is done, and it is lost or damaged",
+                    count=len(lost),
+                    example=str(one.folder / file),
+                    cause="a file that was removed, or a truncated copy",
+                    fix=one._again(lost[0], f"copy {file} again, or remove it and "),
+                )
 
     def close(self) -> Self:
         """The finished parts, their receipts gone into the manifest."""
@@ -223,9 +257,18 @@ def _skipped(table: Table) -> list[str]:
     return [str(one) for one in said]
 
 
-def _is_whole(path: Path, sha256: str) -> bool:
+def _is_there(folder: Path, part: Part) -> bool:
+    """Whether a part has the size that it was written with; where nobody said, its checksum."""
+    path = folder / part.file
+    if not part.size:
+        return _is_whole(folder, part)
+    return path.is_file() and path.stat().st_size == part.size
+
+
+def _is_whole(folder: Path, part: Part) -> bool:
     """Whether a part is there as it was written."""
-    return path.is_file() and digest(path) == sha256
+    path = folder / part.file
+    return path.is_file() and digest(path) == part.sha256
 
 
 def _make(folder: Path) -> None:
@@ -243,15 +286,20 @@ def merged(folders: Sequence[Path], out: Path) -> Parts:
         InputError: They are of different plans, or made a part twice with different rows: nothing
             is written. Or they left one out; what was copied stays, and more folders may follow.
     """
+    places = [folder.resolve() for folder in folders]
+    again = next((one for at, one in enumerate(folders) if places.index(one.resolve()) < at), None)
+    if again is not None:
+        raise UsageError(f"{again} is given twice; give the folder of every shard once")
     given = [Parts.open(folder) for folder in folders]
     plan = given[0].manifest
     for one in given:
-        refuse_other(one.folder, one.manifest, plan)
+        refuse_other(one.folder, one.manifest, plan, _OF_ONE_RUN)
     _refuse_made_twice([*([Parts.open(out)] if is_parts(out) else []), *given])
     blank = [Part(part.file, part.images) for part in plan.parts]
     made = Parts.plan(out, msgspec.structs.replace(plan, parts=blank))
     for one in given:
         made = made.taking(one)
+    made.refuse_lost(given)
     return made.finished().close()
 
 

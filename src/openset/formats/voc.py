@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.files import listing, load, load_text, safe_name
-from openset.findings import refuse
+from openset.findings import InputError, refuse
 from openset.formats._spec import EVIDENCE, FileFormat, Format, Kind, file_format
 from openset.refusals import missing_key, shown, wrong_type
 from openset.tables import Annotations, Detections, Images
@@ -35,6 +35,7 @@ _RESULT = re.compile(r"comp\d+_det_([^_]+)_(.+)\.txt")
 _NOT_XML = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]")
 _FLAGS = ("truncated", "occluded")
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
+_MOST = 0.9  # of the lines, to tell their order
 _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
 
 
@@ -100,6 +101,7 @@ class Voc(Format):
             for image, values in _result_lines(file)
         ]
         numbers = np.array([row[2] for row in rows], np.float64).reshape(-1, 5)
+        _refuse_order(numbers, path)
         return Detections(
             image=text_column([row[1] for row in rows]),
             label=np.array([row[0] for row in rows], np.int64),
@@ -169,6 +171,8 @@ def _parsed(file: Path) -> Any:
 
     try:
         return fromstring(load(file))
+    except InputError:
+        raise
     except (ParseError, DefusedXmlException, ValueError, LookupError, RecursionError) as error:
         cause = "entities are refused" if isinstance(error, DefusedXmlException) else ""
         raise refuse("OS109", f"invalid XML in {file}: {error}", cause=cause) from error
@@ -176,7 +180,7 @@ def _parsed(file: Path) -> Any:
 
 def _size(node: Any, key: str, where: str) -> float:
     text = None if node is None else node.findtext(key)
-    return np.nan if not text else _float(text, key, 0, where)
+    return (_float(text, key, 0, where) if text else np.nan) or np.nan  # 0 is what tools leave
 
 
 def _object(node: Any, row: int, where: str) -> tuple[str, list[float], dict[str, bool]]:
@@ -258,6 +262,23 @@ def _result_lines(file: Path) -> Iterator[tuple[str, list[float]]]:
         except ValueError:
             expected = "image score xmin ymin xmax ymax"
             raise wrong_type(str(file), "line", expected, [row], line) from None
+
+
+def _refuse_order(numbers: NDArray[np.float64], path: Path) -> None:
+    """Refuse lines that are ``image box score``: the last number is a share, the first is none."""
+    share = (numbers >= 0) & (numbers <= 1)
+    behind = share[:, 4] & ~share[:, 0] & (numbers[:, 2] >= numbers[:, 0])
+    if len(numbers) and np.count_nonzero(behind) > _MOST * len(numbers):
+        first = " ".join(map(_number, numbers[0].tolist()))
+        raise refuse(
+            "OS439",
+            f"{np.count_nonzero(behind)} of {len(numbers)} lines of {path} have a share last, and "
+            "none where the score is expected",
+            count=int(np.count_nonzero(behind)),
+            example=f"image {first}",
+            cause="lines are image xmin ymin xmax ymax score",
+            fix="write image score xmin ymin xmax ymax",
+        )
 
 
 def _rows_by_image(index: NDArray[Any], groups: int) -> list[NDArray[np.intp]]:

@@ -88,9 +88,9 @@ class Yolo(Format):
             return None
         folder = _Folder.of(path)
         for file in folder.label_files():
-            first = next((line for line in _lines(file) if line), None)
-            if first is not None:
-                return _KINDS.get(len(first)) if _all_numbers(first) else None
+            lines = [line for line in _lines(file) if line]
+            if lines:
+                return _kind_of(lines)
         if folder.config is None or not _is_folder(folder.labels):
             return None
         return "detections" if folder.config.get("holds") == "detections" else "annotations"
@@ -399,12 +399,44 @@ def _numbers(file: Path, kind: Kind) -> NDArray[np.float64]:
     for row, parts in enumerate(_lines(file)):
         if not parts:
             continue
+        if _is_outline(parts, kind) and _all_numbers(parts):
+            rows.append(_around(parts))
+            continue
         if len(parts) not in widths or not _all_numbers(parts):
             expected = f"{widths[0]} numbers: class cx cy width height"
             expected += " confidence" if kind == "detections" else ""
             raise wrong_type(str(file), "line", expected, [row], " ".join(parts))
         rows.append([float(part) for part in parts[:6]] + [np.nan] * (6 - len(parts)))
     return np.array(rows, np.float64).reshape(-1, 6)
+
+
+def _kind_of(lines: Sequence[Sequence[str]]) -> Kind | None:
+    """What lines are, by the numbers of the first; seven may be a triangle among outlines."""
+    if not _all_numbers(lines[0]):
+        return None
+    kinds: tuple[Kind, ...] = ("annotations", "detections")
+    if all(len(line) in (5, 7) or _is_outline(line, kinds[0]) for line in lines) and any(
+        len(line) != 7 for line in lines
+    ):
+        return "annotations"
+    outlines = (kind for kind in kinds if _is_outline(lines[0], kind))
+    return _KINDS.get(len(lines[0])) or next(outlines, None)
+
+
+def _is_outline(parts: Sequence[str], kind: Kind) -> bool:
+    """Whether a line is a class and points, of a mask or a rotated box, and its confidence."""
+    if kind == "annotations":
+        return len(parts) >= 7 and len(parts) % 2 == 1
+    return len(parts) >= 8 and len(parts) % 2 == 0
+
+
+def _around(parts: Sequence[str]) -> list[float]:
+    """Class, the box around an outline, and its confidence, NaN where there is none."""
+    label, *numbers = map(float, parts)
+    score = numbers.pop() if len(numbers) % 2 else np.nan
+    x, y = numbers[::2], numbers[1::2]
+    size = max(x) - min(x), max(y) - min(y)
+    return [label, min(x) + size[0] / 2, min(y) + size[1] / 2, *size, score]
 
 
 def _indices(

@@ -12,23 +12,32 @@ from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.ranking import area_under_roc, clearly_below_half
+from openset.recognition._copies import both_kinds, repeated
+from openset.recognition._drawn import as_if_drawn, drawn, partly_drawn
+from openset.recognition._names import (
+    nearly_spelt,
+    of_absent_classes,
+    spelt_twice,
+    unknown_in_disguise,
+)
 from openset.recognition.scores import Scores
 from openset.tables.misnaming import MOST_LABELS, mended, misnamed
 
 _SHOWN = 3
 _LISTED = 20
-_FEWEST, _COPIED = 20, 0.9  # unknown samples, and the share of them that are known ones again
-_SOME, _BY_CHANCE = 0.1, 5.0  # a lesser share, if it is so many times what rounding makes equal
-_BLOCKS, _BLOCK = 10, 50  # stretches of a file that are held against the others, and their samples
-_FALL, _SURE = 0.3, 5.0  # how much accuracy is lost in one, and in how many standard deviations
-_CHANCE = 3.0  # standard deviations within which names are as good as drawn
+_TOLD = 8  # times that a class is named, fewer of which tell little
+_EXPLAINED, _MANY = 0.6, 0.4  # share that is right once classes are read so: of few, of many
+_FEWEST = 20  # samples of a kind, fewer of which may have one openness
 
 
 def check(scores: Scores) -> list[Finding]:
     """Findings about scores, the most serious first."""
-    found = [_permuted(scores), _empty(scores), _same(scores), _partly_drawn(scores)]
+    wrong = spelt_twice(scores) or _permuted(scores) or drawn(scores)
+    found = [unknown_in_disguise(scores), wrong, of_absent_classes(scores), *scores.said]
+    found += [_empty(scores), both_kinds(scores), repeated(scores), partly_drawn(scores)]
     found += [_upside_down(scores)]
-    found += [_tied(scores), _classes(scores), _absent(scores)]
+    found += [_tied(scores) or _decided(scores), _classes(scores), _absent(scores)]
+    found += [nearly_spelt(scores)]
     return [finding for finding in found if finding is not None]
 
 
@@ -40,7 +49,7 @@ def _permuted(scores: Scores) -> Finding | None:
     cells = scores.predicted.astype(np.int64) * n + scores.label
     counts = np.bincount(cells, minlength=n * n).reshape(n, n)
     means = misnamed(counts)
-    if not means:
+    if not means or not _explains(means, counts):
         return None
     names = scores.classes
     said = [
@@ -67,6 +76,21 @@ def _permuted(scores: Scores) -> Finding | None:
     )
 
 
+def _explains(means: dict[int, int], counts: NDArray[np.int64]) -> bool:
+    """Whether a classifier is right once classes are read so; one that knows nothing is not.
+
+    A network that was never taught prefers some classes for others, now and then both ways.
+    """
+    own = np.arange(len(counts))
+    read = np.array([means.get(at, at) for at in own.tolist()])
+    right, said = counts[own, read], counts.sum(axis=1)
+    rows = np.isin(own, list(means))
+    told = rows | (said >= _TOLD)  # of classes that are rarely named, little is known
+    least = min(_EXPLAINED, _MANY + 2 / len(counts))  # chance makes fewer right of many classes
+    misread = right[rows].sum() >= least * said[rows].sum()
+    return bool(misread and right[told].sum() >= least * said[told].sum())
+
+
 def _upside_down(scores: Scores) -> Finding | None:
     """Unknown samples that look less unknown than known ones, and whether these are what is not."""
     if not scores.n_known or not scores.n_unknown:
@@ -74,7 +98,7 @@ def _upside_down(scores: Scores) -> Finding | None:
     area = float(area_under_roc(scores.ranking))
     if not clearly_below_half(area, scores.n_known, scores.n_unknown):
         return None
-    exchanged = scores.n_classes > 1 and _as_if_drawn(scores)
+    exchanged = scores.n_classes > 1 and as_if_drawn(scores)
     less = f"an unknown sample looks less unknown than a known one in {1 - area:.0%} of pairs"
     also = ", and known samples are named as if by chance: the two look exchanged"
     return Finding(
@@ -85,75 +109,6 @@ def _upside_down(scores: Scores) -> Finding | None:
         f"means of openness: {scores.openness.mean():g} of known, "
         f"{scores.unknown_openness.mean():g} of unknown samples",
     )
-
-
-def _same(scores: Scores) -> Finding | None:
-    """Unknown samples that are known ones: the same numbers, to the last digit."""
-    openness = scores.unknown_openness
-    copies = openness[np.isin(openness, scores.openness)]
-    distinct = len(np.unique(copies))  # numbers that saturate are equal by themselves
-    if distinct < max(_FEWEST, _SOME * len(openness)):
-        return None
-    ties = max(map(_tied_share, (openness, scores.openness)))
-    if distinct < _COPIED * len(openness) and len(copies) < _BY_CHANCE * ties * len(openness):
-        return None
-    said = f"{len(copies)} of {len(openness)} unknown samples have exactly the openness of a known"
-    return Finding("OS817", Level.WARNING, f"{said} one", len(copies), f"openness {copies[0]:g}")
-
-
-def _tied_share(values: NDArray[np.float64]) -> float:
-    """The share of values that another one equals, as rounding makes them."""
-    _, times = np.unique(values, return_counts=True)
-    return float(times[times > 1].sum() / max(len(values), 1))
-
-
-def _partly_drawn(scores: Scores) -> Finding | None:
-    """A stretch of the file whose labels are as if drawn, though its classes are well known."""
-    blocks = min(_BLOCKS, scores.n_known // _BLOCK)
-    if blocks < 2 or scores.n_classes < 2:
-        return None
-    rows = np.array_split(np.arange(scores.n_known), blocks)
-    lost = [at for at in rows if _fell(scores, at)]
-    if not lost:
-        return None
-    count = sum(map(len, lost))
-    there = np.isin(np.arange(scores.n_known), np.concatenate(lost))
-    inside, outside = scores.correct[there].mean(), scores.correct[~there].mean()
-    said = f"accuracy is {inside:.0%} in {count} of {scores.n_known} known samples that follow "
-    said += f"each other, as if their labels were drawn, and {outside:.0%} in the others"
-    example = f"samples {lost[0][0] + 1} to {lost[0][-1] + 1}"
-    return Finding("OS818", Level.WARNING, said, count, example)
-
-
-def _fell(scores: Scores, rows: NDArray[np.int64]) -> bool:
-    """Whether labels of some samples agree by chance alone, unlike their classes elsewhere.
-
-    What is expected is by class: a file may be sorted, and a class be hard.
-    """
-    mask, label, right = np.ones(scores.n_known, np.bool_), scores.label, scores.correct
-    mask[rows] = False
-    sizes = np.bincount(label[mask], minlength=scores.n_classes)
-    hits = np.bincount(label[mask & right], minlength=scores.n_classes)
-    asked = rows[sizes[label[rows]] > 0]
-    if len(asked) < _BLOCK:
-        return False
-    expected = float((hits / np.maximum(sizes, 1))[label[asked]].mean())
-    spread = max((expected * (1 - expected) / len(asked)) ** 0.5, 1 / len(asked))
-    fall = expected - float(right[asked].mean())
-    drawn = _agree_by_chance(scores.predicted[asked], label[asked], scores.n_classes)
-    return drawn and fall > max(_FALL, _SURE * spread)
-
-
-def _as_if_drawn(scores: Scores) -> bool:
-    """Whether predicted classes agree with the labels no more often than by chance."""
-    return _agree_by_chance(scores.predicted, scores.label, scores.n_classes)
-
-
-def _agree_by_chance(predicted: NDArray[np.int32], label: NDArray[np.int32], classes: int) -> bool:
-    shares = [np.bincount(one, minlength=classes) / len(one) for one in (predicted, label)]
-    chance = float(shares[0] @ shares[1])
-    spread = (chance * (1 - chance) / len(label)) ** 0.5
-    return bool((predicted == label).mean() <= chance + _CHANCE * spread)
 
 
 def _empty(scores: Scores) -> Finding | None:
@@ -170,6 +125,24 @@ def _tied(scores: Scores) -> Finding | None:
         return None
     message = f"all {n} samples have the same openness: AUC is 0.5, ties counted one half"
     return Finding("OS805", Level.WARNING, message, n)
+
+
+def _decided(scores: Scores) -> Finding | None:
+    """Openness of two values, which is a decision, or of one value for all of one kind."""
+    n = scores.n_known + scores.n_unknown
+    if min(scores.n_known, scores.n_unknown) < _FEWEST:
+        return None
+    levels = scores.thresholds()[1:]
+    kinds = {"known": scores.openness, "unknown": scores.unknown_openness}
+    if len(levels) == 2:
+        said = f"the openness of all {n} samples is {levels[0]:g} or {levels[1]:g}: a decision, not"
+        said += " a score; there is one threshold, and AUC and FPR are of its two ends"
+        return Finding("OS824", Level.WARNING, said, n, f"openness {levels[0]:g}")
+    for kind, values in kinds.items():
+        if values.min() == values.max():
+            said = f"the openness of all {len(values)} {kind} samples is {values[0]:g}"
+            return Finding("OS824", Level.WARNING, said, len(values), f"openness {values[0]:g}")
+    return None
 
 
 def _classes(scores: Scores) -> Finding | None:

@@ -145,5 +145,6 @@ def _describe(scores: Scores, name: str, seed: int, resamples: int) -> Provenanc
         seed=seed,
         resamples=resamples,
         inputs={"scores": name},
+        samples_hash="" if scores.ids is None else digest([ids.astype(str) for ids in scores.ids]),
         roles={"tasks": [list(scores.classes)], "unknown": [], "ignored": [], "rest": "unknown"},
     )

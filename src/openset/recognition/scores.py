@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from openset.findings import InputError, UsageError, refuse
+from openset.findings import Finding, InputError, UsageError, refuse
 from openset.recognition.openness import openness_of
 from openset.recognition.ranking import AnswerRanking, rank_answers
-from openset.tables.logits import SOME_ROWS, probabilities_in
+from openset.tables.logits import SOME_ROWS, probabilities_in, sum_to_one
 
 if TYPE_CHECKING:
     from openset.recognition.sweep import AnswerSweep
 
+_WHOLE = 1e-3  # how near to a whole number a sum of rounded shares is
 Weights = tuple[NDArray[Any], NDArray[Any]]
+Ids = tuple[NDArray[Any], NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,6 +43,8 @@ class Scores:
         classes: Names of the C known classes.
         threshold: Openness above which the classifier rejects, if it has been chosen.
         weights: How often each known and each unknown sample was drawn, a column per resample.
+        ids: What each known and each unknown sample is called, if the file says.
+        said: What was found where the scores were read.
 
     >>> Scores([0, 1, 1], [0, 1, 0], [0.1, 0.2, 0.6], [0.9, 0.3], [1, 1], ("cat", "dog"))
     Scores(3 known samples of 2 classes, 2 unknown samples)
@@ -54,6 +58,8 @@ class Scores:
     classes: tuple[str, ...]
     threshold: float | None = None
     weights: Weights | None = None
+    ids: Ids | None = None
+    said: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:
         """Convert the columns, and refuse what cannot be counted."""
@@ -191,14 +197,34 @@ def _refuse_probabilities(
     """Refuse probabilities: a softmax is not taken twice, and not of one side alone."""
     every = np.concatenate([known, unknown])
     said = probabilities_in(every, sigmoids=False)
+    said = said or _of_one_sum(every)
     if said and openness != "max_logit":
         raise _not_logits(every, f"{said}, and {openness} needs logits")
+    if openness == "energy" and len(every) >= SOME_ROWS and _log_probabilities(every):
+        said = f"the exponentials of all {len(every)} rows of logits sum to 1: log-probabilities"
+        raise _not_logits(every, f"{said}, whose energy is 0")
     size = min(len(known), len(unknown))
     if size >= SOME_ROWS:
         for which, side, other in (("known", known, unknown), ("unknown", unknown, known)):
             said = probabilities_in(side[:size], sigmoids=False)
             if said and not probabilities_in(other[:size], sigmoids=False):
                 raise _not_logits(side, f"of {which} samples alone, {said}")
+
+
+def _of_one_sum(rows: NDArray[np.float64]) -> str:
+    """Whether no number is below zero and rows have one sum: percentages, bytes, or votes.
+
+    A whole one: a network that says the same of all samples has some sum, too.
+    """
+    total = float(rows[0].sum()) if len(rows) >= SOME_ROWS else 0.0
+    whole = np.isfinite(total) and round(total) > 1 and abs(total - round(total)) < _WHOLE
+    if not whole or not sum_to_one(rows / total):
+        return ""
+    return f"all {len(rows)} rows of logits sum to {total:.4g}"
+
+
+def _log_probabilities(rows: NDArray[np.float64]) -> bool:
+    return bool(rows.max() <= 0) and sum_to_one(np.exp(rows))
 
 
 def _not_logits(rows: NDArray[np.float64], said: str) -> InputError:
@@ -233,7 +259,13 @@ def class_column(values: ArrayLike, n: int, what: str, which: str) -> NDArray[np
     if not column.size:
         return np.empty(0, np.int32)
     if column.ndim != 1:
-        raise refuse("OS802", f"{what} of {which} samples has shape {column.shape}, not (n,)")
+        message = f"{what} of {which} samples has shape {column.shape}, not (n,)"
+        if column.ndim == 2 and column.shape[1] == n > 1:
+            cause = "labels are one-hot, or scores of classes"
+            raise refuse(
+                "OS802", message, cause=cause, fix="write the place of the largest: argmax(axis=1)"
+            )
+        raise refuse("OS802", message)
     whole = column.dtype.kind == "f" and bool((column == np.trunc(column)).all())
     if column.dtype.kind not in "iu" and not whole:
         raise refuse(
@@ -259,11 +291,24 @@ def same_length(columns: dict[str, NDArray[Any]], samples: NDArray[Any], which: 
 
 def _logits(values: ArrayLike, which: str) -> NDArray[np.float64]:
     try:
-        logits = np.asarray(values, dtype=np.float64)
+        given = np.asarray(values)
+        if given.dtype.kind == "c":
+            raise TypeError("complex numbers")
+        logits = given.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise refuse("OS802", f"logits of {which} samples are not numeric: {error}") from error
     if logits.ndim != 2 or not logits.shape[1]:
         message = f"logits of {which} samples have shape {logits.shape}, not (samples, classes)"
         raise refuse("OS802", message)
     _refuse_nan(np.any(np.isnan(logits), axis=1), f"logits of {which} samples")
+    _refuse_infinite(logits.max(axis=1), which)
     return logits
+
+
+def _refuse_infinite(largest: NDArray[np.float64], which: str) -> None:
+    """A largest logit that is infinite: which class it is of, and how sure, is lost."""
+    bad = np.isinf(largest)  # others may be minus infinity, as classes that are masked are
+    if bad.any():
+        first, count = int(np.flatnonzero(bad)[0]), int(bad.sum())
+        message = f"the largest logit of {count} of {len(bad)} {which} samples is infinite"
+        raise refuse("OS801", message, count=count, example=f"sample {first}: {largest[first]}")

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -29,8 +31,10 @@ MARGIN = 1.9  # side of the region relative to the box
 LEAST = 72.0  # least side of the region, in pixels of the image
 MOST_BOXES = 8  # of one detector in a crop, the best scored
 MOST_PIXELS = 1 << 28  # a larger image is taken for a decompression bomb
+MANY_PIXELS = 1 << 24  # larger images are decoded one by one, however many threads there are
 
 Region = tuple[float, float, float, float]
+_one_by_one = Lock()
 
 
 @dataclass(frozen=True)
@@ -204,8 +208,17 @@ class Pixels(ImageFolder):
             with Image.open(path) as image:
                 if image.width * image.height > MOST_PIXELS:
                     raise OSError("the image is too large")
-                return _jpeg(image, _scaled(region, size, image.size), side)
-        except (OSError, UnidentifiedImageError, ValueError, SyntaxError, ImportError):
+                alone = image.width * image.height > MANY_PIXELS
+                with _one_by_one if alone else nullcontext():
+                    return _jpeg(image, _scaled(region, size, image.size), side)
+        except (
+            OSError,
+            UnidentifiedImageError,
+            ValueError,
+            SyntaxError,
+            ImportError,
+            Image.DecompressionBombError,
+        ):
             self.missing += 1
             return None
 
@@ -221,7 +234,8 @@ def _jpeg(image: Any, box: Region, side: int) -> bytes:
     """A piece of an image, no larger than its own pixels; beyond the edges it is black."""
     left, top = round(box[0]), round(box[1])
     right, bottom = max(round(box[2]), left + 1), max(round(box[3]), top + 1)
-    piece = image.crop((left, top, right, bottom)).convert("RGB")
+    piece = image.crop((left, top, right, bottom))
+    piece = piece if piece.mode == "RGB" else piece.convert("RGB")  # which copies in any case
     piece.thumbnail((side, side))
     stream = io.BytesIO()
     piece.save(stream, "JPEG", quality=QUALITY, optimize=True)

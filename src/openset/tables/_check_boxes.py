@@ -27,6 +27,16 @@ _FAR = 1.25
 _FEW = 0.02  # share of detected boxes up to which a layout is not in question
 _UNIT = 1.05
 _SMALLEST_IMAGE = 8.0
+_ROUNDED_AWAY = (
+    "normalised boxes were cast to whole numbers: nothing is left of them",
+    "write them again, as floats, before any int() or astype(int)",
+)
+_NEGATIVE = (
+    "corners in another order, as after mirroring without exchanging them, or width computed as "
+    "x1 - x2"
+)
+_FEWEST_AREAS, _NEARLY_ALL = 20, 0.95
+_SHAPE = 0.45  # share of the box that a triangle, a rhombus or an ellipse has at least
 _NOT_CLIPPED = ("not clipped to the image", "clip boxes to their image, or nothing: they are few")
 
 
@@ -187,7 +197,7 @@ def _sizes(boxes: _Boxes, extremes: _Range) -> Iterator[Finding]:
     size = boxes.box[:, 2:]
     negative = any_of(size < 0)
     most = negative.mean() > 0.5
-    cause = "corners in another order, or width computed as x1 - x2" if most else ""
+    cause = _NEGATIVE if most else ""
     what = "have a negative width or height"
     yield from _counted(boxes, negative, "OS205", Level.ERROR, what, cause)
     empty = any_of(size == 0) & ~negative
@@ -195,7 +205,7 @@ def _sizes(boxes: _Boxes, extremes: _Range) -> Iterator[Finding]:
 
 
 def _normalised(boxes: _Boxes, extremes: _Range, size: NDArray[np.float64]) -> Iterator[Finding]:
-    if not size.max() >= _SMALLEST_IMAGE or (extremes.high[2:] <= 0).any():
+    if not size.max() >= _SMALLEST_IMAGE or (extremes.high[2:] < 0).any():
         return
     sample = _sample(boxes.box)
     if all_of(np.abs(sample) <= _UNIT).mean() < 0.95:
@@ -203,13 +213,16 @@ def _normalised(boxes: _Boxes, extremes: _Range, size: NDArray[np.float64]) -> I
     mask = all_of(np.abs(boxes.box) <= _UNIT)
     count = int(np.count_nonzero(mask))
     inside = share(count, len(mask), boxes.noun)
+    whole = bool((sample == np.round(sample)).all())
+    cause, fix = _ROUNDED_AWAY if whole else ("", boxes.fix(_normal_layouts(sample)))
     yield Finding(
         "OS203",
         Level.ERROR,
         f"{inside} lie inside the unit square, but images reach {size[0]:g} x {size[1]:g}",
         count=count,
         example=boxes.where(first(mask)),
-        fix=boxes.fix(_normal_layouts(sample)),
+        cause=cause,
+        fix=fix,
     )
 
 
@@ -302,6 +315,40 @@ def _areas(truth: Annotations, limit: NDArray[np.float64]) -> Iterator[Finding]:
         nothing = (truth.area == 0) & all_of(truth.box[:, 2:] > 0)
         what = "have the area 0, although their boxes have one"
         yield from _odd_areas(truth, nothing, "OS212", Level.WARNING, what)
+    yield from _area_scale(truth)
+
+
+def _area_scale(truth: Annotations) -> Iterator[Finding]:
+    """Areas that are no pixels of the image that boxes are in.
+
+    A mask may be a thin part of its box, but has a pixel, and is no larger than the box; one share
+    for all objects, such as that of ellipses, is large.
+    """
+    assert truth.area is not None
+    if len(truth) < _FEWEST_AREAS:
+        return
+    size, area = _sample(truth.box[:, 2:]), _sample(truth.area)
+    use = (area > 0) & all_of(np.isfinite(size) & (size >= _SMALLEST_IMAGE))
+    if np.count_nonzero(use) < _FEWEST_AREAS:
+        return
+    inside, area = size[use].prod(axis=1), area[use]
+    low, middle, high = np.quantile(area / inside, (0.05, 0.5, 0.95))
+    around = (1 + 2 / size[use]).prod(axis=1)  # of a box with its border: some count pixels so
+    larger = np.mean(area > 1.05 * around * inside) > _NEARLY_ALL
+    if np.mean(area < 1) > _NEARLY_ALL:
+        cause = "areas are shares of the image"
+    elif larger or (high < 1.02 * low and middle < _SHAPE):
+        cause = f"areas are of images {np.sqrt(middle):.2g} times as large as those of the boxes"
+    else:
+        return
+    yield Finding(
+        "OS240",
+        Level.WARNING,
+        f"areas do not fit boxes: {middle:.2g} times width x height in the middle",
+        count=len(truth),
+        example=f"{object_at(truth, 0)}, area {truth.area[0]:g}",
+        cause=cause,
+    )
 
 
 def _odd_areas(

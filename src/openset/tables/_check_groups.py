@@ -84,6 +84,14 @@ def _named(truth: Annotations) -> list[Finding]:
     return [_frames(message, len(found), first_of_all, _pattern(list(found)))]
 
 
+def film_groups(truth: Annotations) -> str | None:
+    """The groups= that takes frames of films together, of one film at least; None if none is."""
+    found = _beginnings(names_to_read(truth.images, _EXAMINED))
+    if 2 * sum(found.values()) < min(len(truth.images), _EXAMINED):
+        return None
+    return _pattern(list(found))
+
+
 def _frames(message: str, sequences: int, example: str, groups: str) -> Finding:
     fix = f"groups='{groups}' draws the frames of a sequence together"
     return Finding("OS412", Level.NOTE, message, count=sequences, example=example, fix=fix)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
+from openset.refusals import DATE
 from openset.tables._check_case import (
     Case,
     any_of,
@@ -34,7 +36,13 @@ _UNLIKELY = np.log(1e-6)
 _CUT = 0.1
 _FLOAT32 = 1 << 24  # up to which every whole number is one
 _STEPS = 17  # images of which one machine may have had one
+_MORE = 20  # images with more objects than detections, from which a cap is told
 _MANY, _NEARLY_ALL = 30, 0.9  # detections, and their share, on one image
+_POWER = re.compile(r"\d[.,]\d+E\+\d+", re.IGNORECASE)
+_SPREADSHEET = (
+    "a spreadsheet turned names of images into dates or numbers",
+    "make the column text before names are written to it, or write the file by a program",
+)
 _FRAME = re.compile(r"\d*(\.\w+)?$")  # what tells frames of one film apart
 
 
@@ -97,6 +105,7 @@ def detected_images(case: Case) -> Iterator[Finding]:
         yield from _without(case)
         yield from [*_on_one(case)] or _not_run(case)
         yield from _crowded(case)
+        yield from _capped(case)
 
 
 def float_ids(case: Case) -> Iterator[Finding]:
@@ -134,6 +143,7 @@ def other_images(case: Case) -> Iterator[Finding]:
     chance = 2 * count > total and 2 * bare > images
     absent = case.joined.image < 0
     given = ", ".join(map(str, case.truth.images.id[:3].tolist()))
+    cause, fix = _SPREADSHEET if _are_dates(case.detections.image[absent][:_EXAMINED]) else ("", "")
     yield Finding(
         "OS403",
         Level.ERROR if count == total or chance else Level.WARNING,
@@ -141,7 +151,17 @@ def other_images(case: Case) -> Iterator[Finding]:
         + (f", and {share(bare, images, 'of its images')} have no detection" if chance else ""),
         count=count,
         example=f"{case.where(first(absent))}; the ground truth has {given or 'no images'}",
+        cause=cause,
+        fix=fix,
     )
+
+
+def _are_dates(names: NDArray[Any]) -> bool:
+    """Whether most names are dates, or numbers in powers of ten, as a spreadsheet writes them."""
+    if names.dtype.kind not in "UO":
+        return False
+    made = (DATE.fullmatch(name) or _POWER.fullmatch(name) for name in map(str, names.tolist()))
+    return 2 * sum(map(bool, made)) > len(names)
 
 
 def _without(case: Case) -> Iterator[Finding]:
@@ -177,8 +197,8 @@ def _stopped(case: Case, having: NDArray[np.bool_]) -> Iterator[Finding]:
     for order, rows in orders(truth):
         rows = rows[having[rows]]
         for which, along in (("last", rows), ("first", rows[::-1])):
-            seen = _ends_at(found[along], unit[along])
-            if seen and not _whole_films(truth, along, seen):
+            seen = ends_at(found[along], unit[along])
+            if seen and not whole_films(truth, along, seen):
                 yield _ended(case, f"{which} {{}} in the order {order}", along, seen)
                 return
 
@@ -232,7 +252,7 @@ def _on_one(case: Case) -> Iterator[Finding]:
     )
 
 
-def _ends_at(found: NDArray[np.bool_], unit: NDArray[np.integer]) -> int:
+def ends_at(found: NDArray[np.bool_], unit: NDArray[np.integer]) -> int:
     """How many images there are up to the last with a detection, 0 if the rest is chance."""
     seen = int(np.flatnonzero(found).max(initial=-1)) + 1
     ran, tail, detected = (len(np.unique(one)) for one in (unit[:seen], unit[seen:], unit[found]))
@@ -242,7 +262,7 @@ def _ends_at(found: NDArray[np.bool_], unit: NDArray[np.integer]) -> int:
     return seen if enough and longer and chance < _UNLIKELY else 0
 
 
-def _whole_films(truth: Annotations, rows: NDArray[np.intp], seen: int) -> bool:
+def whole_films(truth: Annotations, rows: NDArray[np.intp], seen: int) -> bool:
     """Whether what is without a detection are a few whole sequences, such as films in the dark."""
     if truth.images.file_name is None:
         return False
@@ -289,6 +309,36 @@ def _crowded(case: Case) -> Iterator[Finding]:
         f"{share(count, total, noun)} have more than {COCO_LIMIT} detections of one class",
         count=count,
         example=f"image {image_name(case.truth, int(examined[first(over)]))}",
+    )
+
+
+def _capped(case: Case) -> Iterator[Finding]:
+    """A most of detections an image that images reach where more objects are than that.
+
+    As many detections as objects, on images with as many of these, are no cap.
+    """
+    per_image, truth = case.per_image[:-1], case.truth
+    most = int(per_image.max(initial=0))
+    if not 0 < most < COCO_LIMIT:
+        return
+    assert truth.crowd is not None
+    counted = case.named[truth.label] & ~truth.crowd
+    objects = np.bincount(truth.image[counted], minlength=len(per_image))
+    more = objects > most
+    full = per_image == most
+    if more.sum() < _MORE or full[more].mean() < _NEARLY_ALL:
+        return
+    lost = int((objects - most)[more].sum())
+    yield Finding(
+        "OS451",
+        Level.WARNING,
+        f"no image has more than {most} detection{'s' * (most > 1)}, and "
+        f"{share(int(full.sum()), int((per_image > 0).sum()), 'have')} exactly so many: "
+        f"{spaced(int(more.sum()))} images have more objects, of which {spaced(lost)} cannot be "
+        "found",
+        count=int(full.sum()),
+        example=f"image {image_name(truth, first(more))}, {spaced(int(objects[first(more)]))} "
+        "objects",
     )
 
 

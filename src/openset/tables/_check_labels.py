@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case, first, object_at, share, tally
-from openset.tables._look import LOOSE, beside, by_file
+from openset.json_text import compact
+from openset.tables._check_case import Case, first, object_at, share
+from openset.tables._check_numbers import (
+    absent,
+    images_of,
+    names_of,
+    numbering,
+    on_objects,
+    unnumbered,
+)
+from openset.tables._check_silent import missed_classes, undetected
 from openset.tables.annotations import Annotations
-from openset.tables.boxes import Convention
-from openset.tables.columns import positions
 from openset.tables.evidence import logit_classes
 from openset.tables.join import ABSENT, IGNORED
-from openset.tables.vocabulary import Role, Vocabulary, is_unknown_spelling, normal
+from openset.tables.vocabulary import (
+    Role,
+    Vocabulary,
+    is_unknown_spelling,
+    normal,
+    vocabularies,
+)
 from openset.wording import SLIP, some, spaced
 
-_SAMPLE = 150, 20  # images, and boxes of each, that tell what ids mean
-_FEWEST, _TIMES = 8, 3
-# Known classes that are never named: many, or one with many objects; detections for each class.
-_MANY, _OBJECTS, _OFTEN, _EACH, _NAMED = 5, 20, 0.05, 20, 10
-_BACKGROUND = (
-    "0 is the detector's background, or a class of its own",
-    "leave the boxes of id 0 out of the file, or map the id: category_ids='FILE'",
-)
+_FEWEST, _HALF = 8, 0.5  # images, and their share, that tell what a name means
 _NEAR = 0.85  # likeness from which a label is another that was misspelt
 
 
@@ -75,13 +81,18 @@ def _nearly(missing: list[str], labels: Sequence[str], vocabulary: Vocabulary) -
 
     As they are spelt, too: the key of one that has synonyms is another word.
     """
-    from difflib import get_close_matches
-
     unknown = [label for label in labels if vocabulary.role(label) is Role.UNKNOWN]
     named = [label for label in unknown if not is_unknown_spelling(label)]
     keys = {of(label): label for of in (vocabulary.key, normal) for label in named}
-    pairs = [(name, get_close_matches(normal(name), keys, 1, _NEAR)) for name in missing]
-    return some(f"{name!r} for {keys[close[0]]!r}" for name, close in pairs if close)
+    return some(f"{name!r} for {label!r}" for name, label in _close(missing, keys).items())
+
+
+def _close(names: Sequence[str], keys: Mapping[str, str]) -> dict[str, str]:
+    """Names beside the labels, by their spelling, that are spelt nearly so."""
+    from difflib import get_close_matches
+
+    pairs = [(name, get_close_matches(normal(name), keys, 1, _NEAR)) for name in names]
+    return {name: keys[close[0]] for name, close in pairs if close}
 
 
 def _contradicted(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
@@ -195,61 +206,64 @@ def detected_labels(case: Case) -> Iterator[Finding]:
         return
     yield from _spellings(case.detections.labels, "detections")
     if not (case.detections.labels or case.truth.numbered):
-        yield _unnumbered(case)
+        yield unnumbered(case)
         return
-    numbering = [*_numbering(case)]
-    foreign = [*_foreign_names(case)]
-    yield from numbering or _absent(case)
-    yield from foreign or [*_exchanged(case), *_leaked(case), *_taught_more(case)]
-    yield from _undetected(case)
+    numbered = [*numbering(case)]
+    foreign = [*_foreignnames_of(case)]
+    yield from numbered or absent(case)
+    yield from foreign
+    if all(one.level is not Level.ERROR for one in foreign):
+        own = [] if foreign else [*_own_unknown(case)]
+        yield from own
+        yield from [*_exchanged(case), *([] if own else _leaked(case)), *_taught_more(case)]
+    yield from undetected(case)
 
 
-def _unnumbered(case: Case) -> Finding:
-    """Category ids, although the ground truth knows names alone: a guess would join them."""
-    total, labels = len(case.detections), case.truth.labels
-    low, high = int(case.per_label[0][0]), int(case.per_label[0][-1])
-    fits = "'index'" if low == 0 else "'index1'"
-    return Finding(
-        "OS315",
-        Level.ERROR,
-        f"{share(total, total, 'detections')} say their label by a number ({low}..{high}), but the "
-        f"ground truth has names without ids: {some(map(repr, labels), 3)}",
-        count=total,
-        example=f"{case.where(0)}, category id {case.detections.label[0]}",
-        fix=f"category_ids={fits} if they are positions in that list; else give a COCO file of "
-        "these ids, or a JSON or CSV file that maps each to a name: category_ids='FILE'"
-        if low >= 0 and high - low < len(labels)
-        else "",
-    )
+def _own_unknown(case: Case) -> Iterator[Finding]:
+    """The one name that is no known class, is nowhere else and no class of data sets: its unknown.
 
-
-def _absent(case: Case) -> Iterator[Finding]:
-    count, total = int(case.per_class[0]), len(case.detections)
-    if count == 0:
-        return
-    absent = case.joined.klass == ABSENT
-    ids, _ = tally(case.detections.label[absent])
-    yield Finding(
-        "OS306",
-        Level.ERROR if count == total else Level.WARNING,
-        f"{share(count, total, 'detections')} have a category id that the ground truth does not "
-        f"have: {some(map(str, ids.tolist()))}",
-        count=count,
-        example=f"{case.where(first(absent))}, category id {case.detections.label[first(absent)]}",
-        cause=_BACKGROUND[0] if ids.tolist() == [0] else "",
-        fix=_BACKGROUND[1] if ids.tolist() == [0] else "",
-    )
-
-
-def _foreign_names(case: Case) -> Iterator[Finding]:
-    """Names that neither the ground truth nor the vocabulary has, if no other but "unknown" is."""
+    A class that was taught beside the known ones has a name that someone else has, too.
+    """
     labels, vocabulary = case.detections.labels, case.vocabulary
     if not labels or not case.joined.leaked.any():
         return
+    used, foreign = _names(case)
+    beside = [one for one in used if vocabulary.role(one) is not Role.KNOWN]
+    elsewhere = {vocabulary.key(name) for one in vocabularies().values() for name in one.known}
+    said = len(used) < len(case.per_label[0])  # "unknown", as such
+    if said or len(foreign) != 1 or beside != foreign or vocabulary.key(foreign[0]) in elsewhere:
+        return
+    rows, word = case.joined.leaked, foreign[0]
+    yield Finding(
+        "OS306",
+        Level.WARNING,
+        f"{share(int(np.count_nonzero(rows)), len(case.detections), 'detections')} have a label "
+        f'that the ground truth does not have, and none says "unknown": {word!r}',
+        count=int(np.count_nonzero(rows)),
+        example=case.where(first(rows)),
+        cause=f"{word!r} is what the detector calls unknown; or a class more that it was taught",
+        fix=f"unknown_label={word!r} says so, and they count as unknown, as they do now; if it is "
+        "a class, the detector was taught it: leaked='drop' removes them",
+    )
+
+
+def _names(case: Case) -> tuple[list[str], list[str]]:
+    """Names of the detections but for "unknown", and which of them are nowhere else."""
+    labels, vocabulary = case.detections.labels, case.vocabulary
     names = {vocabulary.key(name) for name in (*case.truth.labels, *vocabulary.unknown)}
     names |= set(map(vocabulary.key, vocabulary.known))
     used = [labels[at] for at in case.per_label[0] if not is_unknown_spelling(labels[at])]
-    if any(vocabulary.key(label) in names for label in used):
+    return used, [label for label in used if vocabulary.key(label) not in names]
+
+
+def _foreignnames_of(case: Case) -> Iterator[Finding]:
+    """Names that neither the ground truth nor the vocabulary has, if no other but "unknown" is."""
+    labels = case.detections.labels
+    if not labels or not case.joined.leaked.any():
+        return
+    used, foreign = _names(case)
+    if len(foreign) < len(used):
+        yield from _spelt_otherwise(case, foreign) if foreign else ()
         return
     count, row = int(np.count_nonzero(case.joined.leaked)), first(case.joined.leaked)
     yield Finding(
@@ -262,55 +276,45 @@ def _foreign_names(case: Case) -> Iterator[Finding]:
     )
 
 
-def _numbering(case: Case) -> Iterator[Finding]:
-    if case.detections.labels or case.per_class[0] == 0:
+def _spelt_otherwise(case: Case, foreign: list[str]) -> Iterator[Finding]:
+    """Names that are nowhere else, of known classes that are never named: a slip, or a synonym."""
+    _, missed = missed_classes(case)
+    known = [case.vocabulary.known[at] for at in missed]
+    slips = _close(known, {normal(label): label for label in foreign})
+    meant = {label: name for name, label in slips.items()}
+    if not meant:
+        meant = _by_objects(case, foreign, set(missed.tolist()))
+    if not meant:
         return
-    assert case.truth.category_id is not None
-    ids, times = case.per_label
-    start = _first_number(ids, times, case.truth.category_id)
-    if start is None or _right_as_they_are(case, start):
-        return
-    total = len(case.detections)
-    given = some(map(str, np.sort(case.truth.category_id).tolist()))
-    reads = "index1" if start else "index"
-    fits = ids[-1] - start < len(case.truth.category_id)
+    label = np.isin(np.array(case.detections.labels), [*meant])[case.detections.label]
+    count = int(np.count_nonzero(label))
+    table = some(f"{one!r} for {name!r}" for one, name in meant.items())
     yield Finding(
-        "OS307",
-        Level.ERROR,
-        f"{share(total, total, 'detections')} have category ids in {ids[0]}..{ids[-1]}, numbered "
-        f"from {start}; the ground truth has {given}",
-        count=total,
-        example=f"{case.where(0)}, category id {case.detections.label[0]}",
-        cause=f"the detector writes the position of the class, counted from {start}",
-        fix=f"category_ids='{reads}' reads them; force=True evaluates as it is" if fits else "",
+        "OS306",
+        Level.ERROR if slips else Level.WARNING,
+        f"{share(count, len(case.detections), 'detections')} have a label that the ground truth "
+        f"does not have, as if for a known class that no label names: {table}",
+        count=count,
+        example=case.where(first(label)),
+        cause="another spelling, or another name, of a known class",
+        fix=f"write {compact(meant)} to a JSON file, if that is so: category_ids='FILE'"
+        + ("; force=True counts them as unknown" if slips else ""),
     )
 
 
-def _right_as_they_are(case: Case, start: int) -> bool:
-    """Whether boxes lie on objects of the ids that they say, and not of the positions."""
-    assert case.truth.category_id is not None
-    sample = by_file(case, *_SAMPLE)
-    look = beside(case.truth, sample, sample.image)
-    fits = look.overlap(Convention.of(case.written.boxes)) >= LOOSE
-    said, on = sample.row[look.by[fits]], case.truth.label[look.objects[look.at[fits]]]
-    said = case.detections.label[said]
-    right = int(np.count_nonzero(case.truth.category_id[on] == said))
-    return right >= max(_FEWEST, _TIMES * int(np.count_nonzero(on == said - start)))
-
-
-def _first_number(
-    ids: NDArray[np.int64], times: NDArray[np.int64], given: NDArray[np.int64]
-) -> int | None:
-    """Where the detections' numbering starts, if it is another than that of the ground truth."""
-    if len(given) == 0:
-        return None
-    k, low, high = len(given), int(ids[0]), int(ids[-1])
-    if 0 not in given and low == 0 and (high < k or np.isin(ids + 1, given).all()):
-        # A few boxes of class 0 among many are more likely a background class.
-        return 0 if times[0] * 20 * k >= times.sum() else None
-    sparse = high <= k < given.max()
-    shifted = 0 in given and np.isin(ids - 1, given).all()
-    return 1 if low >= 1 and (sparse or shifted) and len(ids) >= 0.5 * k else None
+def _by_objects(case: Case, foreign: list[str], missed: set[int]) -> dict[str, str]:
+    """Classes never named on whose objects nearly all boxes of a label lie."""
+    said, on, image = on_objects(case)
+    names, klass = names_of(case), case.vocabulary.classes(case.truth.labels)
+    shape = len(names), len(case.vocabulary.known) + 1
+    counts = images_of(said, klass[on].astype(np.int64), image, shape)
+    best = counts.argmax(axis=1)
+    clear = counts.max(axis=1) >= np.maximum(_FEWEST, _HALF * counts.sum(axis=1))
+    return {
+        name: case.vocabulary.known[best[at]]
+        for at, name in enumerate(names)
+        if clear[at] and name in foreign and int(best[at]) in missed
+    }
 
 
 def _exchanged(case: Case) -> Iterator[Finding]:
@@ -321,7 +325,7 @@ def _exchanged(case: Case) -> Iterator[Finding]:
     if case.vocabulary.classes(case.truth.labels).min(initial=k) >= k:
         return  # known= is of another data set, which the ground truth's findings say
     count = int(np.count_nonzero(case.joined.leaked))
-    named = [name for name in _names(case) if name and not is_unknown_spelling(name)]
+    named = [name for name in names_of(case) if name and not is_unknown_spelling(name)]
     yield Finding(
         "OS327",
         Level.ERROR,
@@ -336,7 +340,7 @@ def _leaked(case: Case) -> Iterator[Finding]:
     if not case.joined.leaked.any():
         return
     k = len(case.vocabulary.known)
-    times, labels = case.per_label[1], _names(case)
+    times, labels = case.per_label[1], names_of(case)
     named = np.array([label != "" and not is_unknown_spelling(label) for label in labels])
     leaks = np.flatnonzero(named & (case.vocabulary.classes(labels) == k))
     order = leaks[np.argsort(-times[leaks], kind="stable")]
@@ -344,6 +348,9 @@ def _leaked(case: Case) -> Iterator[Finding]:
     count = int(times[leaks].sum())
     classes = "1 class that is" if len(names) == 1 else f"{len(names)} classes that are"
     slip = _slip(case, [labels[at] for at in order])
+    cause, fix = (f"{SLIP} in the known classes: {slip}", "correct known=") if slip else ("", "")
+    if not slip and len(order) == 1:
+        cause, fix = _after_the_last(case, int(case.per_label[0][order[0]]))
     yield Finding(
         "OS305",
         Level.WARNING,
@@ -351,8 +358,23 @@ def _leaked(case: Case) -> Iterator[Finding]:
         f"here: {some(names)}",
         count=count,
         example=case.where(first(case.joined.leaked)),
-        cause=f"{SLIP} in the known classes: {slip}" if slip else "",
-        fix="correct known=" if slip else "",
+        cause=cause,
+        fix=fix,
+    )
+
+
+def _after_the_last(case: Case, label: int) -> tuple[str, str]:
+    """Cause and fix where the one class that leaks has the number after all classes."""
+    lists = {len(case.vocabulary.known): "known classes", len(case.truth.labels): "categories"}
+    ends = {number + more: (number, name) for number, name in lists.items() for more in (0, 1)}
+    if case.detections.labels or label not in ends:
+        return "", ""
+    number, name = ends[label]
+    return (
+        f"the detector was trained on it; or {label}, the number after {number} {name}, is what it "
+        "calls unknown",
+        f"unknown_label={label} if that is so; else leaked='unknown' counts them as unknown, "
+        "leaked='drop' removes them; or add the class to known=",
     )
 
 
@@ -382,55 +404,3 @@ def _slip(case: Case, leaked: list[str]) -> str:
     known = enumerate(case.vocabulary.known)
     missing = [name for at, name in known if at not in present]
     return _nearly(missing, leaked, case.vocabulary) if missing else ""
-
-
-def _names(case: Case) -> list[str]:
-    """Names of the detections' labels, empty where the ground truth does not have the id."""
-    values = case.per_label[0]
-    if case.detections.labels:
-        return [case.detections.labels[value] for value in values.tolist()]
-    assert case.truth.category_id is not None
-    labels = (*case.truth.labels, "")
-    return [labels[at] for at in positions(case.truth.category_id, values).tolist()]
-
-
-def _never(objects: NDArray[np.int64], missed: NDArray[np.intp], total: int) -> bool:
-    """Whether it is no chance that classes are never named: a frequent one, or many of them.
-
-    A detector that names few classes says so by itself, and one of few boxes says nothing.
-    """
-    there = int(np.count_nonzero(objects))
-    if total < _EACH * there or 2 * len(missed) >= there + 1:
-        return False
-    often = objects[missed].max(initial=0) >= max(_OBJECTS, _OFTEN * objects.sum())
-    often &= there - len(missed) >= _NAMED
-    return bool(often or len(missed) >= max(_MANY, there / 4))
-
-
-def _a_file_each(name: str) -> str:
-    return (
-        f"where each class has a file, that of {name} is missing (comp4_det_test_{name}.txt); or "
-        "the class is not in the detector's list"
-    )
-
-
-def _undetected(case: Case) -> Iterator[Finding]:
-    k, total = len(case.vocabulary.known), len(case.detections)
-    detected = case.per_class[-ABSENT:]
-    objects = np.bincount(case.vocabulary.classes(case.truth.labels)[case.truth.label] + 1)
-    wanted = np.pad(objects[1:], (0, k + 2))[:k]
-    missed = np.flatnonzero((wanted > 0) & (detected[:k] == 0))
-    missed = missed[np.argsort(-wanted[missed], kind="stable")]
-    names = [case.vocabulary.known[at] for at in missed]
-    what = f"{share(len(names), k, 'known classes')} have objects but no detection"
-    level = Level.WARNING if _never(wanted, missed, total) else Level.NOTE
-    for one in _listed("OS308", level, what, names):
-        yield replace(one, cause=_a_file_each(names[0]) if case.detections.labels else one.cause)
-    if detected[k] == 0:
-        yield Finding(
-            "OS309",
-            Level.NOTE,
-            f'0 of {spaced(total)} detections are labelled "unknown"',
-            count=total,
-            example=case.where(0),
-        )

@@ -5,6 +5,10 @@ pass is right by itself, so that the file looks like a detector that says everyt
 show by the order of images. Boxes of two detectors lie on each other across passes, which those of
 one do not within its own: suppression has seen to that. Known classes first and "unknown" after
 them are two passes as well, of different labels, and raise nothing.
+
+Sorted afterwards, such a file has no passes, but still two boxes on an object and hardly ever
+three: whoever suppresses up to some overlap leaves none beyond it, one who does not leaves many,
+and a soft suppression leaves lower scores.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from openset.findings import Finding, Level
 from openset.tables._check_case import Case, share
 from openset.tables._check_parts import misread
 from openset.tables._check_twice import hashes, mixed
-from openset.tables._look import Array, Index, Sample, by_file
+from openset.tables._look import LOOSE, Array, Index, Sample, beside, by_file
 from openset.tables.boxes import TURNS, Convention, sizes
 from openset.tables.join import ABSENT
 from openset.tables.overlap import iou_of_pairs
@@ -28,6 +32,11 @@ _PASSES = 8
 _MOST = 0.5  # of the images, that each pass has
 _SAMPLE = 150, 20  # images, and boxes of each pass
 _TWIN, _TWINS, _TIMES = 0.7, 0.05, 3  # IoU; share of boxes; and times those within one pass
+# Likewise without passes: boxes of an image that are examined, scores that are alike, and that are
+# not negligible; shares of the boxes on objects with a twin, with one nearly on them, and of those
+# with two twins that are twins of each other.
+_BEST, _SCORES, _LEAST = 40, 0.5, 0.2
+_TOP, _OFTEN, _NEARLY_ON, _THREE = 0.85, 0.2, 0.05, 0.1
 _DIGIT, _OFF = 10.0, 0.0037  # tenths of a pixel; boxes of two digits are on no edge of those
 _MIRRORED = 0.4  # of the boxes; both halves count
 
@@ -42,6 +51,78 @@ def in_passes(case: Case) -> Iterator[Finding]:
     of = np.searchsorted(start, sample.row, side="right") - 1
     if len(np.unique(of)) > 1:
         yield from [*_turned(case, sample, of)] or _together(case, sample, of)
+
+
+def sorted_together(case: Case) -> Iterator[Finding]:
+    """The finding that objects have two boxes, and not three, of a file without passes."""
+    sample = by_file(case, _SAMPLE[0], _BEST)
+    size = sizes(case.truth, sample.image)[sample.slot]
+    box = Convention.of(case.written.boxes).in_pixels(sample.box, size)
+    best = _on_objects(case, sample)
+    if len(best) < 2 * _IMAGES:
+        return
+    one, other, overlap = _twins(case, sample, box)
+    score = case.detections.score[sample.row]
+    low, high = np.minimum(score[one], score[other]), np.maximum(score[one], score[other])
+    alike, counts = low >= _SCORES * high, low >= _LEAST * high
+    two = _share(best, one[alike], other[alike])
+    near = alike & (overlap > _TOP)
+    if two < _OFTEN or _share(best, one[near], other[near]) < _NEARLY_ON:
+        return
+    if _of_three(best, one[counts], other[counts]) > _THREE * two:
+        return
+    count = round(two * len(best))
+    yield Finding(
+        "OS232",
+        Level.WARNING,
+        f"{share(count, len(best), 'boxes examined that are on objects of their class')} have a "
+        f"twin (IoU {_TWIN:g}, the same label, a like score), and hardly any has two",
+        count=count,
+        example=case.where(int(sample.row[best[np.isin(best, one[alike])][0]])),
+        cause="the results of two detectors, epochs or scales were put into one file, and sorted",
+        fix="give each detector a file of its own, or suppress what overlaps; nothing, if one "
+        "detector is meant to find everything twice",
+    )
+
+
+def _on_objects(case: Case, sample: Sample) -> Index:
+    """The best box of each known object that has one of its class."""
+    look = beside(case.truth, sample, sample.image)
+    own = case.joined.klass[sample.row[look.by]]
+    klass = case.vocabulary.classes(case.truth.labels)[case.truth.label[look.objects[look.at]]]
+    fits = (own == klass) & (own >= 0) & (own < len(case.vocabulary.known))
+    fits &= look.overlap(Convention.of(case.written.boxes)) >= LOOSE
+    best = np.full(len(look.objects), len(sample.row))
+    np.minimum.at(best, look.at[fits], look.by[fits])  # boxes of an image are the best first
+    return np.unique(best[best < len(sample.row)])
+
+
+def _twins(case: Case, sample: Sample, box: Array) -> tuple[Index, Index, Array]:
+    """Pairs of boxes of one image and label that are on each other, and their overlap."""
+    label = case.detections.label[sample.row]
+    one, other = _pairs(sample.slot * (1 + int(label.max(initial=0))) + label)
+    overlap = iou_of_pairs(box[one], box[other])
+    twins = overlap > _TWIN
+    one, other, overlap = one[twins], other[twins], overlap[twins]
+    apart = np.abs(box[one] - box[other]).max(axis=1, initial=0) > 1  # copies are another finding
+    return one[apart], other[apart], overlap[apart]
+
+
+def _share(best: Index, one: Index, other: Index) -> float:
+    """How many of the best boxes are of a pair."""
+    return float(np.isin(best, np.append(one, other)).mean())
+
+
+def _of_three(best: Index, one: Index, other: Index) -> float:
+    """How many of the best boxes have two twins that are twins of each other."""
+    start, end = np.append(one, other), np.append(other, one)
+    kept = np.isin(start, best)
+    start, end = start[kept], end[kept]
+    first, second = _pairs(start)
+    size = 1 + int(max(one.max(initial=0), other.max(initial=0)))
+    linked = np.append(one * size + other, other * size + one)
+    three = np.isin(end[first] * size + end[second], linked)
+    return float(np.isin(best, start[first[three]]).mean())
 
 
 def mirrored_too(case: Case) -> Iterator[Finding]:
@@ -114,15 +195,11 @@ def _turned(case: Case, sample: Sample, of: Index) -> Iterator[Finding]:
 
 def _together(case: Case, sample: Sample, of: Index) -> Iterator[Finding]:
     """Boxes of one label on top of each other across passes, and not within one."""
-    label = case.detections.label[sample.row]
-    one, other = _pairs(sample.slot * (1 + int(label.max(initial=0))) + label)
     size = sizes(case.truth, sample.image)[sample.slot]
     box = Convention.of(case.written.boxes).in_pixels(sample.box, size)
-    overlap = iou_of_pairs(box[one], box[other])
-    twins = overlap >= _TWIN
-    twins &= np.abs(box[one] - box[other]).max(axis=1) > 1  # copies are another finding
+    one, other, _ = _twins(case, sample, box)
     across = of[one] != of[other]
-    count, within = (len(np.unique(other[twins & kind])) for kind in (across, ~across))
+    count, within = (len(np.unique(other[kind])) for kind in (across, ~across))
     if count >= max(_IMAGES, _TWINS * len(of), _TIMES * within):
         yield Finding(
             "OS232",
@@ -131,7 +208,7 @@ def _together(case: Case, sample: Sample, of: Index) -> Iterator[Finding]:
             f"{share(count, len(of), 'detections examined')} overlap one of another pass and the "
             f"same label at IoU {_TWIN:g}, {within} one of their own",
             count=len(case.detections),
-            example=case.where(int(sample.row[other[twins & across].min()])),
+            example=case.where(int(sample.row[other[across].min()])),
         )
 
 

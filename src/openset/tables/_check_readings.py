@@ -23,14 +23,17 @@ from openset.tables._check_parts import First, in_part
 from openset.tables._look import TIGHT, Look, Met, beside, by_file
 from openset.tables._readings import (
     Reading,
+    behind_confidence,
     fitting,
     misnamed_columns,
     moved_boxes,
     other_boxes,
     other_ids,
     other_truth,
+    turned_edges,
     two_mistakes,
 )
+from openset.tables._squared import squared
 from openset.tables.boxes import Convention
 from openset.wording import spaced
 
@@ -55,11 +58,17 @@ def _as_a_whole(case: Case) -> Iterator[Finding]:
     look = beside(case.truth, sample, sample.image)
     now = look.met(Convention.of(case.written.boxes))
     others = [*misnamed_columns(case, look), *other_boxes(case, look)]
-    others += [*other_ids(case, sample), *other_truth(case, sample)]
+    others += behind_confidence(case, look)
+    others += [*turned_edges(case, look), *other_ids(case, sample), *other_truth(case, sample)]
     best = fitting(now, sample, others)
     moved = fitting(now, sample, [*moved_boxes(case, look)])
-    if moved is not None and _common(moved, look) and (best is None or _by_far(moved, best)):
-        best = moved
+    fits = [one.met.tight()[0] for one in (best, moved) if one is not None]
+    resized = [*squared(case, sample, look, int(_FREELY * max(fits, default=0)))]
+    if resized:
+        yield from resized
+        return
+    if moved is not None and _common(moved, look):
+        best = moved if best is None or _by_far(moved, best) else best
     best = best or fitting(now, sample, [*two_mistakes(case, sample)])
     if best is not None:
         yield _named(case, now, best)

@@ -27,8 +27,10 @@ from openset.tables._check_case import (
     runs_of_rows,
     share,
 )
+from openset.tables._check_groups import film_groups
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
+from openset.tables.groups import groups_of
 from openset.tables.overlap import iou_of_pairs
 from openset.tables.vocabulary import is_unknown_spelling
 
@@ -44,6 +46,10 @@ _WHOLE = 1 / 3  # what is doubled as a whole has one half of copies
 _ALL_SORTED, _BITS = 10_000, 18
 _LAGS = (1, 2, 3)  # of neighbours
 _PICTURE = re.compile(r"\.(jpe?g|png|bmp|webp|gif|tiff?)$", re.IGNORECASE)
+_ONE_NAME = (
+    "all annotations state one file name, as that of a template which was copied",
+    "state the name of each image, or none: images go by their ids",
+)
 
 
 def truth_twice(truth: Annotations) -> Iterator[Finding]:
@@ -52,7 +58,21 @@ def truth_twice(truth: Annotations) -> Iterator[Finding]:
         yield from _objects(truth)
         for again, what in _images_again(truth):
             for one in images_that(truth, again, "OS425", Level.WARNING, what):
-                yield replace(one, example=f"{one.example}, id {truth.images.id[first(again)]}")
+                where = f"{one.example}, id {truth.images.id[first(again)]}"
+                cause, fix = one.cause, one.fix
+                if np.count_nonzero(again) == len(again) - 1 > 1 and "file name" in what:
+                    cause, fix = _ONE_NAME
+                cause, fix = _of_a_film(truth) or (cause, fix)
+                yield replace(one, example=where, cause=cause, fix=fix)
+
+
+def _of_a_film(truth: Annotations) -> tuple[str, str] | None:
+    """Cause and fix where images are frames of films by their names: a still camera sees so."""
+    groups = film_groups(truth)
+    if groups is None:
+        return None
+    fix = f"groups='{groups}' draws the frames of a film together; or keep one of those alike"
+    return "frames of a film are alike, as of a camera that stands still", fix
 
 
 def images_twice(truth: Annotations) -> NDArray[np.bool_]:
@@ -106,7 +126,9 @@ def _named_images(truth: Annotations) -> Iterator[tuple[NDArray[np.bool_], str]]
 
 
 def _equal_images(truth: Annotations) -> Iterator[tuple[NDArray[np.bool_], str]]:
-    """Images with the same objects, two at least, as another."""
+    """Images with the same objects, two at least, as another; frames that are grouped may."""
+    if groups_of(truth.images) is not None:
+        return
     total = len(truth.images)
     key = hashes(truth.label.astype(np.uint64), truth.box)
     counts = np.bincount(truth.image, minlength=total)
@@ -124,10 +146,35 @@ def _equal_images(truth: Annotations) -> Iterator[tuple[NDArray[np.bool_], str]]
 
 def detected_twice(case: Case) -> Iterator[Finding]:
     """Findings about detections that occur twice."""
-    yield from _exact(case)
+    yield from [*_unknown_too(case)] or _exact(case)
     pairs = _neighbours(case.some, *_keys(case), case.detections.box)
     yield from [*_rounded(case, *pairs)] or _not_suppressed(case, *pairs)
     yield from _objects_again(case)
+
+
+def _unknown_too(case: Case) -> Iterator[Finding]:
+    """Boxes of known classes that are there again as unknown, with the same score."""
+    klass, k = case.joined.klass[case.some], len(case.vocabulary.known)
+    known, unknown = (case.some[one] for one in ((klass >= 0) & (klass < k), klass == k))
+    if min(len(known), len(unknown)) < _MANY or len(unknown) < _COPIED * len(known) / 2:
+        return
+    again = np.isin(_regions(case, known), _regions(case, unknown))
+    count = int(np.count_nonzero(again))
+    if count >= _COPIED * len(known):
+        yield Finding(
+            "OS347",
+            Level.WARNING,
+            f"{share(count, len(known), 'boxes of known classes examined')} are there again as "
+            "unknown, with the same score",
+            count=count,
+            example=case.where(int(known[first(again)])),
+        )
+
+
+def _regions(case: Case, rows: Rows) -> NDArray[np.uint64]:
+    """A key of the image, box and score of detections."""
+    key = hashes(case.joined.image[rows].astype(np.uint64), case.detections.box[rows])
+    return mixed(key, case.detections.score[rows].view(np.uint64))
 
 
 def _exact(case: Case) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from openset.tables._check_case import Case
 from openset.tables._look import TIGHT, Array, Look, Met, Reads, Sample, alike, beside
-from openset.tables._moved import moves
+from openset.tables._moved import Moved, moves
 from openset.tables.annotations import Annotations
 from openset.tables.boxes import LAYOUTS, TURNS, UNITS, Convention, padding
 from openset.tables.image_ids import MEANING, READINGS
@@ -24,6 +24,8 @@ _NEARLY = 0.95  # of the objects that are met at all, another reading must meet
 _TIMES = 3  # how many times more objects another reading must meet
 _FEWEST = 8  # and how many at least; and pairs that vote
 _SHARE = 0.05
+_FITTED, _WELL = 0.15, 0.4  # share, and part of what is met loosely, where a number was fitted
+_BEYOND = 1.5  # what no height exceeds, as a share of the image
 _MOST = 1 / 3  # of the objects that could be met, where chance cannot be told
 # Sizes to which detectors resize pictures; what people write boxes relative to.
 _USUAL = (1, 100, 224, 256, 300, 320, 384, 416, 448, 480, 512, 600, 608, 640, 736, 768, 800, 896,
@@ -89,6 +91,69 @@ def misnamed_columns(case: Case, look: Look) -> Iterator[Reading]:
         yield Reading("OS215", "boxes", "naming the columns x, y, w, h", meaning, *held)
 
 
+@dataclass(frozen=True, eq=False)
+class _Behind:
+    """Boxes that are centre and size as shares, behind the confidence, which was read first.
+
+    Attributes:
+        ours: How boxes were read.
+        score: What was read as confidence, of each box of the sample: its height.
+    """
+
+    ours: Convention
+    score: Array
+
+    def in_pixels(self, box: Array, size: Array) -> Array:
+        """Boxes of the last four numbers."""
+        box = self.ours.in_pixels(box, size)
+        read = np.column_stack([box[:, :2] + box[:, 2:] / 2, box[:, 2:]]) / np.tile(size, 2)
+        sides = np.column_stack([read[:, 3], self.score])
+        return np.column_stack([read[:, 1:3] - sides / 2, sides]) * np.tile(size, 2)
+
+
+def behind_confidence(case: Case, look: Look) -> Iterator[Reading]:
+    """The boxes as if lines had been class, confidence, box, and read as class, box, confidence."""
+    score = case.detections.score[look.sample.row]
+    if ((score > 0) & (score < _BEYOND)).mean() > _NEARLY:
+        read = _Behind(Convention.of(case.written.boxes), score)
+        meaning = "centre x, centre y, width, height behind the confidence"
+        held = case.truth, look.images, read, look.met(read)
+        yield Reading("OS439", "boxes", "", meaning, *held)
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """Boxes that were mirrored by their left, or upper, edge: it became the other one.
+
+    Attributes:
+        ours: How they are written.
+        axis: 0 where x was taken from the width, 1 where y was from the height.
+    """
+
+    ours: Convention
+    axis: int
+
+    def in_pixels(self, box: Array, size: Array) -> Array:
+        """Boxes with that edge taken back."""
+        box = self.ours.in_pixels(box, size).copy()
+        box[:, self.axis] = size[:, self.axis] - box[:, self.axis]
+        return box
+
+    @property
+    def meaning(self) -> str:
+        """What was done to the boxes, in words."""
+        name, side = (("x", "width"), ("y", "height"))[self.axis]
+        done = f"{side} of the image - {name} in place of {side} - {name} - {side} of the box"
+        return f"{self.ours.meaning}, turned over with {done}"
+
+
+def turned_edges(case: Case, look: Look) -> Iterator[Reading]:
+    """The boxes as if an edge had been turned over without the size of the box."""
+    for one in (_Edge(Convention.of(case.written.boxes), axis) for axis in (0, 1)):
+        held = case.truth, look.images, one, look.met(one)
+        yield Reading("OS230", "boxes", "", one.meaning, *held)
+
+
 def moved_boxes(case: Case, look: Look) -> Iterator[Reading]:
     """The boxes moved and resized as they lie on objects best."""
     classes = case.vocabulary.classes(case.truth.labels)[case.truth.label[look.objects]]
@@ -136,6 +201,7 @@ def two_mistakes(case: Case, sample: Sample) -> Iterator[Reading]:
 
 def fitting(now: Met, sample: Sample, others: list[Reading]) -> Reading | None:
     """The simplest of the readings that fit best, if it fits clearly better than ours."""
+    others = [one for one in others if _certain(one)]
     for level in range(len(TIGHT)):
         most = max((one.met.tight()[level] for one in others), default=0)
         best = next((one for one in others if one.met.tight()[level] >= 0.95 * most), None)
@@ -159,6 +225,24 @@ def _clear(now: Met, sample: Sample, one: Reading, level: int) -> bool:
         return met >= _MOST * one.met.possible
     by_chance = one.elsewhere(sample, 0.5).tight()[level]
     return met >= _TIMES * (by_chance + 1)
+
+
+def _certain(one: Reading) -> bool:
+    """Whether a reading meets more than fitted numbers make of a weak detector's boxes.
+
+    Early in a training a few of thousands of boxes fit some size or map. What was resized or moved
+    fits as a whole: most of what is met at all is met tightly. A usual size is no fitted number.
+    """
+    many = one.met.tight()[0] >= _FITTED * one.met.possible
+    well = one.met.tight()[0] >= _WELL * one.met.loose()
+    return (many and well) if _has_number(one.convention) else (many or well)
+
+
+def _has_number(read: Reads) -> bool:
+    """Whether a reading has a number that boxes and objects chose."""
+    if isinstance(read, Convention):
+        return read.frame in UNITS and _oddness(read) != 1
+    return isinstance(read, Moved)
 
 
 def _framed(look: Look, layout: str, frame: str) -> Convention | None:

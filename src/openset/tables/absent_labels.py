@@ -1,7 +1,9 @@
-"""Images without a label file, in formats that have one for each image.
+"""Images without a label file, in formats that have one for each image, and without an object.
 
 YOLO lets an image without objects go without a file, and so looks an image whose file was lost.
 What tells them apart: files that are there and empty, and sure detections on images that have none.
+These tell of lost objects in any format. Images of unknown objects that nobody labelled have sure
+detections as well, but fewer.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, image_name
@@ -17,6 +20,7 @@ from openset.wording import spaced
 
 NO_LABEL_FILE = "no_label_file"  # among the attributes of images
 _SURE, _FEWEST = 0.5, 5  # a score, and images without a file that have detections of it
+_BARE, _PART, _AS_SURE = 20, 0.1, 0.75  # images without an object, and their share; as _ALIKE
 _ALIKE = 0.5  # of the sure detections of an image with objects, what an empty one would not have
 
 
@@ -36,25 +40,45 @@ def truth_files(truth: Annotations) -> Iterator[Finding]:
 
 
 def detected_files(case: Case) -> Iterator[Finding]:
-    """The finding that a detector is as sure on images without a label file as on the others."""
-    absent = case.truth.images.attributes.get(NO_LABEL_FILE)
-    if absent is None or not absent.any():
+    """The finding that a detector is as sure on images without labels as on the others."""
+    total = len(case.truth.images)
+    absent = case.truth.images.attributes.get(NO_LABEL_FILE, np.zeros(total, np.bool_))
+    having = np.bincount(case.truth.image, minlength=total) > 0
+    bare = ~having & ~absent
+    if not having.any() or having.all():
         return
-    at = case.joined.image[(case.detections.score >= _SURE) & (case.joined.image >= 0)]
-    sure = np.bincount(at, minlength=len(absent))
-    having = np.bincount(case.truth.image, minlength=len(absent)) > 0
-    there = int(np.count_nonzero(absent & (sure > 0)))
-    if not having.any() or there < _FEWEST:
+    known = (case.joined.klass >= 0) & (case.joined.klass < len(case.vocabulary.known))
+    at = case.joined.image[(case.detections.score >= _SURE) & (case.joined.image >= 0) & known]
+    sure = np.bincount(at, minlength=total)
+    if np.count_nonzero(bare) >= max(_BARE, _PART * total):
+        yield from _as_sure(case, sure, bare, (_AS_SURE, "OS405", "an object"))
+    yield from _as_sure(case, sure, absent, (_ALIKE, "OS461", "a label file"))
+
+
+def _as_sure(
+    case: Case,
+    sure: NDArray[np.int64],
+    some: NDArray[np.bool_],
+    alike_code_what: tuple[float, str, str],
+) -> Iterator[Finding]:
+    alike, code, what = alike_code_what
+    having = np.bincount(case.truth.image, minlength=len(some)) > 0
+    there = int(np.count_nonzero(some & (sure > 0)))
+    if there < _FEWEST:
         return
-    rates = [float(sure[some].mean()) for some in (absent, having)]
-    if rates[0] < _ALIKE * rates[1]:
+    rates = [float(sure[images].mean()) for images in (some, having)]
+    if rates[0] < alike * rates[1]:
         return
     yield Finding(
-        "OS461",
+        code,
         Level.WARNING,
-        f"{spaced(there)} of {spaced(int(absent.sum()))} images without a label file have "
+        f"{spaced(there)} of {spaced(int(some.sum()))} images without {what} have "
         f"detections of a score of {_SURE} or more, {rates[0]:.2g} each, and images with objects "
         f"{rates[1]:.2g}: their labels look lost",
         count=there,
-        example=f"image {image_name(case.truth, int((absent & (sure > 0)).argmax()))}",
+        example=f"image {image_name(case.truth, int((some & (sure > 0)).argmax()))}",
+        fix="give the annotations of all images, or leave these images out; nothing, if they show "
+        "no object"
+        if code == "OS405"
+        else "",
     )

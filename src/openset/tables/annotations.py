@@ -168,3 +168,12 @@ class Annotations:
         start, stop, _ = rows.indices(len(self.images))
         kept = self.select((self.image >= start) & (self.image < stop))
         return replace(kept, images=self.images.select(rows), image=kept.image - start)
+
+
+def without_objects(
+    ids: NDArray[Any], width: NDArray[Any] | None = None, height: NDArray[Any] | None = None
+) -> Annotations:
+    """Images on which nobody has labelled anything, as detections alone are on some."""
+    images = Images(np.unique(ids) if width is None else ids, None, width, height)
+    none = np.empty(0, np.int32)
+    return Annotations(images, (), none, none, np.empty((0, 4)))

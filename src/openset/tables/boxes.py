@@ -86,8 +86,26 @@ def _cropped(box: Array, size: Array) -> Array:
     return np.column_stack([box[:, :2] - padding("crop", size), box[:, 2:]])
 
 
-# Pictures that were mirrored, have y upwards, were turned (clockwise, in degrees), or cut to the
-# square in their middle.
+def _crossed(box: Array, size: Array) -> Array:
+    return box * np.tile(size / size[:, ::-1], 2)
+
+
+def _padded(box: Array, size: Array) -> Array:
+    return np.column_stack([box[:, :2] - padding("letterbox", size), box[:, 2:]])
+
+
+def _unpadded(box: Array, size: Array) -> Array:
+    return np.column_stack([box[:, :2] + padding("letterbox", size), box[:, 2:]])
+
+
+def _squeezed(box: Array, size: Array) -> Array:
+    return _padded(box * np.tile(size.max(axis=1, keepdims=True) / size, 2), size)
+
+
+# Pictures that were mirrored, have y upwards, were turned (clockwise, in degrees), cut to the
+# square in their middle, or padded to one, of whose padding none was taken away, or too much. Then
+# shares of a padded picture that were multiplied by the sides of the image, and shares of the image
+# that were multiplied by its other side.
 TURNS: dict[str, Callable[[Array, Array], Array]] = {
     "mirrored": _mirrored,
     "flipped": _flipped,
@@ -95,6 +113,10 @@ TURNS: dict[str, Callable[[Array, Array], Array]] = {
     "turned-180": lambda box, size: _flipped(_mirrored(box, size), size),
     "turned-270": lambda box, size: _mirrored(_exchanged(box), size),
     "cropped": _cropped,
+    "crossed": _crossed,
+    "padded": _padded,
+    "unpadded": _unpadded,
+    "squeezed": _squeezed,
 }
 _LAYOUT_WORDS = {
     "xywh": "x, y, width, height",
@@ -120,6 +142,10 @@ _FRAME_WORDS = {
     "flipped": ", with y upwards",
     "crop": " of the square in the middle of the picture, resized to {}",
     "cropped": " of the square in the middle of the picture",
+    "crossed": ", x as a share times the height of the image and y times its width",
+    "padded": " of the picture padded to a square, in its own pixels",
+    "unpadded": ", less the padding of a square, of which there was none or which was gone",
+    "squeezed": ", as shares of the picture padded to a square times the sides of the image",
 }
 # What is offered where a name is misspelt; numbers stand for any.
 CONVENTIONS = (

@@ -1,10 +1,10 @@
 """Category ids: what the numbers (or names) mean with which detections say their labels.
 
 They are the ids of the ground truth, unless it is stated otherwise: positions in its list of
-categories, counted from 0 (``index``) or from 1 (``index1``), or a mapping, in memory or in a file,
-from an id or a name to an id or a name of the ground truth; the ``categories`` of a COCO file are
-one. Labels that a mapping does not list stay what they are. From then on detections say their
-labels by name.
+categories, counted from 0 (``index``) or from 1 (``index1``), or in the list of known classes
+(``known``, ``known1``), or a mapping, in memory or in a file, from an id or a name to an id or a
+name of the ground truth; the ``categories`` of a COCO file are one. Labels that a mapping does not
+list stay what they are. From then on detections say their labels by name.
 
 Not the roles of labels (see `openset.tables.vocabulary`), and never a guess.
 """
@@ -12,7 +12,7 @@ Not the roles of labels (see `openset.tables.vocabulary`), and never a guess.
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ from openset.tables.detections import Detections
 from openset.tables.vocabulary import normal
 
 POSITIONS = {"index": 0, "index1": 1}
+LISTED = {"known": 0, "known1": 1}
+_STATED = ", ".join(map(repr, (*POSITIONS, *LISTED)))
 CategoryIds = str | Path | Mapping[Any, Any]
 _SHOWN = 5
 
@@ -35,16 +37,18 @@ def category_ids_of(given: CategoryIds) -> Positions | Renamed:
     """What is stated: positions, a mapping, or a file with a mapping.
 
     >>> category_ids_of("index1")
-    Positions(first=1)
+    Positions(first=1, known=False, among=())
     """
     if isinstance(given, Mapping):
         return Renamed.of(given, "category_ids=")
     if str(given) in POSITIONS:
         return Positions(POSITIONS[str(given)])
+    if str(given) in LISTED:
+        return Positions(LISTED[str(given)], known=True)
     path = Path(given)
     suffix = Path(path.name.removesuffix(".gz")).suffix
     if suffix not in {".json", ".csv"}:
-        raise UsageError(f"category_ids={str(given)!r}: state 'index', 'index1', or a JSON or CSV")
+        raise UsageError(f"category_ids={str(given)!r}: state {_STATED}, or a JSON or CSV")
     if suffix == ".json":
         document = decode(load(path), str(path))
         if not isinstance(document, dict):
@@ -70,18 +74,29 @@ def _categories(document: dict[str, Any], path: Path) -> dict[Any, Any]:
 
 @dataclass(frozen=True)
 class Positions:
-    """Labels are positions in the categories of the ground truth.
+    """Labels are positions in the categories of the ground truth, or in the known classes.
 
     Attributes:
-        first: What the first category is called: 0 or 1.
+        first: What the first of them is called: 0 or 1.
+        known: Whether they are positions among the known classes.
+        among: The known classes, once it is told which they are.
     """
 
     first: int
+    known: bool = False
+    among: tuple[str, ...] = ()
 
     def name(self, label: str, truth: Annotations) -> str | None:
         """The name of a category, None if there is no such position."""
+        listed = self.among if self.known else truth.labels
         place = int(label) - self.first if label.removeprefix("-").isdecimal() else -1
-        return truth.labels[place] if 0 <= place < len(truth.labels) else None
+        return listed[place] if 0 <= place < len(listed) else None
+
+    @property
+    def meaning(self) -> str:
+        """What labels are, in words."""
+        listed = "list of known classes" if self.known else "list of categories"
+        return f"positions in the {listed}, counted from {self.first}"
 
 
 @dataclass(frozen=True)
@@ -105,6 +120,13 @@ class Renamed:
         said = names.get(label, label)
         means = self.table.get(normal(label), self.table.get(normal(said), label))
         return names.get(means, None if means.removeprefix("-").isdecimal() else means)
+
+
+def told(stated: Positions | Renamed, known: Sequence[str]) -> Positions | Renamed:
+    """What is stated, told which classes are known."""
+    if isinstance(stated, Positions) and stated.known:
+        return replace(stated, among=tuple(known))
+    return stated
 
 
 def ids_of(truth: Annotations) -> dict[str, str]:
@@ -138,20 +160,64 @@ def with_names(
     """
     values, index = np.unique(detections.label, return_inverse=True)
     given = [detections.labels[value] if detections.labels else str(value) for value in values]
+    if isinstance(stated, Renamed):
+        _refuse_reversed(stated, given, truth)
     names = ["unknown" if label == unknown else stated.name(label, truth) for label in given]
     alien = [at for at, name in enumerate(names) if name is None]
     if alien:
         count = int(np.isin(index, alien).sum())
         row = int((index == alien[0]).argmax())
         listed = ", ".join(given[at] for at in alien[:_SHOWN])
+        left = [label for label in given if label != unknown]
         raise refuse(
             "OS317",
             f"{count} of {len(detections)} detections have a label that category_ids= does not "
             f"give a category: {listed}",
             count=count,
             example=f"image {detections.image[row]}, detection {row}, label {given[alien[0]]}",
+            fix=_instead(left, [given[at] for at in alien], truth, stated),
         )
     labels = tuple(dict.fromkeys(name for name in names if name is not None))
     place = {name: at for at, name in enumerate(labels)}
     moved = np.array([place[name] for name in names if name is not None], np.int64)
     return replace(detections, labels=labels, label=moved[index])
+
+
+def _instead(
+    labels: list[str], alien: list[str], truth: Annotations, stated: Positions | Renamed
+) -> str:
+    """What else numbers may be, if all of them are that; or that the last one is unknown."""
+    numbers = all(label.removeprefix("-").isdecimal() for label in labels)
+    if not numbers or isinstance(stated, Renamed):  # a mapping is to be mended by who wrote it
+        return ""
+    others = {f"category_ids={name!r}": Positions(first) for name, first in POSITIONS.items()}
+    known: dict[str, Positions | Renamed] = {"omitting category_ids=": Renamed({}), **others}
+    fits = [
+        option
+        for option, one in known.items()
+        if one != stated and all(one.name(label, truth) in truth.labels for label in labels)
+    ]
+    fits += [f"unknown_label={alien[0]} beside it"] if len(alien) == 1 and alien[0] != "0" else []
+    return f"{' or '.join(fits)} gives every label a category" if fits else ""
+
+
+def _refuse_reversed(stated: Renamed, given: list[str], truth: Annotations) -> None:
+    """Refuse a mapping from the ground truth to the detections: it is wanted the other way round.
+
+    It lists what the ground truth calls its classes, gives some of them a label that it does not
+    have, and all labels of the detections.
+    """
+    ours = {*map(normal, truth.labels), *ids_of(truth)}
+    means, labels = {normal(one) for one in stated.table.values()}, {normal(one) for one in given}
+    reversed_ = stated.table.keys() <= ours and not means <= ours
+    if not reversed_ or not labels <= means:
+        return
+    alien = sorted(means - ours)
+    label = next(key for key, one in stated.table.items() if normal(one) == alien[0])
+    raise refuse(
+        "OS374",
+        f"category_ids= maps to {len(alien)} labels that the ground truth does not have, and from "
+        "labels of the ground truth alone",
+        count=len(alien),
+        example=f"{label}: {alien[0]}",
+    )

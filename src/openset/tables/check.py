@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from openset.findings import Finding, Level
+from openset.tables._check_annotated import truth_annotated, truth_crowds
 from openset.tables._check_boxes import detected_boxes, truth_boxes
 from openset.tables._check_case import Case
 from openset.tables._check_federated import federated
@@ -30,21 +31,24 @@ from openset.tables._check_join import (
     truth_records,
 )
 from openset.tables._check_labels import detected_labels, truth_labels, vocabulary_labels
-from openset.tables._check_passes import in_passes, mirrored_too
+from openset.tables._check_passes import in_passes, mirrored_too, sorted_together
 from openset.tables._check_reach import cut_off
 from openset.tables._check_readings import read_otherwise
 from openset.tables._check_scores import scores
 from openset.tables._check_sets import truth_sets
 from openset.tables._check_twice import detected_twice, truth_twice
+from openset.tables._check_unknownness import unknownness
 from openset.tables.absent_labels import detected_files, truth_files
-from openset.tables.annotations import Annotations
+from openset.tables.annotations import Annotations, without_objects
 from openset.tables.detections import Detections
 from openset.tables.join import Joined
+from openset.tables.left_open import LeftOpen
 from openset.tables.vocabulary import Vocabulary
 from openset.tables.written import Written
 
 __all__ = [
     "check",
+    "check_alone",
     "check_detections",
     "check_federated",
     "check_images",
@@ -54,15 +58,18 @@ __all__ = [
     "group_sizes",
     "in_order",
     "no_match",
+    "with_truth",
 ]
 
 # Layouts that boxes betray by themselves, and what a wrong reading looks like.
 _PLAIN = ("OS203", "OS204")
 _READ, _PARTLY = (
-    ("OS215", "OS230", "OS423"),
+    ("OS215", "OS230", "OS423", "OS439"),
     ("OS433", "OS448"),
 )  # a whole, or a part, is read wrongly
 _EXPLAINED = (*_PLAIN, "OS205", "OS207", "OS403")
+# What is said of detections whose objects are read wrongly themselves.
+_OF_OBJECTS = (*_READ, *_PARTLY, "OS207", "OS410", "OS424", "OS434")
 _ORDER = (Level.ERROR, Level.WARNING, Level.NOTE)
 
 
@@ -87,7 +94,8 @@ def check(
     findings = check_truth(truth, vocabulary)
     if detections is not None:
         written = Written(detections)
-        findings += check_detections(truth, vocabulary, written, written.read(truth, vocabulary))
+        found = check_detections(truth, vocabulary, written, written.read(truth, vocabulary))
+        findings += with_truth(findings, found)
     return in_order(findings)
 
 
@@ -95,6 +103,43 @@ def check_truth(truth: Annotations, vocabulary: Vocabulary) -> list[Finding]:
     """Find what is wrong with a ground truth alone."""
     with np.errstate(all="ignore"):
         return in_order([*_of_truth(truth, vocabulary)])
+
+
+def check_alone(table: Annotations | Detections, truth: Annotations | None = None) -> list[Finding]:
+    """Find what is wrong with a file whatever it is used for, its roles apart; as warnings.
+
+    Args:
+        table: Ground truth or detections.
+        truth: For detections, the images that they are on, with their objects, if these are known.
+    """
+    with np.errstate(all="ignore"):
+        found = _plain(table) if isinstance(table, Annotations) else _boxes_of(table, truth)
+        told = [one for one in found if one.level is not Level.NOTE]
+    return in_order(
+        replace(one, level=Level.WARNING, fix=one.fix.partition("; force=True")[0]) for one in told
+    )
+
+
+def _plain(truth: Annotations) -> Iterator[Finding]:
+    yield from truth_boxes(truth)
+    yield from truth_twice(truth)
+    yield from truth_crowds(truth)
+    yield from federated(truth)
+
+
+def _boxes_of(detections: Detections, truth: Annotations | None) -> Iterator[Finding]:
+    """What is wrong with boxes and scores; labels mean something to a vocabulary alone."""
+    if truth is None:
+        truth = without_objects(detections.image)
+    vocabulary = Vocabulary(())
+    written = Written(detections, LeftOpen.of(detections).boxes or "xywh")
+    read, joined = written.read(truth, vocabulary)
+    case = Case(truth, read, vocabulary, joined, written)
+    if len(truth):
+        yield from (one for one in _of_detections(case) if one.code[2] == "2" or one.code in _READ)
+    else:
+        yield from detected_boxes(case)
+        yield from scores(case)
 
 
 def check_layout(truth: Annotations) -> list[Finding]:
@@ -113,6 +158,12 @@ def check_detections(
     detections, joined = read
     with np.errstate(all="ignore"):
         return in_order(_of_detections(Case(truth, detections, vocabulary, joined, written)))
+
+
+def with_truth(truth: Iterable[Finding], found: list[Finding]) -> list[Finding]:
+    """What was found about detections, less what wrong boxes of the ground truth explain."""
+    wrong = any(one.code in _PLAIN for one in truth)
+    return [one for one in found if not (wrong and one.code in _OF_OBJECTS)]
 
 
 def check_federated(truth: Annotations) -> list[Finding]:
@@ -146,6 +197,7 @@ def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
     yield from truth_groups(truth)
     yield from truth_twice(truth)
     yield from truth_sets(truth, vocabulary)
+    yield from truth_annotated(truth, vocabulary)
     yield from federated(truth)
 
 
@@ -159,14 +211,21 @@ def _of_detections(case: Case) -> list[Finding]:
     elif not otherwise:
         boxes += cut_off(case)
     passes = [*mirrored_too(case)] or [*in_passes(case)]
-    rest = [*boxes, *scores(case), *detected_labels(case), *(passes or detected_twice(case))]
-    rest += [*detected_images(case), *detected_files(case)]
+    passes = passes or [*sorted_together(case), *detected_twice(case)]
+    rest = [*boxes, *scores(case), *detected_labels(case), *passes]
+    rest += [*unknownness(case), *detected_images(case), *detected_files(case)]
     said = {one.code for one in otherwise}
+    if any(one.code == "OS205" and 2 * one.count > len(case.detections) for one in boxes):
+        otherwise = [one for one in otherwise if one.code != "OS424"]  # nothing overlaps then
     explained = _EXPLAINED if said & {*_READ} else ("OS207",) if said & {*_PARTLY} else ()
     return [*otherwise, *(one for one in rest if one.code not in explained)]
 
 
 def _with_fix_of(boxes: list[Finding], otherwise: list[Finding]) -> list[Finding]:
-    """Findings about layouts, with the one convention that fits the objects as their fix."""
-    fix = next((one.fix for one in otherwise if one.code == "OS215"), "")
-    return [replace(one, fix=fix) if fix and one.code in _PLAIN else one for one in boxes]
+    """Findings about layouts, with the one convention that fits the objects as cause and fix."""
+    fits = next((one for one in otherwise if one.code == "OS215"), None)
+    if fits is None:
+        return boxes
+    return [
+        replace(one, cause=fits.cause, fix=fits.fix) if one.code in _PLAIN else one for one in boxes
+    ]

@@ -92,6 +92,8 @@ def read_evidence(path: str | Path) -> dict[str, Any]:
     where = Path(path)
     try:
         arrays: Mapping[str, NDArray[Any]] = load_arrays(where)
+    except InputError:
+        raise
     except ValueError as error:
         raise undecodable(str(where), error) from error
     if not any(name in arrays for name in COLUMNS):

@@ -7,6 +7,7 @@ and marked, so that `check` can say it and matching can leave it out.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -74,9 +75,44 @@ def label_places(
 def join_images(truth: Annotations, ids: NDArray[np.generic]) -> NDArray[np.int32]:
     """Index of each image id in the ground truth: by id, else by path, file name or its stem."""
     found = positions(truth.images.id, ids)
-    if truth.images.file_name is None or len(ids) == 0 or found.max(initial=-1) >= 0:
+    if len(ids) == 0 or found.max(initial=-1) >= 0:
         return found
-    return join_names(truth, ids)
+    for reading in (join_names, _join_floats, _join_paths):
+        found = reading(truth, ids)
+        if found.max() >= 0:
+            break
+    return found
+
+
+def _join_floats(truth: Annotations, ids: NDArray[np.generic]) -> NDArray[np.int32]:
+    """The same where whole numbers are written as 285.0, as data frames with gaps write them."""
+    values, at = np.unique(ids, return_inverse=True)
+    texts = [str(one) for one in values.tolist()] if values.dtype.kind == "U" else [""]
+    if not all(text.endswith(".0") for text in texts):
+        return np.full(len(ids), -1, np.int32)
+    whole = np.array([text.removesuffix(".0") for text in texts])
+    return positions(truth.images.id, whole)[at]
+
+
+def _join_paths(truth: Annotations, ids: NDArray[np.generic]) -> NDArray[np.int32]:
+    """The same by name or stem of paths of elsewhere, if all of them are one image each.
+
+    Ids of the ground truth are names as well where they are text. If it has folders itself, they
+    may tell images apart, and nothing is read.
+    """
+    none = np.full(len(ids), -1, np.int32)
+    values, at = np.unique(ids, return_inverse=True)
+    if values.dtype.kind != "U":
+        return none
+    tables = [one for one in (truth.images.file_name, truth.images.id) if one is not None]
+    plain = [t.tolist() for t in tables if t.dtype.kind == "U" and name_of(str(t[0])) == str(t[0])]
+    for names, of in product(plain, (name_of, stem_of)):
+        key, given = ([of(one) for one in some] for some in (names, values.tolist()))
+        if len(set(key)) == len(key) and len(set(given)) == len(given):
+            rows = positions(np.array(key), np.array(given))
+            if rows.min() >= 0:
+                return rows[at]
+    return none
 
 
 def join_names(truth: Annotations, ids: NDArray[np.generic]) -> NDArray[np.int32]:

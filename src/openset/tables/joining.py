@@ -20,8 +20,18 @@ from openset.tables._check_twice import written_twice
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
 from openset.tables.names import file_names, named
+from openset.tables.overlap import iou_of_pairs
 from openset.tables.union import concatenated_detections, given_ids, merged
 from openset.tables.vocabulary import normal
+
+_LOOKED, _FEWEST = 100, 8  # images of two files
+_ON, _HARDLY = 0.5, 0.3  # an overlap, and how often boxes of other images have it
+_RESTART = (
+    "image ids begin anew in each file, as workers count them: boxes hardly ever meet, so these "
+    "are different images",
+    "write ids, or file names, that are those of the ground truth in every file, then join them; "
+    "if these are two detectors, give each a file of its own",
+)
 
 
 def joined_truths(tables: Sequence[Annotations]) -> tuple[Annotations, list[Finding]]:
@@ -104,15 +114,35 @@ def _category_ids(tables: Sequence[Annotations], labels: Sequence[str]) -> Any:
 
 
 def _told_several(tables: Sequence[Detections]) -> list[Finding]:
-    """The finding that files have boxes of the same labels on the same images: two detectors."""
+    """The finding that files have boxes of the same labels on the same images: two detectors.
+
+    Or two parts of one, each of which counts its images from the first.
+    """
     first, *others = (_images_and_labels(table) for table in tables)
-    for images, labels in others:
-        count = len(images & first[0])
-        if labels & first[1] and 2 * count >= min(len(images), len(first[0])) > 0:
-            message = f"{count} images have boxes of the same labels in two of the files"
-            return [Finding("OS232", Level.WARNING, message, count)]
+    for table, (images, labels) in zip(tables[1:], others, strict=True):
+        both = images & first[0]
+        if labels & first[1] and 2 * len(both) >= min(len(images), len(first[0])) > 0:
+            message = f"{len(both)} images have boxes of the same labels in two of the files"
+            cause, fix = _RESTART if _other_images(tables[0], table) else ("", "")
+            return [Finding("OS232", Level.WARNING, message, len(both), cause=cause, fix=fix)]
         first = images | first[0], labels | first[1]
     return []
+
+
+def _other_images(one: Detections, other: Detections) -> bool:
+    """Whether the best boxes of two files hardly ever meet on what they call the same image."""
+    both = np.intersect1d(one.image, other.image)
+    both = both[:: -(-len(both) // _LOOKED)] if len(both) else both
+    met = [_meet(one, other, image) for image in both]
+    return len(met) >= _FEWEST and sum(met) < _HARDLY * len(met)
+
+
+def _meet(one: Detections, other: Detections, image: Any) -> bool:
+    """Whether a box of one file is where the best one of the other is."""
+    theirs = np.flatnonzero(other.image == image)
+    best = other.box[theirs[other.score[theirs].argmax()]]
+    box = one.box[one.image == image]
+    return bool((iou_of_pairs(box, np.tile(best, (len(box), 1))) >= _ON).any())
 
 
 def _images_and_labels(table: Detections) -> tuple[set[Any], set[Any]]:

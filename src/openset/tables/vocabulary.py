@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.files import load_text, toml
-from openset.findings import UsageError, refuse
+from openset.findings import InputError, UsageError, refuse
 from openset.plugins import documents, lookup
 from openset.tables.annotations import Annotations
 from openset.wording import short
@@ -237,7 +237,7 @@ class Vocabulary:
             return cls.from_file(path, labels)
         if normal(name) in map(normal, labels):
             return cls._of_labels((name,))
-        if path.suffix in {".toml", ".txt"} or "/" in name:
+        if path.suffix in {".toml", ".txt"} or ("/" in name and "," not in name):
             raise refuse("OS101", f"no such vocabulary file: {short(name, 200)}")
         if "," in name:
             return cls._of_labels(tuple(p.strip() for p in name.split(",") if p.strip()))
@@ -251,6 +251,9 @@ class Vocabulary:
     def from_file(cls, path: Path, labels: Sequence[str] = ()) -> Vocabulary:
         """Read a vocabulary: TOML with the attributes' names, or text with one label per line.
 
+        Labels in a row, with commas, are as many: where the file is one line, or a part of a line
+        is a label of the ground truth and the line is none.
+
         Args:
             path: The file.
             labels: Those of the ground truth: a line that is one is no comment, such as "chair #2".
@@ -258,10 +261,13 @@ class Vocabulary:
         text = load_text(path)
         if path.suffix != ".toml":
             there = set(map(normal, labels))
-            lines = (_without_comment(line.strip(), there) for line in text.splitlines())
-            return cls(tasks=(_lines(path, tuple(line for line in lines if line)),), name=path.stem)
+            lines = [_without_comment(line.strip(), there) for line in text.splitlines()]
+            held = _in_a_row([line for line in lines if line], there)
+            return cls(tasks=(_lines(path, held),), name=path.stem)
         try:
             return cls._from_table(toml(text), path.stem)
+        except InputError:
+            raise
         except (TypeError, ValueError) as error:
             raise refuse("OS102", f"cannot read vocabulary {path}: {error}") from error
 
@@ -352,6 +358,23 @@ def _without_comment(line: str, labels: set[str]) -> str:
     ['', 'dog', 'chair #2', 'c#']
     """
     return line if normal(line) in labels else _COMMENT.sub("", line)
+
+
+def _in_a_row(lines: list[str], labels: set[str]) -> tuple[str, ...]:
+    """Labels of lines, those of a line with commas one by one, unless it is one label itself.
+
+    >>> _in_a_row(["person, car ,dog"], set())
+    ('person', 'car', 'dog')
+    >>> _in_a_row(["tench, Tinca tinca", "dog,"], {"tench,tincatinca", "dog"})
+    ('tench, Tinca tinca', 'dog')
+    """
+    held: list[str] = []
+    for line in lines:
+        parts = [part.strip() for part in line.split(",") if part.strip()]
+        row = normal(line) not in labels and line[0] not in "[{"
+        row &= len(lines) == 1 or any(normal(part) in labels for part in parts)
+        held += parts if row else [line]
+    return tuple(held)
 
 
 def _lines(path: Path, labels: tuple[str, ...]) -> tuple[str, ...]:

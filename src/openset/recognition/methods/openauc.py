@@ -10,10 +10,10 @@ softmax its openness r is one minus the largest probability, and a pair costs
 
 The code was published twice, and ranks logits both times. The later loss, ``ranked="logit"``, is
 not bounded: it wants the largest logits of a known sample and of a mixture exactly one apart, and
-draws them together where cross-entropy has parted them further (on CIFAR-10 it costs 17 points of
-OpenAUC). ``logit_hinge`` stops at one; of a probability, which is never that far, the hinge is the
-square. The first published loss took the smallest logits for the answer, though its evaluation took
-the largest: almost no pair ever counted, and it trained CE+. That one is not here.
+draws them together where cross-entropy has parted them further. ``logit_hinge`` stops at one; of a
+probability, which is never that far, the hinge is the square. The first published loss took the
+smallest logits for the answer, though its evaluation took the largest: almost no pair ever counted,
+and it trained CE+. That one is not here.
 """
 
 from __future__ import annotations

@@ -1,0 +1,137 @@
+"""Files cut to a part: capped detections, crowds, areas of another scale, unknown objects."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scenes.mistakes import EVALUATE, IDS, Mistake, answered, both, good, kept, objects
+
+
+def capped(most):
+    """At most so many detections an image, the surest."""
+
+    def spoil(world):
+        world.dt.sort(key=lambda one: -one["score"])
+        seen = {}
+        for one in world.dt:
+            one["place"] = seen[one["image_id"]] = seen.get(one["image_id"], 0) + 1
+        kept(lambda one: one.pop("place") <= most)(world)
+
+    return spoil
+
+
+def of_first(images):
+    """Objects of unknown classes on the first images alone."""
+
+    def spoil(world):
+        some = {one["id"] for one in world.gt["images"][:images]}
+        world.gt["annotations"] = [
+            one
+            for one in world.gt["annotations"]
+            if one["category_id"] in IDS[:5] or one["image_id"] in some
+        ]
+
+    return spoil
+
+
+def another_source(world):
+    """The images after the first 30 are called otherwise: a set of its own."""
+    for one in world.gt["images"][30:]:
+        one["file_name"] = "wild_" + one["file_name"]
+
+
+def apart(world):
+    """Images with unknown objects first, and no known ones on them."""
+    first = {one["id"] for one in world.gt["images"][:30]}
+    world.gt["annotations"] = [
+        one
+        for one in world.gt["annotations"]
+        if (one["category_id"] in IDS[:5]) != (one["image_id"] in first)
+    ]
+
+
+def area(value):
+    """The area of each object, made of its width, its height and the size of its image."""
+
+    def spoil(world):
+        for one in world.gt["annotations"]:
+            one["area"] = value(*one["bbox"][2:], *world.size(one))
+
+    return spoil
+
+
+def one_object_each(world):
+    first = {}
+    for one in world.gt["annotations"]:
+        first.setdefault(one["image_id"], one)
+    world.gt["annotations"] = [*first.values()]
+
+
+def missed(world):
+    """A weak detector: of each image a few boxes, of the others one."""
+    rng = np.random.default_rng(0)
+    kept(lambda one: rng.random() < 0.3)(world)
+
+
+def thin(w, h, *_):
+    """Of a wire, from corner to corner."""
+    return max(w, h) * (1 + w / h / 10)
+
+
+CASES = [
+    Mistake("one box an image", capped(1), "warned OS451"),
+    Mistake("three boxes an image", capped(3), "warned OS451", says="cannot be found"),
+    Mistake("one box an image of one object", both(one_object_each, capped(1)), "accepted"),
+    Mistake("few boxes, of a weak detector", missed, "accepted"),
+    Mistake("half are crowds", objects("iscrowd", lambda _: 1, slice(0, None, 2)), "warned OS452"),
+    Mistake("a tenth are crowds", objects("iscrowd", lambda _: 1, slice(0, None, 10)), "accepted"),
+    Mistake("unknown objects at first", of_first(30), "warned OS453", says="have known ones alone"),
+    Mistake(
+        "unknown objects at last",
+        both(lambda w: w.gt["images"].reverse(), of_first(30)),
+        "warned OS453",
+    ),
+    Mistake("unknown objects of another set", both(of_first(30), another_source), "accepted"),
+    Mistake("images of unknown objects", apart, "accepted"),
+    Mistake("areas as shares", area(lambda w, h, x, y: w * h / x / y), "warned OS240"),
+    Mistake("areas in a small picture", area(lambda w, h, *_: w * h * 0.16), "warned OS240"),
+    Mistake("areas in a large picture", area(lambda w, h, *_: w * h * 4), "warned OS240"),
+    Mistake("areas of ellipses", area(lambda w, h, *_: w * h * np.pi / 4), "accepted"),
+    Mistake("areas of inclusive boxes", area(lambda w, h, *_: (w + 1) * (h + 1)), "accepted"),
+    Mistake("areas of wires", area(thin), "accepted"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_part_of_what_is_there(case, here, openset):
+    assert answered(case, here, openset) == ""
+
+
+def beside(change):
+    """A second detector, which is the first but for a little, with some of its boxes."""
+
+    def spoil(world):
+        rng = np.random.default_rng(2)
+        moved = [one | {"score": round(one["score"] * 0.9, 4)} for one in world.dt]
+        seen = {one["id"] for one in world.gt["images"] if rng.random() < 0.7}
+        world.files["other.json"] = [one for one in moved if change(one, seen)]
+
+    return spoil
+
+
+BOTH = (*EVALUATE[:3], "other.json", *EVALUATE[3:])
+PAIRS = {
+    "run on a part": (lambda one, seen: one["image_id"] in seen, True),
+    "cautious": (lambda one, seen: one["score"] > 0.75, False),
+    "run on all": (lambda one, seen: True, False),
+}
+
+
+@pytest.mark.parametrize("what", PAIRS)
+def test_a_second_detector_on_a_part_of_the_images(what, here, openset):
+    change, wrong = PAIRS[what]
+    beside(change)(world := good())
+    world.write(here)
+    done = openset(*BOTH)
+    assert done.code == 0 and ("warning OS454" in done.err) is wrong

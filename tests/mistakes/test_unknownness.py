@@ -1,0 +1,75 @@
+"""Columns that are no unknownness of boxes: of images, of rows, of nothing."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+import pytest
+
+from scenes.mistakes import EVALUATE, Mistake, answered, both, codes, good, kept
+
+
+def column(value, seed=1):
+    """An unknownness that a function makes of a detection, of its row, or of chance."""
+
+    def spoil(world):
+        rng = np.random.default_rng(seed)
+        for row, one in enumerate(world.dt):
+            one["unknownness"] = value(one, row, rng)
+
+    return spoil
+
+
+def of_image(digits):
+    return column(lambda one, row, rng: round(np.sin(one["image_id"]), digits))
+
+
+def in_image():
+    places = {}
+    return column(lambda one, row, rng: next(places.setdefault(one["image_id"], count(1))))
+
+
+def in_order(world):
+    """Ranks, in whose order the file is."""
+    world.dt.sort(key=lambda one: one["score"])
+    column(lambda one, row, rng: len(world.dt) - row)(world)
+
+
+def best_of_images(world):
+    """The surest box of each image."""
+    world.dt.sort(key=lambda one: one["score"])
+    world.dt = [*{one["image_id"]: one for one in world.dt}.values()]
+
+
+WEAK = column(lambda one, row, rng: -one["score"] + rng.normal(0, 1))
+CASES = [
+    Mistake("a score of images", of_image(5), "warned OS371"),
+    Mistake("a score of images, the file shuffled", both(of_image(5), lambda w: w.dt.sort(
+        key=lambda one: one["score"])), "warned OS371"),
+    Mistake("a row number", column(lambda one, row, rng: row), "warned OS372"),
+    Mistake("a row number that falls", column(lambda one, row, rng: -row), "warned OS372"),
+    Mistake("a row number, and rows left out", both(
+        column(lambda one, row, rng: row), kept(lambda one: one["score"] > 0.1)), "warned OS372"),
+    Mistake("a number in the image", in_image(), "warned OS372"),
+    Mistake("ranks in their order", in_order, "accepted"),
+    Mistake("a decision for each image", column(lambda one, row, rng: one["image_id"] % 2),
+            "accepted"),
+    Mistake("rounded to tenths", column(lambda one, row, rng: round(1 - one["score"], 1)),
+            "accepted"),
+    Mistake("one box an image", both(best_of_images, WEAK), "warned OS451"),
+    Mistake("milliseconds", column(lambda one, row, rng: round(20 + rng.random(), 2)),
+            "accepted OS373"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_column_that_is_no_unknownness(case, here, openset):
+    assert answered(case, here, openset) == ""
+
+
+def test_a_weak_scorer_that_goes_along_with_scores_gets_no_note(here, openset):
+    world = good()
+    WEAK(world)
+    world.write(here)
+    assert "OS373" not in codes(openset(*EVALUATE, "--json").json)
