@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import signal
 import sys
+from types import FrameType
 
 INTERRUPTED = 130
+_IMPORTING = "<frozen importlib._bootstrap>"
+_AGAIN = 0.01  # seconds
 
 
 def run() -> int:
@@ -21,13 +24,29 @@ def run() -> int:
 
     try:
         if usual:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGINT, interrupt)
+            if hasattr(signal, "SIGALRM"):
+                signal.signal(signal.SIGALRM, interrupt)
         return main()
     except KeyboardInterrupt:  # a second one, while the first is being told
         return INTERRUPTED
     finally:
         if usual:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if hasattr(signal, "SIGALRM"):
+                signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, but not while Python holds its import lock: a moment later, then.
+
+    In there it may be swallowed, or leave with the lock held: a thread that imports, or Python when
+    it waits for that thread at its end, would wait for ever.
+    """
+    if frame is not None and frame.f_code.co_filename == _IMPORTING and hasattr(signal, "SIGALRM"):
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+        return
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -17,9 +17,11 @@ from pathlib import Path
 import pytest
 
 from openset import files
+from openset.__main__ import interrupt
 from openset.cli._app import build, resolve
 from openset.cli._command import OUTPUTS
 from openset.cli._front import verbs
+from openset.evaluation.later import Later
 from scenes.cli import write_pictures
 from scenes.files import contents, write_evidence
 
@@ -323,18 +325,46 @@ def test_an_answer_to_a_full_disk(here):
     assert done.returncode == 2 and done.stderr.startswith("error: cannot write the answer")
 
 
+def test_an_interruption_waits_for_the_import_lock(monkeypatch):
+    """Raised within the import machinery it is lost, or the lock is held for ever."""
+    timers, found = [], {}
+    monkeypatch.setattr(signal, "setitimer", lambda *given: timers.append(given))
+    for name in ("<frozen importlib._bootstrap>", "a module"):
+        exec(compile("import sys; frame = sys._getframe()", name, "exec"), found)
+        if name == "a module":
+            with pytest.raises(KeyboardInterrupt):
+                interrupt(signal.SIGINT, found["frame"])
+        else:
+            interrupt(signal.SIGINT, found["frame"])
+        assert len(timers) == 1  # the first one asks to be called again
+
+
+def test_an_interruption_of_a_thread_is_raised_where_its_result_is_asked_for():
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Later(interrupted).result()
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_an_interruption_at_any_moment(seed, everything):
     wait = random.Random(seed).uniform(0.02, 1.2)
     before = contents(everything)
-    with subprocess.Popen(
-        [sys.executable, "-m", "openset", *EVALUATE, "-o", "new"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    ) as child:  # fmt: skip
+    ignored = signal.signal(signal.SIGINT, signal.SIG_DFL)  # a job in the background ignores it
+    try:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "openset", *EVALUATE, "-o", "new"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    finally:
+        signal.signal(signal.SIGINT, ignored)
+    try:
         time.sleep(wait)
         child.send_signal(signal.SIGINT)
         _, err = child.communicate(timeout=60)
+    finally:
+        child.kill()  # one that hangs is a failure, and would be waited for
     after = contents(everything)
     assert child.returncode in (0, 130, -signal.SIGINT)
     # Before `run` is called Python itself is interrupted, which nobody can word otherwise.

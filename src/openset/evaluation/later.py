@@ -21,7 +21,7 @@ class Later(Generic[T]):
     """
 
     def __init__(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> None:
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
         self._thread = Thread(target=self._run, args=(call, args, kwargs))
         self._thread.start()
 
@@ -30,7 +30,7 @@ class Later(Generic[T]):
     ) -> None:
         try:
             self._value = call(*args, **kwargs)
-        except Exception as error:  # raised where the result is asked for
+        except BaseException as error:  # raised where asked for: Polars is interrupted in here, too
             self.failure = error
 
     def wait(self) -> None:
