@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -24,6 +23,7 @@ from openset.cli._front import verbs
 from openset.evaluation.later import Later
 from scenes.cli import write_pictures
 from scenes.files import contents, write_evidence
+from scenes.limits import limited
 
 EVALUATE = ("evaluate", "gt.json", "base.json", "--known", "dog,cat", "--no-intervals", "-q")
 # Of every verb that writes: command lines that would write over, into or around what they read.
@@ -297,18 +297,9 @@ WRITING = {
 
 @pytest.mark.parametrize("case", WRITING)
 def test_a_full_disk(case, everything):
-    def full():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
-
     before = contents(everything)
-    done = subprocess.run(
-        [sys.executable, "-m", "openset", *WRITING[case]],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=full,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = limited("RLIMIT_FSIZE", 64, ["-m", "openset", *WRITING[case]], env)
     assert done.returncode == 2, done.stderr
     assert "cannot write" in done.stderr and "Traceback" not in done.stderr
     after = contents(everything)

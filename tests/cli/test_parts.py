@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -22,6 +21,7 @@ from openset.formats import read_annotations, read_detections, write
 from openset.formats.parts import Parts
 from scenes.cli import write_pictures
 from scenes.files import contents
+from scenes.limits import limited
 
 K = ("--known", "known.txt")
 
@@ -177,12 +177,8 @@ def test_no_room_keeps_what_is_done(evidence, openset):
     logits = np.random.default_rng(2).normal(size=(len(large), 4)).astype(np.float32)
     write(replace(large, logits=logits), "large.parts", truth=truth, per_part=7)
     command = ("score", "large.parts", "--scorers", "energy", "--engine", "processes")
-
-    def full():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
-
-    line = [sys.executable, "-m", "openset", *command, "--workers", "2", "-o", "e.parts"]
-    done = subprocess.run(line, capture_output=True, text=True, check=False, preexec_fn=full)
+    line = ["-m", "openset", *command, "--workers", "2", "-o", "e.parts"]
+    done = limited("RLIMIT_FSIZE", 40_000, line)
     assert done.returncode == 2 and "cannot write" in done.stderr, done.stderr
     assert "part-00001.parquet" in done.stderr and "Traceback" not in done.stderr
     assert Parts.open(evidence / "e.parts").missing == [1]

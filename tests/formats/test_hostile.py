@@ -5,9 +5,6 @@ import gzip
 import io
 import json
 import os
-import resource
-import subprocess
-import sys
 import zipfile
 
 import numpy as np
@@ -25,6 +22,7 @@ from openset.scorers import load_head
 from openset.tables import Vocabulary
 from openset.tables.evidence import read_evidence
 from openset.training.recipe import Recipe
+from scenes.limits import limited
 
 
 def bomb(size):
@@ -50,15 +48,8 @@ def test_a_gzip_bomb_is_not_unpacked(tmp_path, monkeypatch):
 def test_memory_is_bounded(tmp_path):
     (tmp_path / "dt.json.gz").write_bytes(bomb(64 << 20) * 48)  # three gigabytes
     code = "import openset, sys; openset.read(sys.argv[1], format='coco', as_='detections')"
-
-    def little():
-        resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
-
-    done = subprocess.run(
-        [sys.executable, "-c", code, tmp_path / "dt.json.gz"],
-        capture_output=True, text=True, check=False, preexec_fn=little,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-    )  # fmt: skip
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = limited("RLIMIT_DATA", 1 << 30, ["-c", code, tmp_path / "dt.json.gz"], env)
     assert "OS116" in done.stderr and "MemoryError" not in done.stderr
 
 
