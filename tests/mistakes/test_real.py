@@ -296,6 +296,21 @@ def test_a_mistake_is_refused(name, mistake):
 
 
 @EACH
+@pytest.mark.parametrize(("least", "most"), [(800, 1333), (600, 1000)])
+def test_a_longer_side_that_has_a_limit_is_named(name, least, most):
+    truth, found, known = real(name)
+    size = size_of(truth, found)
+    by = np.minimum(least / size.min(axis=1), most / size.max(axis=1))[:, None]
+    settings = Settings(known=known, force=True)
+    ground = Ground.of(truth, settings.vocabulary(truth), settings)
+    said = examine(ground, replace(found, box=found.box * by), settings).findings
+    (one,) = (one for one in said if one.code == "OS215")
+    convention = f"xywh-shortest-{least}-{most}"
+    assert repr(convention) in one.fix
+    assert not findings(truth, replace(found, box=found.box * by), known, boxes=convention)
+
+
+@EACH
 @pytest.mark.parametrize("how", HONEST)
 def test_an_honest_detector_is_not_refused(name, how):
     truth, found, known = real(name)

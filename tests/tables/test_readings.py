@@ -50,6 +50,7 @@ def padded(box, side):
 x, y, w, h = FOUND.box.T
 W, H = SIZE.T
 TWICE = np.tile(SIZE, 2)
+LIMITED = np.minimum(600 / SIZE.min(axis=1), 800 / SIZE.max(axis=1))
 WRITTEN = {
     "xyxy": corners(FOUND.box),
     "cxcywh": centres(FOUND.box),
@@ -66,6 +67,7 @@ WRITTEN = {
     "xywh-scaled-1.37": FOUND.box * 1.37,
     "xywh-longest-416": FOUND.box * 416 / SIZE.max(axis=1, keepdims=True),
     "xywh-shortest-800": FOUND.box * 800 / SIZE.min(axis=1, keepdims=True),
+    "xyxy-shortest-600-800": corners(FOUND.box) * LIMITED[:, None],
     "xywh-letterbox-640": padded(FOUND.box, 640),
     "xyxy-letterbox-416": corners(padded(FOUND.box, 416)),
     "xywh-mirrored": np.column_stack([W - x - w, y, w, h]),

@@ -26,6 +26,7 @@ _FEWEST = 8  # and how many at least; and pairs that vote
 _SHARE = 0.05
 _FITTED, _WELL = 0.15, 0.4  # share, and part of what is met loosely, where a number was fitted
 _BEYOND = 1.5  # what no height exceeds, as a share of the image
+_LONGEST = 2.5  # times the shorter side, to which the longer one is allowed
 _MOST = 1 / 3  # of the objects that could be met, where chance cannot be told
 # Sizes to which detectors resize pictures; what people write boxes relative to.
 _USUAL = (1, 100, 224, 256, 300, 320, 384, 416, 448, 480, 512, 600, 608, 640, 736, 768, 800, 896,
@@ -64,7 +65,7 @@ class Reading:
 def other_boxes(case: Case, look: Look) -> Iterator[Reading]:
     """The boxes in every other convention, simple ones first."""
     framed = [_framed(look, layout, frame) for frame in UNITS for layout in LAYOUTS]
-    found = sorted((one for one in framed if one is not None), key=_oddness)
+    found = sorted((_capped(look, one) for one in framed if one is not None), key=_oddness)
     turned = [Convention(layout, frame) for frame in TURNS for layout in ("xywh", "xyxy", "cxcywh")]
     for one in [*map(Convention, LAYOUTS), *found, *turned]:
         if str(one) != str(Convention.of(case.written.boxes)):
@@ -267,6 +268,22 @@ def _framed(look: Look, layout: str, frame: str) -> Convention | None:
     number = float((given[:2, near] ** 2).sum() / (given[:2, near] * theirs[:2, near]).sum())
     number = _factor_meant(number) if frame == "scaled" else _size_meant(number)
     return None if number == (frame == "scaled") else Convention(layout, frame, number)
+
+
+def _capped(look: Look, one: Convention) -> Convention:
+    """A frame of one side as that of both, as 800 and 1333, if that meets objects on top of it."""
+    if one.frame == "shortest":
+        sides = [(one.number, float(most)) for most in _USUAL if 1 < most / one.number <= _LONGEST]
+    elif one.frame == "longest":
+        sides = [
+            (float(least), one.number) for least in _USUAL if 1 < one.number / least <= _LONGEST
+        ]
+    else:
+        return one
+    both = [Convention(one.layout, "shortest", *two) for two in sides]
+    met = [sum(look.met(each).tight()) for each in both]
+    more = max(met, default=0) >= sum(look.met(one).tight()) + _FEWEST
+    return both[int(np.argmax(met))] if more else one
 
 
 def _extent(box: Array) -> Array:

@@ -2,7 +2,8 @@
 
 Ours is ``x, y, width, height`` in pixels from the top left, 0-based and continuous. A convention is
 a layout (which four numbers), and where the numbers are not pixels of the image itself, a frame:
-``xyxy``, ``cxcywh-norm``, ``xyxy-norm-1000``, ``xywh-letterbox-640``, ``xyxy-turned-90``.
+``xyxy``, ``cxcywh-norm``, ``xyxy-norm-1000``, ``xywh-letterbox-640``, ``xyxy-shortest-800-1333``,
+``xyxy-turned-90``.
 
 Overlaps are not here: they belong to the matching kernel and its protocol's geometry. Which
 convention a file was written in is guessed by `check`, never here.
@@ -10,6 +11,7 @@ convention a file was written in is guessed by `check`, never here.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -153,10 +155,11 @@ CONVENTIONS = (
     *(f"{layout}-norm" for layout in LAYOUTS),
     *(f"xywh-{frame}" for frame in TURNS),
     *("xywh-norm-1000", "xywh-scaled-0.5", "xywh-longest-640", "xywh-letterbox-640"),
-    *("xywh-shortest-800", "xywh-crop-224"),
+    *("xywh-shortest-800", "xywh-shortest-800-1333", "xywh-crop-224"),
 )
+_NUMBER = r"(?:-(\d+(?:\.\d+)?))?"
 _NAME = re.compile(
-    rf"({'|'.join(LAYOUTS)})(?:-({'|'.join(TURNS)})|-({'|'.join(UNITS)})(?:-(\d+(?:\.\d+)?))?)?"
+    rf"({'|'.join(LAYOUTS)})(?:-({'|'.join(TURNS)})|-({'|'.join(UNITS)}){_NUMBER}{_NUMBER})?"
 )
 
 
@@ -168,9 +171,11 @@ class Convention:
         layout: Which four numbers (`LAYOUTS`).
         frame: What they are relative to (`UNITS`, `TURNS`), or nothing: pixels of the image.
         number: The size of a frame of `UNITS`.
+        most: For "shortest", what the longer side may be at most: a picture that would be longer
+            is made so long instead. Detectors of two stages are fed so, by 800 and 1333.
 
     >>> Convention.of("xyxy-letterbox-640")
-    Convention(layout='xyxy', frame='letterbox', number=640.0)
+    Convention(layout='xyxy', frame='letterbox', number=640.0, most=inf)
     >>> str(Convention("cxcywh", "norm"))
     'cxcywh-norm'
     """
@@ -178,6 +183,7 @@ class Convention:
     layout: str = "xywh"
     frame: str = ""
     number: float = 1.0
+    most: float = math.inf
 
     @classmethod
     def of(cls, name: str) -> Self:
@@ -186,14 +192,20 @@ class Convention:
         if found is None:
             lookup(dict.fromkeys(CONVENTIONS), name, "box convention")
         assert found is not None
-        layout, turn, unit, number = found.groups()
+        layout, turn, unit, number, most = found.groups()
+        if most and (unit != "shortest" or float(most) < float(number)):
+            raise UsageError(
+                f"box convention {name!r} has two numbers; {layout}-shortest-800-1333 alone has, "
+                "the smaller first"
+            )
         if (number is None and unit not in (None, "norm")) or (number and float(number) == 0):
             raise UsageError(f"box convention {name!r} needs a number, as in {layout}-{unit}-640")
-        return cls(layout, turn or unit or "", float(number or 1))
+        return cls(layout, turn or unit or "", float(number or 1), float(most or math.inf))
 
     def __str__(self) -> str:
         number = f"-{self.number:g}" if self.frame in UNITS and self.number != 1 else ""
-        return self.layout + (f"-{self.frame}" if self.frame else "") + number
+        most = f"-{self.most:g}" if self.most < math.inf else ""
+        return self.layout + (f"-{self.frame}" if self.frame else "") + number + most
 
     @property
     def meaning(self) -> str:
@@ -202,7 +214,9 @@ class Convention:
         >>> Convention.of("xyxy-letterbox-640").meaning
         'x1, y1, x2, y2 of a picture padded to a square of 640'
         """
-        return _LAYOUT_WORDS[self.layout] + _FRAME_WORDS[self.frame].format(f"{self.number:g}")
+        frame = _FRAME_WORDS[self.frame].format(f"{self.number:g}")
+        capped = f", or its longer one {self.most:g} where that is smaller"
+        return _LAYOUT_WORDS[self.layout] + frame + (capped if self.most < math.inf else "")
 
     @property
     def needs_sizes(self) -> bool:
@@ -222,7 +236,10 @@ class Convention:
         if self.frame in TURNS:
             return TURNS[self.frame](box, size)
         if self.frame:
-            box = box * np.tile(UNITS[self.frame](size) / self.number, 2)
+            by = UNITS[self.frame](size) / self.number
+            if self.most < math.inf:
+                by = np.maximum(by, _side(size, np.max) / self.most)
+            box = box * np.tile(by, 2)
             box = np.column_stack([box[:, :2] - padding(self.frame, size), box[:, 2:]])
         return box
 
