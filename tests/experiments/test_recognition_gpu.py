@@ -108,8 +108,9 @@ def test_the_commands_of_the_page_lead_from_official_files_to_the_table(tmp_path
     small = ["--folder", tmp_path, "--epochs", "1", "--device", "cpu", "--precision", "float32"]
     small += ["--network", "classifier8", "--size", "16", "--trials", "0", "--processes", "1"]
     lines = read_page(EXAMPLE.parent / "papers" / "openauc").definition.workflow
-    scripts = [shlex.split(line)[1:] for line in lines if line.startswith("python ")]
-    for words in scripts:
+    for line in lines:  # all of them: a line that nothing leads to would fail here
+        python, *words = shlex.split(line)
+        assert python == "python"
         given = [sys.executable, EXAMPLE.parents[1] / words[0], *words[1:]]
         given += small if words[0].endswith("recognition_gpu.py") else []
         done = subprocess.run(given, capture_output=True, text=True, cwd=tmp_path)

@@ -128,6 +128,17 @@ def test_columns_of_a_row_are_drawn_together(tmp_path, kind):
     assert all(f">{name}<" in text for name in ("as cat", "as dog", "closed", "wild"))
 
 
+def test_a_line_of_one_point_is_seen(tmp_path):
+    columns = (Column("ranked"), Column("weight", "score"), Column("gain", "%"))
+    figure = Figure(x="weight", y="gain", by="ranked")
+    rows = [("a", 0.1, 0.3), ("a", 0.2, 0.4), ("b", 0.1, 0.1)]
+    shapes = []
+    for some in (rows[:2], rows):
+        draw(Run(columns, tuple(some)), figure, tmp_path / "f.svg")
+        shapes.append((tmp_path / "f.svg").read_text().count('aria-roledescription="point"'))
+    assert shapes == [0, 3]
+
+
 def test_what_cannot_fail_is_no_claim(source):
     text = PAGE.replace('where = "Section 2"', 'where = "Section 2"\ndefinition = true')
     (source / "page.toml").write_text(text)

@@ -6,6 +6,7 @@ does not, and stands in the file. Beside it stands that of the drawing, which te
 
 from __future__ import annotations
 
+from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -91,7 +92,11 @@ def _lines(rows: list[vega.Row], names: list[str], figure: Figure, run: Run) -> 
         domain_x=None,
         domain_y=None,
     )
-    return vega.drawn(vega.lines(rows, axes, names, who=figure.by))
+    chart = vega.lines(rows, axes, names, who=figure.by)
+    counts = Counter(row["model"] for row in rows)
+    if 1 in counts.values():  # a line of one point is no line: it would not be seen
+        chart["mark"] |= {"point": {"filled": True, "size": 60}, "clip": False}
+    return vega.drawn(chart)
 
 
 def _bars(rows: list[vega.Row], figure: Figure, run: Run) -> dict[str, Any]:
