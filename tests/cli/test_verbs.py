@@ -136,6 +136,17 @@ def test_evaluate_json(scene, openset):
     assert "checked" in done.err
 
 
+def test_what_is_found_of_models_together_is_for_programs_too(scene, openset):
+    line = ("evaluate", "gt.json", "base.json", "again=base.json", "--no-intervals", *K)
+    said = {
+        name: [one["code"] for one in of]
+        for name, of in openset(*line, "--json").json["findings"].items()
+    }
+    assert "OS447" in said["again"] and "OS447" not in said["base"]
+    shown = openset(*line).err
+    assert all(f"{code}  {name}:" in shown for name, codes in said.items() for code in codes)
+
+
 def test_quiet_says_nothing_else(scene, openset):
     done = openset("evaluate", "gt.json", "base.json", "--quiet", "--no-intervals")
     assert done.err == "" and "AP known" in done.out

@@ -365,14 +365,13 @@ def _leaked(case: Case) -> Iterator[Finding]:
 
 def _after_the_last(case: Case, label: int) -> tuple[str, str]:
     """Cause and fix where the one class that leaks has the number after all classes."""
-    lists = {len(case.vocabulary.known): "known classes", len(case.truth.labels): "categories"}
-    ends = {number + more: (number, name) for number, name in lists.items() for more in (0, 1)}
+    lists = {len(case.vocabulary.known): "known class", len(case.truth.labels): "category"}
+    ends = {number + more: name for number, name in lists.items() for more in (0, 1)}
     if case.detections.labels or label not in ends:
         return "", ""
-    number, name = ends[label]
     return (
-        f"the detector was trained on it; or {label}, the number after {number} {name}, is what it "
-        "calls unknown",
+        f"the detector was trained on it; or {label}, the number after that of the last "
+        f"{ends[label]}, is what it calls unknown",
         f"unknown_label={label} if that is so; else leaked='unknown' counts them as unknown, "
         "leaked='drop' removes them; or add the class to known=",
     )
