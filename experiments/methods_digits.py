@@ -6,12 +6,16 @@ Stopped, it goes on where it was; ``--jobs`` trains several at a time:
     python experiments/methods_digits.py --work runs/methods --results experiments/results --jobs 2
 
 `methods_page` puts what it wrote on the page.
-Every method is trained with three seeds by the recipe ``digits-small``. A plain detector is judged
-with every scorer that needs logits or embeddings alone, and by the means of 30 passes with dropout;
+Every method is trained with three seeds by the recipe ``digits-small``, those of queries by
+``digits-rtdetr``. A plain detector is judged with every scorer that needs logits or embeddings
+alone, that with regions also by SAFE, by the gamma rule and by the means of 30 passes with dropout;
 methods by what they say themselves, or by the score of their paper. Scorers are fitted on train
 detections that found their object; what exceeds the 95 % quantile of such val detections is called
-unknown. Numbers are of test images of another seed. Each training has a file of facts,
-``methods_digits/METHOD-SEED.json``; ``methods_digits.json`` has the means over seeds.
+unknown. The gamma rule is chosen on known objects of val. Numbers are of test images of another
+seed. Each training has a file of facts, ``methods_digits/METHOD-SEED.json``;
+``methods_digits.json`` has the means over seeds, and keeps those of methods that are not asked for
+(``--only``). Trainings may be made on another machine (``--train-only``) and brought here in their
+folders.
 """
 
 from __future__ import annotations
@@ -32,20 +36,34 @@ from photographs import METRICS, Clock, write_json
 
 import openset
 from openset import scorers
-from openset.detectors import ImageFiles, load, run
+from openset.detectors import OF_REGIONS, ImageFiles, attack, load, run
+from openset.evaluation.choosing import choose
 from openset.evaluation.result import Evaluation
 from openset.evaluation.trainings import Trainings
-from openset.findings import InputError
+from openset.findings import InputError, OpenSetError
 from openset.formats import read_annotations, read_detections, write
 from openset.matching import right_detections
+from openset.scorers.gamma_rule import GammaRule
 from openset.tables import Annotations, Detections
 from openset.training import Recipe, TrainingData, train
 from openset.version import __version__
 from openset.worlds.digits import SPLITS, DigitsWorld
 
-METHODS = ("base", "cosine", "opendet", "opendet_cwa", "vos", "siren")
-SCORERS = {"cosine": ("msp", "energy"), "vos": ("energy",), "siren": ("siren_knn", "siren_vmf")}
+ON_REGIONS = ("base", "cosine", "opendet", "opendet_cwa", "vos", "siren")
+ON_QUERIES = {"rt_detr": "digits-rtdetr", "prob": "digits-prob", "siren_detr": "siren-detr-digits"}
+METHODS = (*ON_REGIONS, *ON_QUERIES)
+PLAIN = ("base", "rt_detr")
+ITSELF = (*PLAIN, "cosine", "opendet", "opendet_cwa", "prob")  # judged by what it says itself
+OF_SIREN = ("siren_knn", "siren_vmf")
+SCORERS = {
+    "cosine": ("msp", "energy"),
+    "vos": ("energy",),
+    "siren": OF_SIREN,
+    "siren_detr": OF_SIREN,
+}
 SAMPLED, DROPOUT = "base, 30 passes", ("dropout_mean", "dropout_logits")
+ATTACKED = 10  # boxes of a picture that SAFE is fitted on, the surest
+GAMMA, GAMMAS = "base, gamma rule", (1.5, 2, 3, 4, 5, 10, 15, 50)
 RESULT = ".result.json"
 
 
@@ -63,24 +81,42 @@ class Worlds(NamedTuple):
         folders = {"train": taught, "val": taught, "test": fresh}
         return cls(folders, {s: read_annotations(folders[s] / f"{s}.json") for s in SPLITS})
 
+    def files(self, split: str) -> ImageFiles:
+        """The pictures of a split."""
+        return ImageFiles.of_annotations(self.truths[split], self.folders[split])
+
 
 def main() -> None:
     """Train, run and judge what is not there yet, and write the means."""
-    given = asked(__doc__, METHODS, images=4000).parse_args()
-    worlds = Worlds.of(given.work, given.images)
-    facts = given.results / "methods_digits"
-    facts.mkdir(parents=True, exist_ok=True)
+    parser = asked(__doc__, METHODS, images=4000)
+    parser.add_argument("--train-only", action="store_true", help="judge on another machine")
+    given = parser.parse_args()
     recipes = [  # one of each first
         recipe_of(method, seed, given.steps) for seed in range(given.seeds) for method in given.only
     ]
     with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
+        if given.train_only:
+            world = DigitsWorld(images=given.images).write(given.work / "world")
+            folders = [given.work / name_of(recipe) for recipe in recipes]
+            list(pool.map(taught, recipes, [world] * len(recipes), folders))
+            return
+        worlds = Worlds.of(given.work, given.images)
+        facts = given.results / "methods_digits"
+        facts.mkdir(parents=True, exist_ok=True)
         list(pool.map(partial(done, given.work, given.images, facts), recipes))
-    write_json(given.results / "methods_digits.json", means(facts, given.work, worlds))
+    path = given.results / "methods_digits.json"
+    before = json.loads(path.read_text("utf-8")) if path.exists() else None
+    write_json(path, added(before, means(facts, given.work, worlds)))
+
+
+def name_of(recipe: Recipe) -> str:
+    """What the files of a training are called."""
+    return f"{recipe.name}-{recipe.seed}"
 
 
 def done(work: Path, images: int, facts: Path, recipe: Recipe) -> None:
     """Write the facts of a training, unless they are there; in any process."""
-    name = f"{recipe.name}-{recipe.seed}"
+    name = name_of(recipe)
     path = facts / f"{name}.json"
     if not is_done(path, recipe):
         write_json(path, facts_of(recipe, Worlds.of(work, images), work / name))
@@ -101,9 +137,9 @@ def asked(doc: str | None, rows: Sequence[str], images: int) -> argparse.Argumen
 
 
 def recipe_of(method: str, seed: int, steps: int | None = None) -> Recipe:
-    """The same recipe for every method."""
-    chosen = {} if method == "base" else {"method": method}
-    recipe = Recipe.of("digits-small", seed=seed, name=method, **chosen)
+    """The same recipe for every method on regions; those on queries have the package's."""
+    chosen = {} if method in ("base", *ON_QUERIES) else {"method": method}
+    recipe = Recipe.of(ON_QUERIES.get(method, "digits-small"), seed=seed, name=method, **chosen)
     return recipe if steps is None else recipe.shortened(steps)
 
 
@@ -117,7 +153,7 @@ def is_done(path: Path, recipe: Recipe) -> bool:
 
 def facts_of(recipe: Recipe, worlds: Worlds, folder: Path) -> dict[str, Any]:
     """Train, run and judge: all that is known of one training."""
-    about = taught(recipe, worlds, folder)
+    about = taught(recipe, worlds.folders["train"], folder)
     start = time.perf_counter()
     found = {split: detected(folder, worlds, split) for split in SPLITS}
     about["run_seconds"] = round(time.perf_counter() - start, 1)
@@ -132,13 +168,17 @@ def facts_of(recipe: Recipe, worlds: Worlds, folder: Path) -> dict[str, Any]:
     return about
 
 
-def taught(recipe: Recipe, worlds: Worlds, folder: Path) -> dict[str, Any]:
-    """Train, and say how; what was trained before has no time."""
+def taught(recipe: Recipe, world: Path, folder: Path) -> dict[str, Any]:
+    """Train, and say how; what was trained before, on any machine, has kept what it said."""
     import torch
 
-    data, clock = TrainingData.of(worlds.folders["train"] / "train.json"), Clock(recipe.batch)
+    path = folder / "about.json"
+    if is_done(path, recipe):
+        held: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        return held
+    data, clock = TrainingData.of(world / "train.json"), Clock(recipe.batch)
     done = train(recipe, data, folder, log_every=100, progress=clock)
-    return {
+    about = {
         "method": recipe.name,
         "seed": recipe.seed,
         "recipe": asdict(recipe),
@@ -150,17 +190,36 @@ def taught(recipe: Recipe, worlds: Worlds, folder: Path) -> dict[str, Any]:
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
         "threads": torch.get_num_threads(),
     }
+    write_json(path, about)
+    return about
 
 
-def detected(folder: Path, worlds: Worlds, split: str, **options: Any) -> Detections:
-    """Detections on a split, with logits and embeddings; kept in the folder of the training."""
-    sampled = "passes" in options
-    path = folder / f"{split}{'-passes' * sampled}.parquet"
+KINDS: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "": ({}, {"keep": ("logits", "embedding")}),
+    "-passes": ({"passes": 30}, {"keep": ("logits", "logit_samples")}),
+    "-shortcut": ({"score": 0.05}, {"keep": ("logits", "shortcut")}),
+    "-regions": ({}, {"keep": OF_REGIONS[:2], "regions": True}),
+}
+"""What is kept of a run, by the end of its file's name: options of the detector, and of the run."""
+
+
+def detected(folder: Path, worlds: Worlds, split: str, kind: str = "") -> Detections:
+    """Detections on a split, with evidence of a kind; kept in the folder of the training."""
+    path = folder / f"{split}{kind}.parquet"
     if not path.exists():
-        files = ImageFiles.of_annotations(worlds.truths[split], worlds.folders[split])
-        model = load(str(folder / "model.pt"), **options)
-        keep = ("logits", "logit_samples") if sampled else ("logits", "embedding")
-        write(run(model, files, keep=keep, batch=32, split=f"digits {split}"), path)
+        options, how = KINDS[kind]
+        model, files = load(str(folder / "model.pt"), **options), worlds.files(split)
+        write(run(model, files, batch=32, split=f"digits {split}", **how), path)
+    return read_detections(path)
+
+
+def attacked(folder: Path, worlds: Worlds) -> Detections:
+    """Train detections, with the shortcuts of pictures that were changed to deceive, too."""
+    path = folder / "train-attacked.parquet"
+    if not path.exists():
+        model = load(str(folder / "model.pt"), score=0.05)
+        truth, files = worlds.truths["train"], worlds.files("train")
+        write(attack(model, files, truth, most=ATTACKED, split="digits train"), path)
     return read_detections(path)
 
 
@@ -170,29 +229,48 @@ def rows_of(
     """What a training is judged by: the name of a row, and test detections that say unknown."""
     test = found["test"]
     fit, held_out = (right_detections(worlds.truths[s], found[s]) for s in ("train", "val"))
-    if method in ("base", "cosine") or method.startswith("opendet"):
+    if method in ITSELF:
         yield method, test
     elif test.unknownness is not None:
         yield method, scorers.calibrate(held_out).relabel(test)
-    able = [name for name in scorers.suited(test) if name not in PASSES]
-    names = able if method == "base" else SCORERS.get(method, ())
-    yield from scored(method, names, fit, held_out, test)
+    able = {name: how for name, how in scorers.suited(test).items() if name not in PASSES}
+    asked = able if method in PLAIN else {name: {} for name in SCORERS.get(method, ())}
+    yield from scored(method, asked, fit, held_out, test)
     if method == "base":
-        passes = {s: detected(folder, worlds, s, passes=30) for s in ("val", "test")}
-        held_out = right_detections(worlds.truths["val"], passes["val"])
-        yield from scored(SAMPLED, DROPOUT, fit, held_out, passes["test"])
+        yield from of_regions(worlds, folder, fit)
+
+
+def of_regions(worlds: Worlds, folder: Path, fit: Detections) -> Iterator[tuple[str, Detections]]:
+    """What needs other runs of the plain detector: dropout, SAFE and the gamma rule."""
+    for row, kind, names in ((SAMPLED, "-passes", DROPOUT), ("base", "-shortcut", ("safe",))):
+        found = {split: detected(folder, worlds, split, kind) for split in ("val", "test")}
+        held_out = right_detections(worlds.truths["val"], found["val"])
+        taught_on = attacked(folder, worlds) if kind == "-shortcut" else fit
+        yield from scored(row, {name: {} for name in names}, taught_on, held_out, found["test"])
+    regions = {split: detected(folder, worlds, split, "-regions") for split in ("val", "test")}
+    rules = [GammaRule(gamma=gamma) for gamma in GAMMAS]
+    try:
+        chosen = choose(rules, regions["val"], worlds.truths["val"]).rule
+    except InputError as error:
+        print(f"left out {GAMMA}: {error}", flush=True)
+    else:
+        yield GAMMA, chosen.apply(regions["test"], regions["val"])
 
 
 def scored(
-    row: str, names: Sequence[str], fit: Detections, held_out: Detections, test: Detections
+    row: str,
+    asked: Mapping[str, Mapping[str, Any]],
+    fit: Detections,
+    held_out: Detections,
+    test: Detections,
 ) -> Iterator[tuple[str, Detections]]:
-    """Test detections of which each scorer calls some unknown."""
-    for name in names:
+    """Test detections of which each scorer, with its options, calls some unknown."""
+    for name, options in asked.items():
         record = scorers.find(name)
         try:
-            fitted = record.fit(None if record.fits_on == "nothing" else fit)
+            fitted = record.fit(None if record.fits_on == "nothing" else fit, **options)
             limit = scorers.calibrate(fitted.scored(held_out))
-        except InputError as error:
+        except OpenSetError as error:
             print(f"left out {row} + {name}: {error}", flush=True)
         else:
             yield f"{row} + {name}", limit.relabel(fitted.scored(test))
@@ -212,6 +290,33 @@ def means(facts: Path, work: Path, worlds: Worlds) -> dict[str, Any]:
         "methods": {name: Trainings.of(some).document() for name, some in results.items()},
         "trainings": [{k: v for k, v in one.items() if k != "rows"} for one in abouts],
     }
+
+
+def added(before: Mapping[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
+    """What was judged before, and what is new in its place; a method counts with all its rows."""
+    if before is None:
+        return new
+    if before["images"] != new["images"]:
+        raise SystemExit("what was judged before is of other images")
+    mine = {one["method"] for one in new["trainings"]}
+    stay = {name: one for name, one in before["methods"].items() if method_of(name) not in mine}
+    there = {one["method"] for one in before["trainings"]} | mine
+    order = [name for name in METHODS if name in there]
+    methods = {**stay, **new["methods"]}
+    trainings = [one for one in before["trainings"] if one["method"] not in mine]
+    return {
+        "images": new["images"],
+        "methods": dict(sorted(methods.items(), key=lambda one: order.index(method_of(one[0])))),
+        "trainings": sorted(
+            trainings + new["trainings"],
+            key=lambda one: (order.index(one["method"]), one["seed"]),
+        ),
+    }
+
+
+def method_of(row: str) -> str:
+    """The method of a row: ``base`` of ``base, 30 passes + dropout_mean``."""
+    return row.partition(" + ")[0].partition(", ")[0]
 
 
 if __name__ == "__main__":

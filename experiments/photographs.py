@@ -166,12 +166,15 @@ def write_weights(source: Path, target: Path) -> None:
 
 
 def truth_of(split: str, data: Path, pictures: Path) -> Annotations:
-    """The ground truth of a split, in pixels of the pictures that are there."""
+    """The ground truth of a split, in pixels of the pictures that are there.
+
+    Without COCO in DATA, test is VOC alone: what the known AP of a training is measured on.
+    """
     from openset.formats import read_annotations
 
     if split == "test":
-        (coco,) = data.glob("instances_val2017*.json.gz")
-        files = data / "voc2007_test_coco_difficult.json.gz", coco
+        coco = sorted(data.glob("instances_val2017*.json.gz"))
+        files = data / "voc2007_test_coco_difficult.json.gz", *coco
         return joined(*(scaled(read_annotations(path), pictures) for path in files))
     taught = scaled(read_annotations(data / "voc2007_trainval_coco.json.gz"), pictures)
     held = np.array([held_out(str(name)) for name in names_of(taught)])
@@ -238,8 +241,10 @@ def part(table: Annotations, chosen: NDArray[np.bool_]) -> Annotations:
     return replace(objects, images=Images(**kept), image=place[objects.image])
 
 
-def joined(known: Annotations, wild: Annotations) -> Annotations:
-    """Two ground truths as one, with the roles of their classes."""
+def joined(known: Annotations, wild: Annotations | None = None) -> Annotations:
+    """Two ground truths as one, with the roles of their classes; without a second, the first."""
+    if wild is None:
+        return replace(known, role=("known",) * len(known.labels))
     labels = (*known.labels, *(label for label in wild.labels if label not in known.labels))
     role = tuple("known" if label in known.labels else "unknown" for label in labels)
     place = np.array([labels.index(label) for label in wild.labels])

@@ -78,7 +78,7 @@ def learned(step: str, seed: int, work: Path, images: int, steps: int | None) ->
     worlds, folder = Worlds.of(work, images), work / f"{step}-{seed}"
     recipe = recipe_of(OURS, seed, steps)
     with stock_step() if step == STOCK else nullcontext():
-        about = taught(recipe, worlds, folder)
+        about = taught(recipe, worlds.folders["train"], folder)
     found = detected(folder, worlds, "test")
     few = steps is not None  # it may have learned nothing
     result = openset.evaluate(

@@ -72,7 +72,36 @@ def test_a_training_is_done_once_and_another_is_another(tmp_path):
 
 
 @pytest.mark.parametrize("method", methods_digits.METHODS)
-def test_every_method_has_the_same_recipe_and_a_name(method):
-    plain, mine = (asdict(methods_digits.recipe_of(name, 1)) for name in ("base", method))
-    different = {key for key, value in plain.items() if mine[key] != value}
-    assert different <= {"name", "method"} and method in methods_page.NAMES
+def test_methods_of_a_detector_have_one_recipe_and_a_name(method):
+    plain = "rt_detr" if method in methods_digits.ON_QUERIES else "base"
+    first, mine = (asdict(methods_digits.recipe_of(name, 1)) for name in (plain, method))
+    different = {key for key, value in first.items() if mine[key] != value}
+    free = {"name", "method", "method_options", "paper", "differs", "later", "finetune"}
+    assert different <= free
+    assert method in methods_page.NAMES and mine["seed"] == 1
+
+
+def test_what_was_trained_elsewhere_is_not_trained_again(tmp_path):
+    recipe = methods_digits.recipe_of("base", 0)
+    (tmp_path / "about.json").write_text(json.dumps(about("base", 0, seconds=7.0)), "utf-8")
+    assert methods_digits.taught(recipe, tmp_path / "nowhere", tmp_path)["seconds"] == 7.0
+    with pytest.raises(openset.InputError):  # of another seed: it would train, and has no world
+        methods_digits.taught(methods_digits.recipe_of("base", 1), tmp_path / "nowhere", tmp_path)
+
+
+def test_a_method_replaces_all_its_rows_and_leaves_those_of_others(worked):
+    new = methods_digits.means(*worked)
+    old = {"value": 0}
+    before = {
+        "images": new["images"],
+        "methods": {"base, 30 passes + dropout_mean": old, "siren": old, "siren + siren_knn": old},
+        "trainings": [{"method": "siren", "seed": 9}, {"method": "base", "seed": 0}],
+    }
+    both = methods_digits.added(before, new)
+    assert list(both["methods"]) == ["base, 30 passes + dropout_mean", "siren"]
+    assert both["methods"]["siren"] is new["methods"]["siren"]
+    told = [(one["method"], one["seed"]) for one in both["trainings"]]
+    assert told == [("base", 0), ("siren", 0), ("siren", 1)]
+    assert methods_digits.added(None, new) is new
+    with pytest.raises(SystemExit, match="other images"):
+        methods_digits.added({**before, "images": {"test": 1}}, new)

@@ -32,6 +32,17 @@ def test_what_is_said_follows_the_numbers():
         assert f"ICLR 2022): {said}: AUROC" in methods_page.photographs(held, [], [])
 
 
+def test_the_speed_of_steps_is_that_of_all_runs():
+    def row(kind, rate, ratio, side=512):
+        return {"kind": kind, "side": side, "images_per_second": rate, "times_stock": ratio}
+
+    rows = [row("stock", 100.0, 1.0), row("eager", 250.0, 2.5), row("eager vos", 200.0, 2.0)]
+    rows += [row("stock", 120.0, 1.0), row("eager", 360.0, 3.0), row("eager vos", 350.0, 2.9)]
+    told = methods_page.spread_of([*rows, row("eager", 999.0, 9.9, side=256)])
+    assert told["runs"] == 2 and told["median"] == 2.75 and told["dearest"] == 25.0
+    assert (told["slowest"], told["fastest"], told["least"], told["most"]) == (100, 120, 250, 360)
+
+
 def test_the_tail_of_a_scorer_is_called_unknown():
     box = np.tile([0.0, 0, 4, 4], (3, 1))
     found = Detections([1, 1, 2], [0, 1, 0], box, [0.9, 0.8, 0.7], labels=("dog", "cat"))
@@ -52,6 +63,7 @@ def test_two_ground_truths_become_one():
     assert both.labels == ("dog", "cat", "zebra")
     assert tuple(both.role) == ("known", "known", "unknown")
     assert both.label.tolist() == [0, 1, 2, 1] and both.image.tolist() == [0, 1, 2, 3]
+    assert photographs.joined(both.select(both.label < 2)).role == ("known",) * 3
     some = photographs.part(both, np.array([False, True, True, False]))
     assert some.images.id.tolist() == ["b", "c"] and some.label.tolist() == [1, 2]
 
