@@ -613,8 +613,10 @@ _ENTRIES = (
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),
     Code("OS502", "evidence is not finite", "A logit, embedding or score is NaN or infinite.",
-         "an overflow in half precision, or a detector that diverged in training",
-         "run the detector in float32, or remove the records"),
+         "an overflow in half precision, a detector that diverged in training, or the logarithm of "
+         "a probability that is 0 or 1",
+         "run the detector in float32, clip probabilities to 1e-7 ... 1 - 1e-7 before a logarithm, "
+         "or remove the records"),
     Code("OS503", "evidence of another shape", "A column is wider, narrower or laid out otherwise "
          "than the scorer, its fit or the head expects.", "files of two detectors were mixed",
          "use the training detections, the head and the layout of the same detector"),
@@ -640,7 +642,8 @@ _ENTRIES = (
     Code("OS510", "logits look like probabilities", "All values lie between 0 and 1: scorers would "
          "take the sigmoid or softmax of what is one already.",
          "scores of classes were kept after the last layer, not before",
-         "keep the logits: log(p / (1 - p)) of sigmoids, log(p) of a softmax"),
+         "keep the logits; or make them again: log(p / (1 - p)) of sigmoids, log(p) of a softmax, "
+         "of p clipped to 1e-7 ... 1 - 1e-7 first, since those of 0 and 1 are infinite"),
     Code("OS511", "fitted on another model", "Embeddings and logits of two trainings have no "
          "common scale: what is fitted on one says nothing of the other.",
          "detections of another training, or of another detector, were given",

@@ -7,7 +7,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from scenes.mistakes import EVALUATE, Mistake, answered, both, codes, good, kept
+from scenes.mistakes import EVALUATE, IDS, Mistake, answered, both, codes, good, kept
 
 
 def column(value, seed=1):
@@ -73,3 +73,31 @@ def test_a_weak_scorer_that_goes_along_with_scores_gets_no_note(here, openset):
     WEAK(world)
     world.write(here)
     assert "OS373" not in codes(openset(*EVALUATE, "--json").json)
+
+
+def with_logits(layout):
+    """Known boxes, whose scores are softmax probabilities: background first, two labels each."""
+
+    def spoil(world):
+        rng = np.random.default_rng(3)
+        kept(lambda one: one["category_id"] in IDS[:5])(world)
+        for one in world.dt:
+            others = rng.dirichlet(np.full(5, 0.3)) * (1 - one["score"])
+            chance = np.insert(others, 1 + IDS.index(one["category_id"]), one["score"])
+            one["logits"] = np.log(chance + 1e-9).round(6).tolist()
+            one["layout"] = layout
+
+    return spoil
+
+
+@pytest.mark.parametrize("verb", [(*EVALUATE, "--unknownness", "gen"), ("score", "dt.json",
+    "--scorers", "gen", "-o", "s.parquet")], ids=["evaluate", "score"])  # fmt: skip
+def test_a_layout_that_scores_contradict_is_refused_wherever_logits_are_read(verb, here, openset):
+    for layout, answer in (("first", 0), ("last", 2)):
+        with_logits(f"softmax-background-{layout}")(world := good())
+        world.write(here)
+        done = openset(*verb)
+        assert done.code == answer and ("error OS345" in done.err) is bool(answer)
+        assert not answer or "layout='softmax-background-first'" in done.err
+    assert openset(*verb, "--force").code == 0
+    assert openset(*EVALUATE).code == 0  # which reads no logits

@@ -115,9 +115,7 @@ def check_alone(table: Annotations | Detections, truth: Annotations | None = Non
     with np.errstate(all="ignore"):
         found = _plain(table) if isinstance(table, Annotations) else _boxes_of(table, truth)
         told = [one for one in found if one.level is not Level.NOTE]
-    return in_order(
-        replace(one, level=Level.WARNING, fix=one.fix.partition("; force=True")[0]) for one in told
-    )
+    return in_order(replace(one, level=Level.WARNING).without_force() for one in told)
 
 
 def _plain(truth: Annotations) -> Iterator[Finding]:
