@@ -297,6 +297,17 @@ _ENTRIES = (
          "boxes of known classes alone were taken from a detector that was taught more",
          "train a detector on the known classes; openset score --known restricts the logits, and "
          "says that they were more"),
+    Code("OS334", "label that says it is no class", "Regions that nobody annotated, or that do not "
+         "count, are a category of their own: they would be objects that can be missed.",
+         "regions to be left out were written as a category (DontCare of KITTI, ignored regions of "
+         "VisDrone)",
+         "write iscrowd=1 for these objects, or give a vocabulary file (TOML) with known = [...] "
+         "and ignored = [...]; nothing, if it is a class"),
+    Code("OS336", "categories named as others", "Names of categories contradict their numbers or "
+         "their super-classes: roles, and detections by name, would be those of other classes.",
+         "names were sorted, or listed anew, and numbers and annotations kept",
+         "give each category its own name again, from the file before names were changed; "
+         "force=True evaluates as it is"),
     Code("OS339", "unknownness ranks nothing", "Separation of known and unknown is measured at "
          "every threshold; one value has none, and two have one.",
          "a constant, or a decision, was written in place of a score",

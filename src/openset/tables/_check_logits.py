@@ -154,9 +154,9 @@ def _scores_of(
     logits: NDArray[np.float64], layout: LogitLayout, score: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Scores that are the probability of a class, and those that are that of "unknown"."""
-    near = np.abs(_chances(logits, layout) - score[:, None]) < _ROUNDED
-    unknown = near[:, -1] if layout.has_unknown else np.zeros(len(near), np.bool_)
-    return near[:, class_columns(layout)].any(axis=1), unknown
+    near: NDArray[np.bool_] = np.abs(_chances(logits, layout) - score[:, None]) < _ROUNDED
+    unknown = near[:, -1:] if layout.has_unknown else near[:, :0]
+    return np.asarray(near[:, class_columns(layout)].any(axis=1)), np.asarray(unknown.any(axis=1))
 
 
 def _makes(logits: NDArray[np.float64], layout: LogitLayout, score: NDArray[np.float64]) -> float:

@@ -31,6 +31,7 @@ from openset.tables._check_join import (
     truth_records,
 )
 from openset.tables._check_labels import detected_labels, truth_labels, vocabulary_labels
+from openset.tables._check_names import truth_names
 from openset.tables._check_passes import in_passes, mirrored_too, sorted_together
 from openset.tables._check_reach import cut_off
 from openset.tables._check_readings import read_otherwise
@@ -105,21 +106,29 @@ def check_truth(truth: Annotations, vocabulary: Vocabulary) -> list[Finding]:
         return in_order([*_of_truth(truth, vocabulary)])
 
 
-def check_alone(table: Annotations | Detections, truth: Annotations | None = None) -> list[Finding]:
+def check_alone(
+    table: Annotations | Detections,
+    truth: Annotations | None = None,
+    vocabulary: Vocabulary | None = None,
+) -> list[Finding]:
     """Find what is wrong with a file whatever it is used for, its roles apart; as warnings.
 
     Args:
         table: Ground truth or detections.
         truth: For detections, the images that they are on, with their objects, if these are known.
+        vocabulary: Roles of the labels, if anybody has said them.
     """
     with np.errstate(all="ignore"):
-        found = _plain(table) if isinstance(table, Annotations) else _boxes_of(table, truth)
+        found = (
+            _plain(table, vocabulary) if isinstance(table, Annotations) else _boxes_of(table, truth)
+        )
         told = [one for one in found if one.level is not Level.NOTE]
     return in_order(replace(one, level=Level.WARNING).without_force() for one in told)
 
 
-def _plain(truth: Annotations) -> Iterator[Finding]:
+def _plain(truth: Annotations, vocabulary: Vocabulary | None) -> Iterator[Finding]:
     yield from truth_boxes(truth)
+    yield from truth_names(truth, vocabulary)
     yield from truth_twice(truth)
     yield from truth_crowds(truth)
     yield from federated(truth)
@@ -190,6 +199,7 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
 def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
     yield from truth_boxes(truth)
     yield from truth_labels(truth, vocabulary)
+    yield from truth_names(truth, vocabulary)
     yield from truth_records(truth)
     yield from truth_files(truth)
     yield from truth_groups(truth)
