@@ -511,8 +511,9 @@ _ENTRIES = (
          "would not be what the detector said.", "an export that is broken as a whole",
          "repair the export"),
     Code("OS430", "ground truth fits in another layout", "Detections lie on objects when the boxes "
-         "of the ground truth are read in another layout, and hardly any as they are read.",
-         "annotations were written as corners or centres",
+         "of the ground truth are read in another layout, or as of pictures of another size, and "
+         "hardly any as they are read.",
+         "annotations were written as corners or centres, or pictures were resized after",
          "write x, y, width, height in pixels in the ground truth; force=True evaluates as it is"),
     Code("OS431", "pixels in place of shares", "The format has boxes relative to the size of the "
          "image, and most of these lie far outside of it.",

@@ -317,6 +317,24 @@ def test_an_honest_detector_is_not_refused(name, how):
     assert findings(truth, HONEST[how](truth, found), known) == set()
 
 
+RESIZED = {
+    "longer side 256": lambda size: 256 / size.max(axis=1, keepdims=True),
+    "shorter side 300": lambda size: 300 / size.min(axis=1, keepdims=True),
+    "half": lambda size: 0.5,
+    "squares of 320": lambda size: 320 / size,
+}
+
+
+@EACH
+@pytest.mark.parametrize("how", RESIZED)
+def test_a_ground_truth_of_resized_pictures_is_refused_itself(name, how):
+    truth, found, known = real(name)
+    size = sizes(truth, truth.image)
+    by = np.tile(RESIZED[how](size) * np.ones_like(size), 2)
+    said = findings(replace(truth, box=truth.box * by, area=None), found, known)
+    assert "OS430" in said and "OS215" not in said
+
+
 ON_COCO = pytest.mark.parametrize("name", ["yolox_nano", "yolov4tiny"])
 
 

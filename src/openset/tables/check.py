@@ -70,7 +70,7 @@ _READ, _PARTLY = (
 )  # a whole, or a part, is read wrongly
 _EXPLAINED = (*_PLAIN, "OS205", "OS207", "OS403")
 # What is said of detections whose objects are read wrongly themselves.
-_OF_OBJECTS = (*_READ, *_PARTLY, "OS207", "OS410", "OS424", "OS434")
+_OF_OBJECTS = (*_READ, *_PARTLY, "OS207", "OS410", "OS424", "OS430", "OS434")
 _ORDER = (Level.ERROR, Level.WARNING, Level.NOTE)
 
 
