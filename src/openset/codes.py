@@ -194,6 +194,10 @@ _ENTRIES = (
          "the results of two detectors, epochs or scales were put into one file",
          "give each detector a file of its own, or suppress what overlaps; force=True evaluates "
          "as it is"),
+    Code("OS233", "boxes carried on to other images", "Images have the boxes of an image before "
+         "them beside their own, digit by digit: as many again count as wrong.",
+         "a list that a loop fills and does not empty for each image or batch",
+         "begin with an empty list for every image; force=True evaluates as it is"),
     Code("OS240", "areas of another scale", "Small, medium and large objects are told apart by "
          "area in pixels; these are not of the boxes, so that all would be of one size.",
          "areas are shares of the image, or of images that were resized",

@@ -187,6 +187,7 @@ def test_every_code_of_check_has_a_row():
         "OS230",
         "OS231",
         "OS232",
+        "OS233",
         "OS470",
         "OS423",
         "OS424",

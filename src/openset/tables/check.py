@@ -20,6 +20,7 @@ import numpy as np
 from openset.findings import Finding, Level
 from openset.tables._check_annotated import truth_annotated, truth_crowds
 from openset.tables._check_boxes import detected_boxes, truth_boxes
+from openset.tables._check_carried import carried_on
 from openset.tables._check_case import Case
 from openset.tables._check_federated import federated
 from openset.tables._check_groups import group_sizes, truth_groups
@@ -213,13 +214,14 @@ def _of_detections(case: Case) -> list[Finding]:
     lost = [*float_ids(case)]
     if lost:  # all else would speak of other images
         return lost
-    boxes, otherwise = [*detected_boxes(case)], [*read_otherwise(case)]
+    boxes, again = [*detected_boxes(case)], [*carried_on(case)]
+    otherwise = again or [*read_otherwise(case)]
     if case.written.boxes == "xywh" and any(one.code in _PLAIN for one in boxes):
         boxes, otherwise = _with_fix_of(boxes, otherwise), []
     elif not otherwise:
         boxes += cut_off(case)
     passes = [*mirrored_too(case)] or [*in_passes(case)]
-    passes = passes or [*sorted_together(case), *detected_twice(case)]
+    passes = passes or [*([] if again else sorted_together(case)), *detected_twice(case)]
     rest = [*boxes, *scores(case), *detected_labels(case), *passes]
     rest += [*unknownness(case), *detected_images(case), *detected_files(case)]
     said = {one.code for one in otherwise}
