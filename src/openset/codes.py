@@ -397,6 +397,13 @@ _ENTRIES = (
          "what the ground truth calls it; this one goes from the ground truth.",
          "keys and values were exchanged when it was written",
          "exchange both sides: the detector's label first, then the ground truth's"),
+    Code("OS375", "unknownness filled in", "Many boxes share a value that no other comes near, or "
+         "that all boxes of some images have: known and unknown objects among them cannot be told "
+         "apart, and AUROC is in part that of the value.",
+         "missing values were filled (fillna(0), -1 for none) after a join that lost rows, or "
+         "what was below some threshold was not scored",
+         "score these boxes too, or leave out the images without scores: openset select --images "
+         "LIST; nothing, if the scorer gives that value by itself"),
     Code("OS380", "scores are no probabilities", "Calibration compares scores with shares of right "
          "boxes, and these lie outside of 0 and 1.", "the file holds logits, or per cent",
          "write scores from 0 to 1"),
