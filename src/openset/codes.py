@@ -307,6 +307,12 @@ _ENTRIES = (
          "VisDrone)",
          "write iscrowd=1 for these objects, or give a vocabulary file (TOML) with known = [...] "
          "and ignored = [...]; nothing, if it is a class"),
+    Code("OS335", "class that is found and not annotated", "A known class has no object at all, "
+         "and the detector names it surely where there is nothing: it has no average precision.",
+         "annotations of the class were lost (`if category_id:` drops class 0), or nobody "
+         "annotated it here",
+         "write the objects of the class; or leave it out of known=, and its boxes out of the file "
+         "(openset select --classes)"),
     Code("OS336", "categories named as others", "Names of categories contradict their numbers or "
          "their super-classes: roles, and detections by name, would be those of other classes.",
          "names were sorted, or listed anew, and numbers and annotations kept",
@@ -602,7 +608,7 @@ _ENTRIES = (
          "where more objects are: AP and recall are of that cap.",
          "max_det, top-k or an argmax over boxes, as of a demo",
          "export up to 100 detections an image; nothing, if the detector gives no more"),
-    Code("OS452", "most objects are crowds", "A crowd is a region with many objects: it counts "
+    Code("OS452", "objects marked as crowds", "A crowd is a region with many objects: it counts "
          "neither as found nor as missed.",
          "the exporter writes iscrowd=1 for every mask in run lengths, or for occluded objects",
          "write iscrowd=0 for single objects; nothing, if they are crowds"),
@@ -617,6 +623,11 @@ _ENTRIES = (
          "it was run on a part of the images, or its file was filtered to another subset",
          "run it on the rest, or compare on the images of both: openset select --images LIST; "
          "nothing, if it finds nothing there"),
+    Code("OS455", "small objects are not annotated", "Sizes of objects end at a line, and the "
+         "detector surely finds smaller ones: as far as these are right, they count as wrong.",
+         "a filter dropped small objects, or only larger ones were annotated",
+         "write small objects, too, or with iscrowd=1 if they should not count; where they were "
+         "never annotated, leave smaller boxes out of the file"),
     Code("OS460", "federated annotation", "On an image only some classes were looked for, and of "
          "some of these not all objects: right boxes of the others count as wrong, so that AP, "
          "precision and false unknowns are those of an exhaustive evaluation, which LVIS does not "

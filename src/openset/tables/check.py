@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from openset.findings import Finding, Level
-from openset.tables._check_annotated import truth_annotated, truth_crowds
+from openset.tables._check_annotated import single_crowds, truth_annotated, truth_crowds
 from openset.tables._check_boxes import detected_boxes, truth_boxes
 from openset.tables._check_carried import carried_on
 from openset.tables._check_case import Case
@@ -32,6 +32,7 @@ from openset.tables._check_join import (
     truth_records,
 )
 from openset.tables._check_labels import detected_labels, truth_labels, vocabulary_labels
+from openset.tables._check_left_out import left_out
 from openset.tables._check_names import truth_names
 from openset.tables._check_passes import in_passes, mirrored_too, sorted_together
 from openset.tables._check_reach import cut_off
@@ -224,6 +225,7 @@ def _of_detections(case: Case) -> list[Finding]:
     passes = passes or [*([] if again else sorted_together(case)), *detected_twice(case)]
     rest = [*boxes, *scores(case), *detected_labels(case), *passes]
     rest += [*unknownness(case), *detected_images(case), *detected_files(case)]
+    rest += [] if otherwise else [*left_out(case), *single_crowds(case)]
     said = {one.code for one in otherwise}
     if any(one.code == "OS205" and 2 * one.count > len(case.detections) for one in boxes):
         otherwise = [one for one in otherwise if one.code != "OS424"]  # nothing overlaps then
