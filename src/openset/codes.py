@@ -194,6 +194,10 @@ _ENTRIES = (
          "the results of two detectors, epochs or scales were put into one file",
          "give each detector a file of its own, or suppress what overlaps; force=True evaluates "
          "as it is"),
+    Code("OS233", "boxes carried on to other images", "Images have the boxes of an image before "
+         "them beside their own, digit by digit: as many again count as wrong.",
+         "a list that a loop fills and does not empty for each image or batch",
+         "begin with an empty list for every image; force=True evaluates as it is"),
     Code("OS240", "areas of another scale", "Small, medium and large objects are told apart by "
          "area in pixels; these are not of the boxes, so that all would be of one size.",
          "areas are shares of the image, or of images that were resized",
@@ -297,6 +301,23 @@ _ENTRIES = (
          "boxes of known classes alone were taken from a detector that was taught more",
          "train a detector on the known classes; openset score --known restricts the logits, and "
          "says that they were more"),
+    Code("OS334", "label that says it is no class", "Regions that nobody annotated, or that do not "
+         "count, are a category of their own: they would be objects that can be missed.",
+         "regions to be left out were written as a category (DontCare of KITTI, ignored regions of "
+         "VisDrone)",
+         "write iscrowd=1 for these objects, or give a vocabulary file (TOML) with known = [...] "
+         "and ignored = [...]; nothing, if it is a class"),
+    Code("OS335", "class that is found and not annotated", "A known class has no object at all, "
+         "and the detector names it surely where there is nothing: it has no average precision.",
+         "annotations of the class were lost (`if category_id:` drops class 0), or nobody "
+         "annotated it here",
+         "write the objects of the class; or leave it out of known=, and its boxes out of the file "
+         "(openset select --classes)"),
+    Code("OS336", "categories named as others", "Names of categories contradict their numbers or "
+         "their super-classes: roles, and detections by name, would be those of other classes.",
+         "names were sorted, or listed anew, and numbers and annotations kept",
+         "give each category its own name again, from the file before names were changed; "
+         "force=True evaluates as it is"),
     Code("OS339", "unknownness ranks nothing", "Separation of known and unknown is measured at "
          "every threshold; one value has none, and two have one.",
          "a constant, or a decision, was written in place of a score",
@@ -382,6 +403,13 @@ _ENTRIES = (
          "what the ground truth calls it; this one goes from the ground truth.",
          "keys and values were exchanged when it was written",
          "exchange both sides: the detector's label first, then the ground truth's"),
+    Code("OS375", "unknownness filled in", "Many boxes share a value that no other comes near, or "
+         "that all boxes of some images have: known and unknown objects among them cannot be told "
+         "apart, and AUROC is in part that of the value.",
+         "missing values were filled (fillna(0), -1 for none) after a join that lost rows, or "
+         "what was below some threshold was not scored",
+         "score these boxes too, or leave out the images without scores: openset select --images "
+         "LIST; nothing, if the scorer gives that value by itself"),
     Code("OS380", "scores are no probabilities", "Calibration compares scores with shares of right "
          "boxes, and these lie outside of 0 and 1.", "the file holds logits, or per cent",
          "write scores from 0 to 1"),
@@ -500,8 +528,9 @@ _ENTRIES = (
          "would not be what the detector said.", "an export that is broken as a whole",
          "repair the export"),
     Code("OS430", "ground truth fits in another layout", "Detections lie on objects when the boxes "
-         "of the ground truth are read in another layout, and hardly any as they are read.",
-         "annotations were written as corners or centres",
+         "of the ground truth are read in another layout, or as of pictures of another size, and "
+         "hardly any as they are read.",
+         "annotations were written as corners or centres, or pictures were resized after",
          "write x, y, width, height in pixels in the ground truth; force=True evaluates as it is"),
     Code("OS431", "pixels in place of shares", "The format has boxes relative to the size of the "
          "image, and most of these lie far outside of it.",
@@ -579,7 +608,7 @@ _ENTRIES = (
          "where more objects are: AP and recall are of that cap.",
          "max_det, top-k or an argmax over boxes, as of a demo",
          "export up to 100 detections an image; nothing, if the detector gives no more"),
-    Code("OS452", "most objects are crowds", "A crowd is a region with many objects: it counts "
+    Code("OS452", "objects marked as crowds", "A crowd is a region with many objects: it counts "
          "neither as found nor as missed.",
          "the exporter writes iscrowd=1 for every mask in run lengths, or for occluded objects",
          "write iscrowd=0 for single objects; nothing, if they are crowds"),
@@ -594,6 +623,11 @@ _ENTRIES = (
          "it was run on a part of the images, or its file was filtered to another subset",
          "run it on the rest, or compare on the images of both: openset select --images LIST; "
          "nothing, if it finds nothing there"),
+    Code("OS455", "small objects are not annotated", "Sizes of objects end at a line, and the "
+         "detector surely finds smaller ones: as far as these are right, they count as wrong.",
+         "a filter dropped small objects, or only larger ones were annotated",
+         "write small objects, too, or with iscrowd=1 if they should not count; where they were "
+         "never annotated, leave smaller boxes out of the file"),
     Code("OS460", "federated annotation", "On an image only some classes were looked for, and of "
          "some of these not all objects: right boxes of the others count as wrong, so that AP, "
          "precision and false unknowns are those of an exhaustive evaluation, which LVIS does not "
@@ -613,8 +647,10 @@ _ENTRIES = (
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),
     Code("OS502", "evidence is not finite", "A logit, embedding or score is NaN or infinite.",
-         "an overflow in half precision, or a detector that diverged in training",
-         "run the detector in float32, or remove the records"),
+         "an overflow in half precision, a detector that diverged in training, or the logarithm of "
+         "a probability that is 0 or 1",
+         "run the detector in float32, clip probabilities to 1e-7 ... 1 - 1e-7 before a logarithm, "
+         "or remove the records"),
     Code("OS503", "evidence of another shape", "A column is wider, narrower or laid out otherwise "
          "than the scorer, its fit or the head expects.", "files of two detectors were mixed",
          "use the training detections, the head and the layout of the same detector"),
@@ -640,7 +676,8 @@ _ENTRIES = (
     Code("OS510", "logits look like probabilities", "All values lie between 0 and 1: scorers would "
          "take the sigmoid or softmax of what is one already.",
          "scores of classes were kept after the last layer, not before",
-         "keep the logits: log(p / (1 - p)) of sigmoids, log(p) of a softmax"),
+         "keep the logits; or make them again: log(p / (1 - p)) of sigmoids, log(p) of a softmax, "
+         "of p clipped to 1e-7 ... 1 - 1e-7 first, since those of 0 and 1 are infinite"),
     Code("OS511", "fitted on another model", "Embeddings and logits of two trainings have no "
          "common scale: what is fitted on one says nothing of the other.",
          "detections of another training, or of another detector, were given",

@@ -10,7 +10,7 @@ Not a logging system, and not the place where checks live (see `openset.tables.c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -58,6 +58,15 @@ class Finding:
     def of(cls, held: Mapping[str, Any]) -> Finding:
         """The finding that a file holds."""
         return cls(**{**held, "level": Level(held["level"])})
+
+    def without_force(self) -> Finding:
+        """The same for who cannot force anything: its fix is all but that way out.
+
+        >>> Finding("OS232", Level.WARNING, "two in one", fix="part them; force=True goes on"
+        ...     ).without_force().fix
+        'part them'
+        """
+        return replace(self, fix=self.fix.partition("; force=True")[0])
 
     def __str__(self) -> str:
         head = f"{self.level} {self.code}  {self.message}"

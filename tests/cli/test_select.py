@@ -123,4 +123,4 @@ def test_two_detectors_in_one_file_are_said(scene, openset):
     ]
     (scene / "other.json").write_text(json.dumps(other))
     done = openset("select", "base.json", "other.json", "-o", "both.json", "--truth", "gt.json")
-    assert done.code == 0 and "OS232" in done.err
+    assert done.code == 0 and "OS232" in done.err and "--force" not in done.err

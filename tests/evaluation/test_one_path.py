@@ -191,7 +191,9 @@ def test_least_score_drops_first_and_says_how_many(files):
 def test_above_every_score_there_is_no_detection(files):
     with pytest.raises(InputError) as caught:
         openset.evaluate("gt.json", "base.json", minimum_score=2, **QUICK)
-    assert [finding.code for finding in caught.value.findings] == ["OS402"]
+    (finding,) = caught.value.findings
+    assert finding.code == "OS402" and "minimum_score=2 or more: the highest" in finding.message
+    assert finding.example.startswith("image ")
 
 
 def test_a_label_that_no_detection_has(files):

@@ -79,12 +79,38 @@ def thin(w, h, *_):
     return max(w, h) * (1 + w / h / 10)
 
 
+def crowds(every, change=lambda world, one: None):
+    """One object of so many is a crowd, of which something else is true."""
+
+    def spoil(world):
+        for one in world.gt["annotations"][::every]:
+            one["iscrowd"] = 1
+            change(world, one)
+
+    return spoil
+
+
+def hard_to_see(world, one):
+    """Of three there, one is found."""
+    rng = np.random.default_rng(one["id"])
+    near = [dt for dt in world.dt if dt["image_id"] == one["image_id"]]
+    near = [dt for dt in near if abs(np.subtract(dt["bbox"], one["bbox"])).max() < 60]
+    world.dt = [dt for dt in world.dt if dt not in near or rng.random() < 0.35]
+
+
 CASES = [
     Mistake("one box an image", capped(1), "warned OS451"),
     Mistake("three boxes an image", capped(3), "warned OS451", says="cannot be found"),
     Mistake("one box an image of one object", both(one_object_each, capped(1)), "accepted"),
     Mistake("few boxes, of a weak detector", missed, "accepted"),
     Mistake("half are crowds", objects("iscrowd", lambda _: 1, slice(0, None, 2)), "warned OS452"),
+    Mistake(
+        "a third are crowds, and single objects",
+        crowds(3),
+        "warned OS452",
+        says="as they fit single objects",
+    ),
+    Mistake("a third are crowds, and hard to see", crowds(3, hard_to_see), "accepted"),
     Mistake("a tenth are crowds", objects("iscrowd", lambda _: 1, slice(0, None, 10)), "accepted"),
     Mistake("unknown objects at first", of_first(30), "warned OS453", says="have known ones alone"),
     Mistake(

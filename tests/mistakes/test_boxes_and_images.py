@@ -110,6 +110,18 @@ def whole(b):
     return [int(x) for x in b]
 
 
+def thumbnails(factor):
+    """Ground truth of pictures that were resized by a factor of their width and height."""
+
+    def spoil(world):
+        for one in world.gt["annotations"]:
+            by = factor(*world.size(one))
+            one["bbox"] = [round(x * by, 2) for x in one["bbox"]]
+            one["area"] *= by * by
+
+    return spoil
+
+
 def places(order, start):
     def spoil(world):
         images = sorted(world.gt["images"], key=order) if order else world.gt["images"]
@@ -478,6 +490,18 @@ CASES = [
     ),
     Mistake(
         "ground truth in corners", objects("bbox", corners), "refused OS204|OS215", says="ground"
+    ),
+    Mistake(
+        "ground truth of thumbnails",
+        thumbnails(lambda w, h: 256 / max(w, h)),
+        "refused OS430",
+        says="a picture whose longer side is 256; boxes fill their images",
+    ),
+    Mistake(
+        "ground truth of larger pictures",
+        thumbnails(lambda w, h: 2),
+        "refused OS430",
+        says="a picture 2 times as large; boxes fill their images",
     ),
     Mistake("ground truth in centres", objects("bbox", centres), "refused OS430", says="centre x"),
     Mistake(

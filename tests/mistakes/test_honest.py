@@ -139,8 +139,11 @@ def crowds(world):
 
 
 def some_crowds(world):
+    """Regions, of which each has several objects."""
     for one in world.gt["annotations"][::3]:
-        one["iscrowd"] = 1
+        x, y, w, h = one["bbox"]
+        one |= {"iscrowd": 1, "bbox": [max(0.0, x - w), max(0.0, y - h), 2 * w, 2 * h]}
+        one["area"] = 4 * w * h
 
 
 def without_sizes(world):

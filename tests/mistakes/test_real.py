@@ -317,6 +317,67 @@ def test_an_honest_detector_is_not_refused(name, how):
     assert findings(truth, HONEST[how](truth, found), known) == set()
 
 
+LEFT_OUT = {
+    "persons": (lambda truth: truth.label != truth.labels.index("person"), "OS335"),
+    "small objects": (lambda truth: truth.box[:, 2:].min(axis=1) >= 48, "OS455"),
+}
+
+
+@EACH
+@pytest.mark.parametrize("what", LEFT_OUT)
+def test_objects_that_the_ground_truth_lacks_are_said(name, what):
+    truth, found, known = real(name)
+    kept, code = LEFT_OUT[what]
+    said = findings(truth.select(kept(truth)), found, known, Level.WARNING)
+    assert code in said and not {"OS335", "OS455"} & findings(truth, found, known, Level.WARNING)
+
+
+@EACH
+@pytest.mark.parametrize("klass", ["person", "car", "chair", "bird"])
+def test_images_without_a_class_are_no_lost_annotations(name, klass):
+    gt, dt, known = DETECTORS[name]
+    whole, found = both_files(gt, dt)
+    having = whole.image[whole.label == whole.labels.index(klass)]
+    without = np.setdiff1d(np.arange(len(whole.images)), having)
+    truth = part_of(whole, without[::3])
+    found = found.select(np.isin(found.image, truth.images.id))
+    assert "OS335" not in findings(truth, found, known, Level.WARNING)
+
+
+@EACH
+def test_single_objects_that_are_marked_as_crowds_are_said(name):
+    truth, found, known = real(name)
+    crowd = np.random.default_rng(0).random(len(truth)) < 0.3
+    assert "OS452" in findings(replace(truth, crowd=crowd), found, known, Level.WARNING)
+
+
+@pytest.mark.parametrize("name", ["yolov2", "yolov3"])
+def test_objects_that_are_hard_to_see_may_be_marked_as_crowds(name):
+    """A fifth of VOC's are difficult, and many tools write these as crowds."""
+    whole, found = both_files("voc2007/voc2007_test_coco_difficult.json", DETECTORS[name][1])
+    assert 0.15 < whole.difficult.mean() < 0.25
+    said = findings(replace(whole, crowd=whole.difficult), found, "voc20", Level.WARNING)
+    assert "OS452" not in said
+
+
+RESIZED = {
+    "longer side 256": lambda size: 256 / size.max(axis=1, keepdims=True),
+    "shorter side 300": lambda size: 300 / size.min(axis=1, keepdims=True),
+    "half": lambda size: 0.5,
+    "squares of 320": lambda size: 320 / size,
+}
+
+
+@EACH
+@pytest.mark.parametrize("how", RESIZED)
+def test_a_ground_truth_of_resized_pictures_is_refused_itself(name, how):
+    truth, found, known = real(name)
+    size = sizes(truth, truth.image)
+    by = np.tile(RESIZED[how](size) * np.ones_like(size), 2)
+    said = findings(replace(truth, box=truth.box * by, area=None), found, known)
+    assert "OS430" in said and "OS215" not in said
+
+
 ON_COCO = pytest.mark.parametrize("name", ["yolox_nano", "yolov4tiny"])
 
 

@@ -10,8 +10,14 @@ import pytest
 from openset.findings import InputError, UsageError
 from openset.scorers import find
 from openset.tables import Annotations, Detections, Head, Images
-from openset.tables.evidence import read_evidence, restricted, with_evidence
-from openset.tables.logits import probabilities
+from openset.tables.evidence import (
+    logit_classes,
+    read_evidence,
+    restricted,
+    strange_logits,
+    with_evidence,
+)
+from openset.tables.logits import LogitLayout, probabilities
 
 NAMES = ("aeroplane", "dog", "zebra", "tv monitor")
 KNOWN = ["dog", "airplane"]  # a synonym, in another order
@@ -91,6 +97,10 @@ def test_a_box_that_is_called_unknown_stays_so():
 BAD = {
     "rows": (lambda: with_evidence(found(), logits=np.zeros((3, 4)), layout="sigmoid"), "OS343"),
     "shape": (lambda: with_evidence(found(), embedding=np.zeros(40)), "OS343"),
+    "infinite": (
+        lambda: with_evidence(found(), embedding=np.full((40, 2), -np.inf)),
+        "OS502.*40 of 40 detections.*probability that is 0",
+    ),
     "words": (lambda: with_evidence(found(), embedding=np.full((len(found()), 2), "x")), "OS343"),
     "names": (
         lambda: with_evidence(
@@ -214,6 +224,46 @@ def test_logits_make_the_scores_of_their_boxes(layout, change, says):
         return
     with pytest.raises(InputError, match=rf"OS345 .*{says}"):
         with_evidence(found, logits=change(logits), layout=layout)
+
+
+def of_regions(layout="softmax-background-first", rows=400):
+    """A region has a box for each of its two likeliest classes, which score as they are likely."""
+    logits = np.random.default_rng(4).normal(0, 2, (rows, 6)).repeat(2, axis=0)
+    chance = probabilities(logits, "softmax")[:, 1:]
+    label = chance.argsort(axis=1)[np.arange(2 * rows), np.tile([-1, -2], rows)]
+    score = chance[np.arange(2 * rows), label]
+    box = np.tile([0.0, 0, 9, 9], (2 * rows, 1))
+    return Detections(
+        np.arange(2 * rows), label + 1, box, score, logits=logits, layout=LogitLayout(layout)
+    )
+
+
+def test_a_layout_that_leaves_out_a_class_is_found_by_its_scores():
+    """Most scores are the probability of a class under both, but those of the last one are not."""
+    (wrong,) = strange_logits(of_regions("softmax-background-last"), ())
+    assert wrong.code == "OS345" and "layout='softmax-background-first'" in wrong.fix
+    assert strange_logits(of_regions(), ()) == []
+
+
+def test_a_layout_with_all_columns_for_classes_is_no_better():
+    assert strange_logits(of_regions("softmax"), ()) == []
+
+
+def test_boxes_that_are_called_unknown_score_as_their_column():
+    boxes = of_regions("softmax-background-first-unknown-last")
+    assert strange_logits(boxes, ()) == []
+    assert strange_logits(replace(boxes, score=np.linspace(0.2, 1, len(boxes))), ()) == []
+
+
+def test_columns_that_are_named_otherwise_are_found_where_logits_are_read():
+    named = replace(MANY, provenance={"logit_classes": [*NAMES[1:], NAMES[0]]})
+    (wrong,) = strange_logits(named, logit_classes(named))
+    assert "in another column" in wrong.message
+    assert strange_logits(MANY, logit_classes(MANY)) == []
+
+
+def test_logits_that_merely_tell_nothing_may_be_those_of_an_early_network():
+    assert strange_logits(replace(MANY, logits=MANY.logits[::-1]), NAMES) == []
 
 
 def test_scores_that_are_not_made_of_logits_alone_are_none_of_our_business():

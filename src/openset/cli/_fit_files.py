@@ -63,6 +63,8 @@ class FitFiles:
         from openset.scorers import other_model
 
         found = self.files.read(path)
+        if not self.force:
+            refuse_strange(found)
         finding = other_model(self.scored, found, str(path))
         if finding is not None:
             if finding.level is Level.ERROR and not self.force:
@@ -104,6 +106,15 @@ def refuse_own(dt: Path, given: Mapping[str, Path | None]) -> None:
     for flag, path in given.items():
         if path is not None and path.exists() and path.samefile(dt):
             raise refuse("OS505", f"{flag} {path} is the file that is scored", example=str(dt))
+
+
+def refuse_strange(found: Detections) -> None:
+    """Refuse logits that another layout, or order of the columns, fits better than the stated."""
+    from openset.tables.evidence import logit_classes, strange_logits
+
+    wrong = strange_logits(found, logit_classes(found))
+    if wrong:
+        raise InputError(wrong)
 
 
 def of_knowns(

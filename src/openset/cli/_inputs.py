@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from openset.evaluation.result import Evaluation
     from openset.formats import FileFormat
     from openset.matching import Protocol
-    from openset.tables import Annotations, Detections
+    from openset.tables import Annotations, Detections, Vocabulary
 
 _SUFFIXES = {".json", ".jsonl", ".gz", ".csv", ".txt", ".parquet", ".bbox", ".result", ".npz"}
 _SUFFIXES |= {".parts"}
@@ -259,18 +259,17 @@ def tell_about(
     table: Annotations | Detections,
     path: Path,
     truth: Annotations | None = None,
-    said: Sequence[str] = (),
+    vocabulary: Vocabulary | None = None,
 ) -> None:
-    """Say what is wrong with a file that a verb has read, but for codes that were said already.
+    """Say what is wrong with a file that a verb has read.
 
     `evaluate` would say so, too; whoever only looks at a file, or makes another of it, should not
     have to measure something to hear it.
     """
     from openset.tables.check import check_alone
 
-    for finding in check_alone(table, truth):
-        if finding.code not in said:
-            output.report(finding, path.name)
+    for finding in check_alone(table, truth, vocabulary):
+        output.report(finding, path.name)
 
 
 def known_labels(values: Sequence[str] | None) -> str | list[str] | None:

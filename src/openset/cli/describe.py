@@ -53,7 +53,7 @@ def describe(
     vocabulary = _vocabulary(truth, known_labels(known))
     for finding in check_known(truth, vocabulary) if known and vocabulary else ():
         output.report(finding)
-    tell_about(output, truth, gt)
+    tell_about(output, truth, gt, vocabulary=vocabulary)
     found = statistics(truth, vocabulary)
     return Answer(_text(found, limit), found.document)
 

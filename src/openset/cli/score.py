@@ -14,7 +14,15 @@ from openset.cli import _parts
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
 from openset.cli._engine import Where
-from openset.cli._fit_files import Files, FitFiles, of_knowns, refuse_own, told, truth_of
+from openset.cli._fit_files import (
+    Files,
+    FitFiles,
+    of_knowns,
+    refuse_own,
+    refuse_strange,
+    told,
+    truth_of,
+)
 from openset.findings import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -95,7 +103,8 @@ def score(
         shard: Which of the parts to make: 3/16, the third of sixteen shards; auto, as SLURM says to
             the tasks of an array; auto/16 for an indexed job of Kubernetes.
         where: Where parts are scored.
-        force: Fit even on test data or unknown objects, which the ledger says, or another model's.
+        force: Fit even on test data or unknown objects, which the ledger says, or another model's;
+            score logits that look as if they were of another layout.
         output: How to speak.
     """
     from openset.cli._inputs import files_of, known_labels, listed, option_pairs
@@ -108,6 +117,7 @@ def score(
     parted = _is_parted(dt, rule, shard, where)
     detections = _first_part(dt, files) if parted else files.read(dt)
     if not force:
+        refuse_strange(detections)
         refuse_own(dt, {"--fit": fit, "--calibrate": calibrate})
     fits = FitFiles(files, detections, force, output.report)
     if rule is not None:

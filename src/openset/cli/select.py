@@ -88,7 +88,7 @@ def select(
     absent = [check_known(one, vocabulary) for one in truths] if known and vocabulary else []
     said = absent[0] if absent and all(absent) else []  # one of several files may have them
     for finding in (*said, *findings):
-        output.report(finding)
+        output.report(finding.without_force())
     written = {out: made.kept} | ({} if rest is None else {rest: made.rest})
     for path, table in written.items():
         write(table, path, format=formats[path], truth=belongs)

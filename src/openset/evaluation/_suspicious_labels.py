@@ -6,42 +6,34 @@ labels mean is said as far as the counts tell, and which of them they do not tel
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.evaluation._label_names import Names
+from openset.evaluation._labels_meant import explained
 from openset.evaluation._mixed_labels import mixed_labels
 from openset.evaluation._seen import Seen, best_of_each, under
 from openset.findings import Finding, Level
-from openset.json_text import compact
 from openset.matching import Matches
 from openset.matching.near import FITS
 from openset.tables import Annotations, Detections
-from openset.tables.category_ids import POSITIONS
-from openset.tables.columns import positions
-from openset.tables.evidence import logit_classes
 from openset.tables.misnaming import (
     FEWEST,
     MOST_LABELS,
     RATIO,
     SHARE,
     exchanged,
-    mended,
     misnamed,
     misnamed_in_part,
 )
 from openset.tables.numberings import fitting_numbering, on_meant
-from openset.tables.vocabulary import is_unknown_spelling
 from openset.wording import some, spaced
 
 _SHOWN = 3
 _SUREST = 15  # boxes of a label
 _ENOUGH = 30  # boxes on objects, to say what one label is put on
-_MOST = 0.8  # of the labels, to speak of all: a rare one may look otherwise
 
 
 def suspicious_labels(
@@ -51,83 +43,12 @@ def suspicious_labels(
     called: Mapping[str, str],
 ) -> Finding | None:
     """The finding about labels that look exchanged, or are one for all; see `suspicions`."""
-    names = _Names(matches, detections, truth, called)
+    names = Names(matches, detections, truth, called)
     numbered = _numbered(names) or _truth_numbered(names)
     return numbered or _labels(names) or _unknown_exchanged(matches) or _one_label(matches)
 
 
-@dataclass(frozen=True)
-class _Names:
-    """One list for labels of detections and of objects: known classes, then unknown labels."""
-
-    matches: Matches
-    detections: Detections | None
-    truth: Annotations | None
-    called: Mapping[str, str]
-
-    @cached_property
-    def all(self) -> tuple[str, ...]:
-        """The names."""
-        vocabulary = self.matches.vocabulary
-        taught = set(map(vocabulary.key, vocabulary.known))
-        rest = {vocabulary.key(label): label for label in reversed(self.matches.labels)}
-        return vocabulary.known + tuple(
-            label
-            for key, label in sorted(rest.items())
-            if key not in taught and not is_unknown_spelling(label)
-        )
-
-    @cached_property
-    def ids(self) -> list[int]:
-        """Category ids, in the order of the ground truth, if the detections are said by them."""
-        if self.truth is None or self.detections is None or self.detections.labels:
-            return []
-        assert self.truth.category_id is not None
-        return self.truth.category_id.tolist()
-
-    @property
-    def numbered(self) -> dict[int, int]:
-        """Where names are in `ids`."""
-        held = self.places(self.truth.labels)[:-1].tolist() if self.truth and self.ids else []
-        return {name: at for at, name in enumerate(held)}
-
-    @cached_property
-    def numbers(self) -> dict[int, int]:
-        """What the file calls its labels, where these are numbers, by their places in the list."""
-        place, key = self.place, self.matches.vocabulary.key
-        if self.ids:
-            said = np.unique(self.detections.label).tolist() if self.detections else []
-            return {at: self.ids[i] for at, i in self.numbered.items() if self.ids[i] in said}
-        listed = {key(name): label for name, label in self.called.items()}
-        held = {place[name]: label for name, label in listed.items() if name in place}
-        return {at: int(n) for at, n in held.items() if n.removeprefix("-").isdecimal()}
-
-    def places(self, labels: tuple[str, ...]) -> NDArray[np.int64]:
-        """Where labels are in the list, -1 for none; a last entry for the index -1."""
-        key, place = self.matches.vocabulary.key, self.place
-        return np.array([*(place.get(key(label), -1) for label in labels), -1], np.int64)
-
-    @cached_property
-    def place(self) -> dict[str, int]:
-        """Where names are in the list, by their reduced spelling."""
-        return {self.matches.vocabulary.key(name): at for at, name in enumerate(self.all)}
-
-    def of_detections(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Names of detections; one of an unknown class has one only if the file is at hand."""
-        klass = self.matches.class_at(rows)
-        unknown = klass == self.matches.n_known
-        klass[unknown] = -1
-        if self.detections is None or self.truth is None:
-            return klass
-        held = self.detections.label[self.matches.row[rows[unknown]]]
-        if not self.detections.labels:
-            assert self.truth.category_id is not None
-            held = positions(self.truth.category_id, held)
-        klass[unknown] = self.places(self.detections.labels or self.truth.labels)[held]
-        return klass
-
-
-def _numbered(names: _Names) -> Finding | None:
+def _numbered(names: Names) -> Finding | None:
     """Numbers that mean other classes throughout, by another list of them.
 
     Unlike below, classes that no label says play a part: the wrong list may name none of them.
@@ -157,7 +78,7 @@ def _numbered(names: _Names) -> Finding | None:
     )
 
 
-def _truth_numbered(names: _Names) -> Finding | None:
+def _truth_numbered(names: Names) -> Finding | None:
     """Objects whose numbers are positions in the list of categories, which has other ids.
 
     Where ids of the list follow each other, detections that are off by one look alike: they are
@@ -195,7 +116,7 @@ def _truth_numbered(names: _Names) -> Finding | None:
     )
 
 
-def _on_all(names: _Names) -> NDArray[np.int64]:
+def _on_all(names: Names) -> NDArray[np.int64]:
     """In how many images each name is on each, whether any label says it or not."""
     matches = names.matches
     rows = best_of_each(matches, len(names.all) - matches.n_known)
@@ -203,7 +124,7 @@ def _on_all(names: _Names) -> NDArray[np.int64]:
     return Seen.of(matches, rows, names.of_detections(rows), klass, len(names.all)).counts()
 
 
-def _labels(names: _Names) -> Finding | None:
+def _labels(names: Names) -> Finding | None:
     """Labels that mean other classes, in how many images they do."""
     matches = names.matches
     if len(names.all) > MOST_LABELS:
@@ -225,7 +146,7 @@ def _labels(names: _Names) -> Finding | None:
         for d, o in found.items()
     ]
     labels = int(np.count_nonzero(counts.sum(axis=1)))
-    cause, fix = _explained(names, found, counts)
+    cause, fix = explained(names, found, counts)
     return Finding(
         "OS316",
         level,
@@ -244,7 +165,7 @@ def _told_by_all(found: dict[int, int], counts: NDArray[np.int64]) -> dict[int, 
     return {d: o for d, o in found.items() if most[d] == o and 2 * counts[d, o] > counts[d].sum()}
 
 
-def _labels_in_part(matches: Matches, names: _Names, seen: Seen) -> Finding | None:
+def _labels_in_part(matches: Matches, names: Names, seen: Seen) -> Finding | None:
     """Labels that mean other classes in some images, and what they say in the others."""
     found, images = misnamed_in_part(seen.image, seen.said, seen.on, seen.size)
     if not found:
@@ -318,7 +239,7 @@ def _unknown_exchanged(matches: Matches) -> Finding | None:
     )
 
 
-def _together(matches: Matches, names: _Names) -> Seen:
+def _together(matches: Matches, names: Names) -> Seen:
     """Labels on classes, of the classes that some label says.
 
     What no label says cannot be meant: a zebra is called a horse by whoever was not taught zebras.
@@ -330,54 +251,3 @@ def _together(matches: Matches, names: _Names) -> Seen:
     place = names.places(matches.labels)
     klass = np.where(heard[place], place, -1)[matches.objects.label]
     return Seen.of(matches, rows, said, klass, len(names.all))
-
-
-def _explained(names: _Names, found: dict[int, int], counts: NDArray[np.int64]) -> tuple[str, str]:
-    """What it looks like, and the option that reads it."""
-    own = np.diag(counts)
-    right = np.count_nonzero((own == counts.max(axis=1)) & (own >= FEWEST))
-    whole = _of_all(names, found) if right < (1 - _MOST) * len(found) else None
-    if whole is not None:
-        return whole
-    cause = "another list, or another order, of classes than that of the ground truth"
-    if len(found) == 2 and all(found.get(means) == label for label, means in found.items()):
-        cause = "two classes are exchanged"
-    elif names.detections is not None and logit_classes(names.detections):
-        cause = "the classes of the logits are listed in another order than their columns"
-        return cause, "list classes in the order of the columns, and convert with --evidence again"
-    (means, left), place, ids = mended(found, counts), names.numbered, names.ids
-    said = [names.called.get(name, name) for name in names.all]
-    mapping: dict[str, int | str] = {said[d]: names.all[o] for d, o in means.items()}
-    if ids:
-        pairs = [(ids[place[d]], ids[place[o]]) for d, o in means.items() if {d, o} <= place.keys()]
-        mapping = {str(d): o for d, o in sorted(pairs)}
-        said = [str(ids[place[at]]) if at in place else name for at, name in enumerate(said)]
-    return cause, _with_file(mapping, [said[at] for at in left])
-
-
-def _of_all(names: _Names, found: dict[int, int]) -> tuple[str, str] | None:
-    """The same where hardly a label is right: positions in place of ids, or ids that are off."""
-    place, ids = names.numbered, names.ids
-    pairs = [(place[d], place[o]) for d, o in found.items() if {d, o} <= place.keys()]
-    if not pairs or names.detections is None:
-        return None
-    most = _MOST * len(pairs)
-    for option, first in POSITIONS.items():
-        if sum(ids[d] == o + first for d, o in pairs) >= most:
-            counted = f"positions in the list of categories, counted from {first}"
-            return f"the ids are {counted}", f"category_ids='{option}' reads them"
-    step, times = Counter(ids[o] - ids[d] for d, o in pairs).most_common(1)[0]
-    if times < most:
-        return None
-    said = np.unique(names.detections.label).tolist()
-    certain = {ids[d]: ids[o] for d, o in pairs}
-    rest = [id_ for id_ in said if id_ not in certain]
-    by_step = {d: d + step for d in rest if d + step in {*ids} - {*certain.values()}}
-    mapping: dict[str, int | str] = {str(d): o for d, o in sorted((certain | by_step).items())}
-    fix = _with_file(mapping, [str(id_) for id_ in rest if id_ not in by_step])
-    return f"the ids are {abs(step)} too {'low' if step > 0 else 'high'}", fix
-
-
-def _with_file(mapping: dict[str, int | str], left: list[str]) -> str:
-    rare = f", with what {some(left)} mean, which is not told here" if left else ""
-    return f"write {compact(mapping)} to a JSON file{rare}, if that is so: category_ids='FILE'"

@@ -9,6 +9,7 @@ Not the layout of boxes, which takes the join with the ground truth (`openset.ta
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -20,8 +21,9 @@ from openset.plugins import lookup
 from openset.tables import Annotations, Detections, Role, Vocabulary
 from openset.tables.category_ids import Positions, Renamed, told, with_names
 from openset.tables.columns import column
+from openset.tables.evidence import logit_classes, strange_logits
 from openset.tables.left_open import LeftOpen
-from openset.wording import grouped
+from openset.wording import grouped, spaced
 
 Adjusted = tuple[Detections, list[Finding]]
 _SHOWN = 8
@@ -47,6 +49,7 @@ def adjusted(
         detections, more = call_unknown(detections, strange, truth)
         said += more or of_known_class(strange, vocabulary)
     if settings.unknownness is not None:
+        said += _strange(detections, settings.unknownness, truth)
         detections = with_unknownness(detections, settings.unknownness)
     return detections, said
 
@@ -106,6 +109,33 @@ def at_least(detections: Detections, score: float) -> Adjusted:
         f"image {detections.image[row]}, detection {row}, score {detections.score[row]:g}",
     )
     return detections.select(~low), [note]
+
+
+def of_the_cut(
+    findings: Iterable[Finding], detections: Detections, least: float
+) -> Iterator[Finding]:
+    """Findings as they are of a file that was cut at a score: a cut that was asked for is none.
+
+    Args:
+        findings: What was found about the detections that are left.
+        detections: Those before the cut.
+        least: The score.
+    """
+    for one in findings:
+        if one.code == "OS402" and len(detections):
+            row = int(detections.score.argmax())
+            most = detections.score[row]
+            yield replace(
+                one,
+                message=f"none of {spaced(len(detections))} detections scores minimum_score="
+                f"{least:g} or more: the highest score is {most:g}",
+                count=len(detections),
+                example=f"image {detections.image[row]}, detection {row}, score {most:g}",
+                cause="a percentage, or the score of another scale, was given",
+                fix=f"give a minimum_score= below {most:g}, or none",
+            )
+        elif one.code != "OS218":
+            yield one
 
 
 def call_unknown(detections: Detections, label: str, truth: Annotations) -> Adjusted:
@@ -169,3 +199,15 @@ def with_unknownness(detections: Detections, source: str) -> Detections:
     lookup({**columns, **dict.fromkeys(table)}, source, "scorer or column")
     options = scorers.suited(detections).get(source, {})  # its analogue, where there are sigmoids
     return table[source].fit(**options).scored(detections)
+
+
+def _strange(detections: Detections, source: str, truth: Annotations) -> list[Finding]:
+    """What is wrong with logits, if unknownness is made of them."""
+    if source == "unknownness" or source in detections.attributes:
+        return []
+    from openset import scorers
+
+    scorer = scorers.table().get(source)
+    if scorer is None or "logits" not in scorer.requires:
+        return []
+    return strange_logits(detections, logit_classes(detections), truth)

@@ -14,7 +14,7 @@ from typing import NamedTuple, Self, TypeVar
 import numpy as np
 
 from openset.engines import Engine, find
-from openset.evaluation.adjusting import adjusted, called
+from openset.evaluation.adjusting import adjusted, called, of_the_cut
 from openset.evaluation.later import Later
 from openset.evaluation.provenance import Provenance, describe, ledger_line
 from openset.evaluation.result import Evaluation
@@ -129,11 +129,11 @@ def examine(
         settings = replace(settings, minimum_score=_best_score(ground, detections, settings))
     truth, vocabulary = ground.truth, ground.vocabulary
     judged = as_judged(ground, detections, settings)
-    in_file = called(detections, truth, vocabulary, settings)
+    in_file, given = called(detections, truth, vocabulary, settings), detections
     detections, joined = judged.read
     checked = check_detections(truth, vocabulary, judged.written, judged.read)
-    if settings.minimum_score is not None:  # the cut was asked for
-        checked = [one for one in checked if one.code != "OS218"]
+    if settings.least_score is not None:
+        checked = [*of_the_cut(checked, given, settings.least_score)]
     findings = in_order(judged.findings + with_truth(ground.findings, checked))
     matches = None
     if settings.force or not errors([*ground.findings, *findings]):

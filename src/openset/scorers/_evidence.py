@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from openset.findings import Finding, Level, OpenSetError, refuse
 from openset.tables import Detections
-from openset.tables.evidence import refuse_probabilities
+from openset.tables.evidence import refuse_gaps, refuse_probabilities
 from openset.tables.logits import LogitLayout, softmax, without_unknown
 from openset.tables.vocabulary import is_unknown_spelling
 
@@ -192,7 +192,7 @@ def _column(name: str, detections: Detections, column: str) -> NDArray[Any]:
     if wanted is not None and (values.ndim != wanted or 0 in values.shape[1:]):
         message = f"column {column!r} has shape {values.shape}, but needs {wanted} dimensions"
         raise refuse("OS503", message)
-    _refuse_gaps(detections, column, values)
+    refuse_gaps(detections, column, values)
     return values
 
 
@@ -213,15 +213,3 @@ def _check_classes(detections: Detections, width: int) -> None:
 def _missing(name: str, column: str) -> Exception:
     message = f"scorer {name!r} reads {column}, but the detections have none"
     return refuse("OS501", message, fix=_HOW.get(column, ""))
-
-
-def _refuse_gaps(detections: Detections, column: str, values: NDArray[Any]) -> None:
-    # One number that is not finite makes the sum so; a look at each costs a second array.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=np.float64)):
-            return
-    bad = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(axis=1))
-    if len(bad):
-        first = f"detection {bad[0]} on image {detections.image[bad[0]]}"
-        message = f"{len(bad)} of {len(values)} detections have {column} that are NaN or infinite"
-        raise refuse("OS502", message, count=len(bad), example=first)

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import first, image_name, object_at, orders, share
+from openset.tables._check_case import Case, first, image_name, object_at, orders, share
 from openset.tables._check_join import ends_at, whole_films
+from openset.tables._look import TIGHT, beside, by_file
 from openset.tables.annotations import Annotations
+from openset.tables.boxes import Convention
 from openset.tables.groups import groups_of, units
 from openset.tables.sets import ood_images
 from openset.tables.vocabulary import Role, Vocabulary
 from openset.wording import spaced
 
 _OBJECTS, _CROWDS = 50, 0.4  # objects, and the share that are crowds; of COCO it is 1 %
+# Crowds examined against single objects: their share, images and boxes of each, a score, those that
+# a box fits, and how often that is, as a share of the others. Of COCO's crowds it is a tenth, of
+# what VOC calls difficult a quarter.
+_SOME, _SAMPLE, _SURE, _FITS, _ALIKE = 0.05, (400, 20), 0.3, 20, 0.5
 _ALONE = 5  # images without unknown objects at an end, at least
 _SORTED = 20_000  # images, of more of which only the order of the file is looked at
 _MIXED = 0.3  # of the images with unknown objects show known ones, too
@@ -43,6 +50,39 @@ def truth_crowds(truth: Annotations) -> Iterator[Finding]:
         "they are regions that are left out, and boxes on them are neither right nor wrong",
         count=count,
         example=object_at(truth, first(truth.crowd)),
+    )
+
+
+def single_crowds(case: Case) -> Iterator[Finding]:
+    """The finding that sure boxes fit crowds as they fit single objects: then these are some.
+
+    A box seldom fits a region with many objects, nor what was marked since it is hard to see.
+    """
+    truth = case.truth
+    assert truth.crowd is not None
+    count = int(np.count_nonzero(truth.crowd))
+    if not max(_OBJECTS, _SOME * len(truth)) <= count < _CROWDS * len(truth):
+        return
+    sample = by_file(case, *_SAMPLE)
+    sample = sample.only(case.detections.score[sample.row] >= _SURE)
+    look = beside(replace(truth, crowd=None), sample, sample.image)
+    met = look.met(Convention.of(case.written.boxes)).best >= TIGHT[0]
+    named = case.named[truth.label[look.objects]]
+    crowd = truth.crowd[look.objects]
+    ours, others = met[named & crowd], met[named & ~crowd]
+    if ours.sum() < _FITS or not others.sum() or ours.mean() < _ALIKE * others.mean():
+        return
+    yield Finding(
+        "OS452",
+        Level.WARNING,
+        f"{share(count, len(truth), 'objects')} ({count / len(truth):.0%}) are crowds (iscrowd=1), "
+        f"and boxes fit them as they fit single objects: {ours.mean():.0%} of those examined are "
+        f"met at IoU {TIGHT[0]:g} (score {_SURE:g} or more), and {others.mean():.0%} of the others",
+        count=count,
+        example=object_at(truth, int(look.objects[first(met & named & crowd)])),
+        cause="the exporter writes iscrowd=1 for every mask in run lengths, or for all objects of "
+        "some images or tools",
+        fix="write iscrowd=0 for single objects; nothing, if they are to be left out",
     )
 
 

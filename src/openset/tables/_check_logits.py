@@ -8,13 +8,14 @@ otherwise: by another threshold, or a second label of one region.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import refuse
+from openset.findings import Finding, InputError, Level, raise_all, refuse
 from openset.tables.annotations import Annotations
 from openset.tables.columns import positions
 from openset.tables.detections import Detections
@@ -32,6 +33,8 @@ _FEWEST = 100  # boxes, fewer of which prove nothing
 _MOST = 20_000  # boxes that scores are compared of
 _ROUNDED = 2e-3  # what half precision and three digits change of a score
 _HARDLY, _NEARLY = 0.5, 0.9  # shares of scores that logits make
+_SURE = 0.1  # a score that is near the probability of a column by chance in few boxes
+_FEWER, _TIMES = 20, 10  # boxes that another layout explains alone, and times as many as ours
 _ROWS = (1, -1, 2, -2, 3, -3)  # how far rows may have slipped
 _BESIDE = 2  # columns that are no classes, at most
 _BELONGS = 0.1  # of what chance leaves over, labels must tell of the largest logits
@@ -49,24 +52,52 @@ def refuse_strange(
     """
     assert detections.logits is not None
     refuse_probabilities(detections.logits)
-    _refuse_other_scores(detections)
-    best = detections.logits[:, class_columns(detections.layout)].argmax(axis=1)
-    held, label = np.unique(detections.label, return_inverse=True)
-    names = _names(detections, held, truth)
-    kept = np.array([not is_unknown_spelling(name) for name in names], np.bool_)[label]
-    label, best = label[kept], best[kept]
+    raise_all([InputError([one]) for one in _of_other_scores(detections)])
+    label, best, names = _labels_and_columns(detections, truth)
     if len(label) < _FEWEST:
         return
     ours, mixed = (_along(label, one) for one in (best, np.random.default_rng(0).permutation(best)))
     if ours - mixed < _BELONGS * (1 - mixed):
         message = f"labels tell the largest logit of {ours:.0%} of {len(label)} boxes"
         raise refuse("OS345", message, count=len(label), example=f"{mixed:.0%} in any other order")
-    if columns is not None:
-        _refuse_misnamed(names, label, best, columns)
+    raise_all([InputError([one]) for one in _misnamed(names, label, best, columns or ())])
 
 
-def _refuse_other_scores(detections: Detections) -> None:
-    """Refuse logits that make the scores in another layout, or a few rows further, and not here.
+def strange_logits(
+    detections: Detections, columns: Sequence[str], truth: Annotations | None = None
+) -> list[Finding]:
+    """What is wrong with logits that came with their boxes, where something else fits them better.
+
+    What merely fits badly is let pass here: a detector that has hardly begun to learn may be so.
+
+    Args:
+        detections: With logits, or without, which is no finding.
+        columns: Names of the columns that are classes, if they are known.
+        truth: The ground truth, which names labels that are numbers.
+    """
+    if detections.logits is None or not np.isfinite(detections.logits[:_MOST]).all():
+        return []
+    found = [*_of_other_scores(detections)]
+    label, best, names = _labels_and_columns(detections, truth)
+    if not found and len(label) >= _FEWEST:
+        found = [*_misnamed(names, label, best, columns)]
+    return [replace(one, fix=f"{one.fix}; force=True evaluates as it is") for one in found]
+
+
+def _labels_and_columns(
+    detections: Detections, truth: Annotations | None
+) -> tuple[NDArray[Any], NDArray[Any], list[str]]:
+    """Label and largest class column of each box that is not called unknown; names of labels."""
+    assert detections.logits is not None
+    best = detections.logits[:, class_columns(detections.layout)].argmax(axis=1)
+    held, label = np.unique(detections.label, return_inverse=True)
+    names = _names(detections, held, truth)
+    kept = np.array([not is_unknown_spelling(name) for name in names], np.bool_)[label]
+    return label[kept], best[kept], names
+
+
+def _of_other_scores(detections: Detections) -> Iterator[Finding]:
+    """Logits that make the scores in another layout, or a few rows further, and not here.
 
     Scores need not be made of logits alone (objectness, centerness): that none fits is no finding.
     """
@@ -76,32 +107,84 @@ def _refuse_other_scores(detections: Detections) -> None:
     stated = detections.layout
     assert detections.logits is not None and stated is not None
     logits = detections.logits[:_MOST].astype(np.float64)
+    layout = _other_layout(logits, stated, score)
+    if layout is not None:
+        message = f"scores of {len(score)} boxes are probabilities of their logits laid out as "
+        message += f"{layout}, and not as {stated}"
+        cause, said = "another layout was stated than that of the detector", f"layout='{layout}'"
+        fix = f"state {said} with the logits"
+        yield Finding("OS345", Level.ERROR, message, len(score), said, cause, fix)
+        return
     if _makes(logits, stated, score) >= _HARDLY:
         return
-    others = [one for one in LogitLayout if logits.shape[1] > _BESIDE and one is not stated]
-    layout = next((one for one in others if _makes(logits, one, score) > _NEARLY), None)
-    if layout is not None:
-        message = f"the largest logit makes the scores of {len(score)} boxes as {layout}, and not "
-        message += f"as {stated}"
-        cause, fix = "another layout was stated than that of the detector", f"layout='{layout}'"
-        raise refuse("OS345", message, count=len(score), example=fix, cause=cause, fix=fix)
     rows = next((by for by in _ROWS if _makes(np.roll(logits, by, 0), stated, score) > _NEARLY), 0)
     if rows:
         message = f"the largest logit makes the score of the box {_beside(rows)}, for {len(score)} "
         message += "boxes, and not its own"
         cause = f"rows of logits are {abs(rows)} off: one was left out, or added, at the beginning"
-        raise refuse("OS345", message, count=len(score), example=_beside(rows), cause=cause)
+        yield Finding("OS345", Level.ERROR, message, len(score), _beside(rows), cause)
+
+
+def _other_layout(
+    logits: NDArray[np.float64], stated: LogitLayout, score: NDArray[np.float64]
+) -> LogitLayout | None:
+    """The layout whose classes have the scores as probabilities, where those of ours have not.
+
+    A box of one label may score less than its largest logit says, where a region has several. What
+    scores as the stated "unknown" does is called so. Low scores are near some column by chance.
+    """
+    own, unknown = _scores_of(logits, stated, score)
+    told = (score >= _SURE) & ~unknown
+    if logits.shape[1] <= _BESIDE or np.count_nonzero(told) < _FEWEST:
+        return None
+    fits: dict[LogitLayout, int] = {}
+    for layout in LogitLayout:
+        other, _ = _scores_of(logits, layout, score)
+        more, less = (np.count_nonzero(one & told) for one in (other & ~own, own & ~other))
+        if other[told].mean() > _NEARLY and more >= _FEWER + _TIMES * less:
+            fits[layout] = int(np.count_nonzero(other & told))
+    # A layout without background, or unknown, has all columns for classes and fits as well.
+    best = [one for one in fits if fits[one] > max(fits.values()) - _FEWER]
+    columns = range(logits.shape[1])
+    widths = {one: (one.has_unknown, len(columns[class_columns(one)])) for one in best}
+    return min(best, key=widths.__getitem__, default=None)
+
+
+def _scores_of(
+    logits: NDArray[np.float64], layout: LogitLayout, score: NDArray[np.float64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Scores that are the probability of a class, and those that are that of "unknown"."""
+    near: NDArray[np.bool_] = np.abs(_chances(logits, layout) - score[:, None]) < _ROUNDED
+    unknown = near[:, -1:] if layout.has_unknown else near[:, :0]
+    return np.asarray(near[:, class_columns(layout)].any(axis=1)), np.asarray(unknown.any(axis=1))
 
 
 def _makes(logits: NDArray[np.float64], layout: LogitLayout, score: NDArray[np.float64]) -> float:
     """The share of scores that are the largest probability of a class."""
-    activation: Activation = "sigmoid" if layout.is_sigmoid else "softmax"
-    chance = probabilities(logits, activation)[:, class_columns(layout)].max(axis=1)
+    chance = _chances(logits, layout)[:, class_columns(layout)].max(axis=1)
     return float((np.abs(chance - score) < _ROUNDED).mean())
+
+
+def _chances(logits: NDArray[np.float64], layout: LogitLayout) -> NDArray[np.float64]:
+    activation: Activation = "sigmoid" if layout.is_sigmoid else "softmax"
+    return probabilities(logits, activation)
 
 
 def _beside(rows: int) -> str:
     return f"{abs(rows)} row{'s' * (abs(rows) > 1)} {'before' if rows < 0 else 'after'} it"
+
+
+def refuse_gaps(detections: Detections, column: str, values: NDArray[Any]) -> None:
+    """Refuse evidence that is NaN or infinite: no scorer could use it."""
+    # One number that is not finite makes the sum so; a look at each costs a second array.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=np.float64)):
+            return
+    bad = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(axis=1))
+    if len(bad):
+        first = f"detection {bad[0]} on image {detections.image[bad[0]]}"
+        message = f"{len(bad)} of {len(values)} detections have {column} that are NaN or infinite"
+        raise refuse("OS502", message, count=len(bad), example=first)
 
 
 def refuse_probabilities(logits: NDArray[Any]) -> None:
@@ -135,17 +218,17 @@ def _counts(label: NDArray[Any], best: NDArray[Any]) -> NDArray[np.int64]:
     return counts
 
 
-def _refuse_misnamed(
+def _misnamed(
     names: Sequence[str], label: NDArray[Any], best: NDArray[Any], columns: Sequence[str]
-) -> None:
-    """Refuse columns that are not those of their names, by the labels of the boxes."""
+) -> Iterator[Finding]:
+    """Columns that are not those of their names, by the labels of the boxes."""
     place = {normal(name): at for at, name in enumerate(columns)}
     own = np.array([place.get(normal(name), -1) for name in names], np.int64)[label]
     counts = np.zeros((len(columns), len(columns)), np.int64)
     np.add.at(counts, (own[own >= 0], best[own >= 0]), 1)
-    found = misnamed(counts)
+    found = misnamed(counts) if len(columns) else {}
     if found:
         said = [f"{columns[d]} has the column of {columns[o]}" for d, o in found.items()]
         message = f"{len(found)} of {len(columns)} labels have the largest logit in another column"
         cause = "the classes are listed in another order than that of the columns"
-        raise refuse("OS345", message, count=len(found), example=said[0], cause=cause)
+        yield Finding("OS345", Level.ERROR, message, len(found), said[0], cause)

@@ -34,6 +34,7 @@ from openset.tables._readings import (
     two_mistakes,
 )
 from openset.tables._squared import squared
+from openset.tables._thumbnails import resized_truth
 from openset.tables.boxes import Convention
 from openset.wording import spaced
 
@@ -61,6 +62,10 @@ def _as_a_whole(case: Case) -> Iterator[Finding]:
     others += behind_confidence(case, look)
     others += [*turned_edges(case, look), *other_ids(case, sample), *other_truth(case, sample)]
     best = fitting(now, sample, others)
+    of_truth = [*resized_truth(case, sample, look, now, best)]
+    if of_truth:
+        yield from of_truth
+        return
     moved = fitting(now, sample, [*moved_boxes(case, look)])
     fits = [one.met.tight()[0] for one in (best, moved) if one is not None]
     resized = [*squared(case, sample, look, int(_FREELY * max(fits, default=0)))]

@@ -1,4 +1,8 @@
-"""Checks of unknownness: that it is a score of boxes, not of images, and no number of a row."""
+"""Checks of unknownness: a score of boxes, not of images, no number of a row, none filled in.
+
+A scorer that saturates gives one value to many boxes, but then there are others close to it. A
+value that was filled in where none was known is apart from all others, or that of whole images.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case
+from openset.tables._check_case import Case, first, share
 from openset.wording import spaced
 
 _IMAGES = 20  # with several detections, at least
 _VALUES = 10  # that differ, at least: decisions repeat by themselves
 _ROWS = 100
+_SAMPLE = 4_000  # rows, by which a value is known that many have
+_FILLED, _WITHIN = 0.05, 0.1  # of the rows, that have one value; if it is among the others
+_SIDE = 0.01  # of the others, that are below and above it then
+_WHOLE, _WHOLE_IMAGES, _TIMES = 0.9, 8, 3  # of these rows, on images without another; and by chance
+# From the next value: a share of the spread of the others, and steps between these, also the next.
+_GAP, _STEPS, _BESIDE = 0.05, 5, 20
+_ALONG = 0.95  # of boxes with known labels: then the value is what the detector decided
 
 
 def unknownness(case: Case) -> Iterator[Finding]:
@@ -21,7 +32,7 @@ def unknownness(case: Case) -> Iterator[Finding]:
     values = case.detections.unknownness
     if values is None or len(values) < _IMAGES or values.min() == values.max():
         return  # of one value for all, or none, others speak
-    yield from [*_of_images(case, values)] or _of_rows(case, values)
+    yield from [*_of_images(case, values)] or [*_of_rows(case, values)] or _filled_in(case, values)
 
 
 def _of_images(case: Case, values: NDArray[np.float64]) -> Iterator[Finding]:
@@ -77,3 +88,86 @@ def _counts(values: NDArray[np.float64], start: NDArray[np.intp]) -> bool:
     length = np.diff(start, append=len(values))
     within = np.arange(len(values)) - np.repeat(start, length)
     return len(start) >= _IMAGES and bool((values == values[0] + within).all())
+
+
+def _filled_in(case: Case, values: NDArray[np.float64]) -> Iterator[Finding]:
+    """One value that many boxes have, and that no scorer gave them."""
+    if len(values) < _ROWS or not np.isfinite([values.min(), values.max()]).all():
+        return
+    some = values[:: -(-len(values) // _SAMPLE)]
+    held, times = np.unique(some, return_counts=True)
+    if len(held) <= _VALUES:
+        return
+    for at in times.argsort()[::-1]:
+        if times[at] < _FILLED / 2 * len(some):
+            return
+        same = values == held[at]
+        count = int(np.count_nonzero(same))
+        how = _how_filled(case, same, (held, times), int(at)) if count < len(values) else ""
+        if count >= _FILLED * len(values) and how:
+            yield Finding(
+                "OS375",
+                Level.WARNING,
+                f"the unknownness of {share(count, len(values), 'detections')} is {held[at]:g}, "
+                f"{how}",
+                count=count,
+                example=f"{case.where(first(same))}, unknownness {held[at]:g}",
+            )
+            return
+
+
+def _how_filled(
+    case: Case,
+    same: NDArray[np.bool_],
+    some: tuple[NDArray[np.float64], NDArray[np.int64]],
+    at: int,
+) -> str:
+    """What shows that a value was filled in, in words; nothing if a scorer may have given it.
+
+    Args:
+        case: The case.
+        same: Which detections have it.
+        some: Values of some detections, in order, and how often each occurs.
+        at: Which of them it is.
+    """
+    if _decided(case, same):
+        return ""
+    images = _whole_images(case, same)
+    if images:
+        return f"that of all boxes of {spaced(images)} images, and hardly elsewhere"
+    others, times = (np.delete(column, at) for column in some)
+    value, sides = some[0][at], times[:at].sum() / times.sum()
+    if 0 < sides < 1:
+        often = some[1][at] >= _WITHIN * some[1].sum() and _SIDE <= sides <= 1 - _SIDE
+        alone = len(others) >= (1 - _WITHIN) * times.sum()
+        return "in the middle of others that hardly repeat" if often and alone else ""
+    nearest = others[::-1] if sides else others
+    gap, step = abs(nearest[0] - value), float(np.median(np.diff(others)))
+    beside = float(np.abs(np.diff(nearest[: _BESIDE + 1])).mean())
+    low, high = np.repeat(others, times.astype(np.intp))[[times.sum() // 10, -times.sum() // 10]]
+    spread = float(high - low)
+    if gap < max(_GAP * spread, _STEPS * max(step, beside)):
+        return ""
+    return f"apart from all others ({others[0]:.3g} to {others[-1]:.3g})"
+
+
+def _whole_images(case: Case, same: NDArray[np.bool_]) -> int:
+    """How many images have one value for all their boxes, if nearly all that have it are there."""
+    image, total = case.joined.image, case.per_image[:-1]
+    of_image = np.bincount(image[same & (image >= 0)], minlength=len(total))
+    several = total > 1
+    whole = (of_image == total) & several
+    chance = float((total[several] * same.mean() ** total[several]).sum())
+    least = max(_WHOLE * of_image.sum(), _TIMES * chance)
+    images = int(np.count_nonzero(whole))
+    return images if images >= _WHOLE_IMAGES and total[whole].sum() >= least else 0
+
+
+def _decided(case: Case, same: NDArray[np.bool_]) -> bool:
+    """Whether boxes of known labels have the value and others do not, or the reverse."""
+    klass, k = case.joined.klass, len(case.vocabulary.known)
+    known, unknown = (klass >= 0) & (klass < k), klass == k
+    if not known.any() or not unknown.any():
+        return False
+    shares = same[known].mean(), same[unknown].mean()
+    return bool(max(shares) >= _ALONG and min(shares) <= 1 - _ALONG)

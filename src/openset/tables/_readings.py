@@ -46,6 +46,7 @@ class Reading:
         images: The images of a sample.
         convention: How boxes are read.
         met: How objects of these images are met.
+        fitted: Whether boxes and objects chose a number, beside what the convention says.
     """
 
     code: str
@@ -56,6 +57,7 @@ class Reading:
     images: NDArray[np.int32]
     convention: Reads
     met: Met
+    fitted: bool = False
 
     def elsewhere(self, sample: Sample, shift: float) -> Met:
         """How objects of other images are met, a share of all further on."""
@@ -64,8 +66,8 @@ class Reading:
 
 def other_boxes(case: Case, look: Look) -> Iterator[Reading]:
     """The boxes in every other convention, simple ones first."""
-    framed = [_framed(look, layout, frame) for frame in UNITS for layout in LAYOUTS]
-    found = sorted((_capped(look, one) for one in framed if one is not None), key=_oddness)
+    resized = [framed(look, layout, frame) for frame in UNITS for layout in LAYOUTS]
+    found = sorted((_capped(look, one) for one in resized if one is not None), key=_oddness)
     turned = [Convention(layout, frame) for frame in TURNS for layout in ("xywh", "xyxy", "cxcywh")]
     for one in [*map(Convention, LAYOUTS), *found, *turned]:
         if str(one) != str(Convention.of(case.written.boxes)):
@@ -236,7 +238,8 @@ def _certain(one: Reading) -> bool:
     """
     many = one.met.tight()[0] >= _FITTED * one.met.possible
     well = one.met.tight()[0] >= _WELL * one.met.loose()
-    return (many and well) if _has_number(one.convention) else (many or well)
+    fitted = one.fitted or _has_number(one.convention)
+    return (many and well) if fitted else (many or well)
 
 
 def _has_number(read: Reads) -> bool:
@@ -246,7 +249,7 @@ def _has_number(read: Reads) -> bool:
     return isinstance(read, Moved)
 
 
-def _framed(look: Look, layout: str, frame: str) -> Convention | None:
+def framed(look: Look, layout: str, frame: str) -> Convention | None:
     """A frame of the size under which most boxes lie on objects, by the votes of all pairs.
 
     A pair votes for a factor if widths, heights and both coordinates of the centres agree on it.

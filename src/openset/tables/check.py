@@ -18,8 +18,9 @@ from dataclasses import replace
 import numpy as np
 
 from openset.findings import Finding, Level
-from openset.tables._check_annotated import truth_annotated, truth_crowds
+from openset.tables._check_annotated import single_crowds, truth_annotated, truth_crowds
 from openset.tables._check_boxes import detected_boxes, truth_boxes
+from openset.tables._check_carried import carried_on
 from openset.tables._check_case import Case
 from openset.tables._check_federated import federated
 from openset.tables._check_groups import group_sizes, truth_groups
@@ -31,6 +32,8 @@ from openset.tables._check_join import (
     truth_records,
 )
 from openset.tables._check_labels import detected_labels, truth_labels, vocabulary_labels
+from openset.tables._check_left_out import left_out
+from openset.tables._check_names import truth_names
 from openset.tables._check_passes import in_passes, mirrored_too, sorted_together
 from openset.tables._check_reach import cut_off
 from openset.tables._check_readings import read_otherwise
@@ -69,7 +72,7 @@ _READ, _PARTLY = (
 )  # a whole, or a part, is read wrongly
 _EXPLAINED = (*_PLAIN, "OS205", "OS207", "OS403")
 # What is said of detections whose objects are read wrongly themselves.
-_OF_OBJECTS = (*_READ, *_PARTLY, "OS207", "OS410", "OS424", "OS434")
+_OF_OBJECTS = (*_READ, *_PARTLY, "OS207", "OS410", "OS424", "OS430", "OS434")
 _ORDER = (Level.ERROR, Level.WARNING, Level.NOTE)
 
 
@@ -105,23 +108,29 @@ def check_truth(truth: Annotations, vocabulary: Vocabulary) -> list[Finding]:
         return in_order([*_of_truth(truth, vocabulary)])
 
 
-def check_alone(table: Annotations | Detections, truth: Annotations | None = None) -> list[Finding]:
+def check_alone(
+    table: Annotations | Detections,
+    truth: Annotations | None = None,
+    vocabulary: Vocabulary | None = None,
+) -> list[Finding]:
     """Find what is wrong with a file whatever it is used for, its roles apart; as warnings.
 
     Args:
         table: Ground truth or detections.
         truth: For detections, the images that they are on, with their objects, if these are known.
+        vocabulary: Roles of the labels, if anybody has said them.
     """
     with np.errstate(all="ignore"):
-        found = _plain(table) if isinstance(table, Annotations) else _boxes_of(table, truth)
+        found = (
+            _plain(table, vocabulary) if isinstance(table, Annotations) else _boxes_of(table, truth)
+        )
         told = [one for one in found if one.level is not Level.NOTE]
-    return in_order(
-        replace(one, level=Level.WARNING, fix=one.fix.partition("; force=True")[0]) for one in told
-    )
+    return in_order(replace(one, level=Level.WARNING).without_force() for one in told)
 
 
-def _plain(truth: Annotations) -> Iterator[Finding]:
+def _plain(truth: Annotations, vocabulary: Vocabulary | None) -> Iterator[Finding]:
     yield from truth_boxes(truth)
+    yield from truth_names(truth, vocabulary)
     yield from truth_twice(truth)
     yield from truth_crowds(truth)
     yield from federated(truth)
@@ -192,6 +201,7 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
 def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
     yield from truth_boxes(truth)
     yield from truth_labels(truth, vocabulary)
+    yield from truth_names(truth, vocabulary)
     yield from truth_records(truth)
     yield from truth_files(truth)
     yield from truth_groups(truth)
@@ -205,15 +215,17 @@ def _of_detections(case: Case) -> list[Finding]:
     lost = [*float_ids(case)]
     if lost:  # all else would speak of other images
         return lost
-    boxes, otherwise = [*detected_boxes(case)], [*read_otherwise(case)]
+    boxes, again = [*detected_boxes(case)], [*carried_on(case)]
+    otherwise = again or [*read_otherwise(case)]
     if case.written.boxes == "xywh" and any(one.code in _PLAIN for one in boxes):
         boxes, otherwise = _with_fix_of(boxes, otherwise), []
     elif not otherwise:
         boxes += cut_off(case)
     passes = [*mirrored_too(case)] or [*in_passes(case)]
-    passes = passes or [*sorted_together(case), *detected_twice(case)]
+    passes = passes or [*([] if again else sorted_together(case)), *detected_twice(case)]
     rest = [*boxes, *scores(case), *detected_labels(case), *passes]
     rest += [*unknownness(case), *detected_images(case), *detected_files(case)]
+    rest += [] if otherwise else [*left_out(case), *single_crowds(case)]
     said = {one.code for one in otherwise}
     if any(one.code == "OS205" and 2 * one.count > len(case.detections) for one in boxes):
         otherwise = [one for one in otherwise if one.code != "OS424"]  # nothing overlaps then

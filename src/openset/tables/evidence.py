@@ -22,7 +22,12 @@ from openset.files import load_arrays
 from openset.findings import InputError, UsageError, refuse
 from openset.plugins import lookup
 from openset.refusals import missing_key, undecodable
-from openset.tables._check_logits import refuse_probabilities, refuse_strange
+from openset.tables._check_logits import (
+    refuse_gaps,
+    refuse_probabilities,
+    refuse_strange,
+    strange_logits,
+)
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
 from openset.tables.head import Head
@@ -33,8 +38,10 @@ __all__ = [
     "chances",
     "logit_classes",
     "read_evidence",
+    "refuse_gaps",
     "refuse_probabilities",
     "restricted",
+    "strange_logits",
     "with_evidence",
 ]
 
@@ -63,8 +70,8 @@ def with_evidence(
         truth: Their ground truth, which names labels that are numbers.
 
     Raises:
-        InputError: There is not one row per box, or the largest logits have nothing to do with the
-            labels: rows, or columns, are in another order.
+        InputError: There is not one row per box, a number is NaN or infinite, or the largest logits
+            have nothing to do with the labels: rows, or columns, are in another order.
 
     >>> found = Detections([1], [0], [[0, 0, 9, 9]], [0.9], ("dog", "cat"))
     >>> with_evidence(found, logits=[[2.0, 1.0]], layout="sigmoid").logits.shape
@@ -74,6 +81,8 @@ def with_evidence(
     arrays: dict[str, Any] = {
         name: _rows(name, value, detections) for name, value in given.items() if value is not None
     }
+    for name, array in arrays.items():
+        refuse_gaps(detections, name, array)
     stated = detections.layout if layout is None else lookup(_LAYOUTS, str(layout), "layout")
     if "logits" in arrays and stated is None:
         raise missing_key("the evidence", "layout", [0], 1, f"one of {', '.join(_LAYOUTS)}")
