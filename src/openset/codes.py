@@ -198,6 +198,12 @@ _ENTRIES = (
          "area in pixels; these are not of the boxes, so that all would be of one size.",
          "areas are shares of the image, or of images that were resized",
          "write area in pixels of the image, or leave it out: then it is width x height"),
+    Code("OS241", "objects of smaller pictures", "No object reaches the right or the bottom of its "
+         "image as it is stated: boxes are those of smaller pictures, and where these are at hand "
+         "they are scaled once more.",
+         "boxes were resized with the pictures, and width and height were not",
+         "write the width and height of the pictures that the boxes are in; nothing, where "
+         "pictures were padded at the right and the bottom"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",
          "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),
