@@ -906,6 +906,15 @@ _ENTRIES = (
          "of the same ones.", "a file was written from a shuffled loader",
          "write samples in one order, and name them (ids_k and ids_u, or a column id): then it is "
          "checked; ignore this if classifiers differ so"),
+    Code("OS828", "openness sorted by itself", "Every sample has the openness of another one: "
+         "numbers of rejection mean nothing.",
+         "one column was sorted, by np.sort or a spreadsheet, and the others were not",
+         "write openness in the order of the samples; nothing, if rows were sorted whole and "
+         "numbered afterwards"),
+    Code("OS829", "threshold that decides nothing", "The threshold is outside the openness of all "
+         "samples, so that metrics at it are those of a classifier that rejects none, or all.",
+         "a threshold of another score: a probability, where openness is a logit with a minus",
+         "give a threshold on the scale of openness, larger = more unknown"),
     Code("OS901", "benchmark not understood", "A key or value of its TOML file is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/benchmarks.md for all keys"),
     Code("OS902", "source missing", "A file that the benchmark is made from is not in the folder.",
