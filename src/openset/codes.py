@@ -202,6 +202,12 @@ _ENTRIES = (
          "area in pixels; these are not of the boxes, so that all would be of one size.",
          "areas are shares of the image, or of images that were resized",
          "write area in pixels of the image, or leave it out: then it is width x height"),
+    Code("OS241", "objects of smaller pictures", "No object reaches the right or the bottom of its "
+         "image as it is stated: boxes are those of smaller pictures, and where these are at hand "
+         "they are scaled once more.",
+         "boxes were resized with the pictures, and width and height were not",
+         "write the width and height of the pictures that the boxes are in; nothing, where "
+         "pictures were padded at the right and the bottom"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",
          "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),
@@ -937,6 +943,15 @@ _ENTRIES = (
          "of the same ones.", "a file was written from a shuffled loader",
          "write samples in one order, and name them (ids_k and ids_u, or a column id): then it is "
          "checked; ignore this if classifiers differ so"),
+    Code("OS828", "openness sorted by itself", "Every sample has the openness of another one: "
+         "numbers of rejection mean nothing.",
+         "one column was sorted, by np.sort or a spreadsheet, and the others were not",
+         "write openness in the order of the samples; nothing, if rows were sorted whole and "
+         "numbered afterwards"),
+    Code("OS829", "threshold that decides nothing", "The threshold is outside the openness of all "
+         "samples, so that metrics at it are those of a classifier that rejects none, or all.",
+         "a threshold of another score: a probability, where openness is a logit with a minus",
+         "give a threshold on the scale of openness, larger = more unknown"),
     Code("OS901", "benchmark not understood", "A key or value of its TOML file is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/benchmarks.md for all keys"),
     Code("OS902", "source missing", "A file that the benchmark is made from is not in the folder.",

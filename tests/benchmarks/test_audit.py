@@ -239,6 +239,26 @@ def test_evidence_is_counted_and_exemplified(folder):
     assert "zebra" in wrong.examples[0]
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "verdict"),
+    [
+        ("c2_jpg.rf.0123456789abcdef.jpg", "c2_jpg.rf.fedcba9876543210.jpg", "UNKNOWN"),
+        ("c2.jpg", "c2_hflip.jpg", "UNKNOWN"),
+        ("c2_aug1.jpg", "c2_rot90.jpg", "UNKNOWN"),
+        ("z8_jpg.rf.0123456789abcdef.jpg", "z9_jpg.rf.fedcba9876543210.jpg", "PASS"),
+        ("scene_2_1.jpg", "scene_2_2.jpg", "PASS"),  # frames, and numbers of any kind
+        ("airbrushed.jpg", "air.jpg", "PASS"),
+    ],
+)
+def test_versions_of_a_photograph_in_two_stages(one, other, verdict, folder):
+    change(folder / "train-t1.json", lambda d: d["images"][0].update(file_name=one))
+    change(folder / "test-t1.json", lambda d: d["images"][0].update(file_name=other))
+    found = audit(of_folder(folder))["data_specificity"]
+    said = [check for check in found.checks if "version" in check.what]
+    assert [check.verdict for check in said] == ["UNKNOWN"] * (verdict == "UNKNOWN")
+    assert all(check.count == 1 and one in check.examples[0] for check in said)
+
+
 # Images
 
 

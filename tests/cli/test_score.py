@@ -250,6 +250,50 @@ def test_a_test_set_of_which_nothing_is_left_is_a_test_set(openset, files):
     assert done.code == 2 and "error OS505" in done.err
 
 
+def other_numbers(found):
+    """The same images run again: other ids, another order, and float noise."""
+    rng = np.random.default_rng(3)
+    noise = rng.normal(0, 1e-5, found.embedding.shape).astype(np.float32)
+    again = replace(found, image=found.image + 900, embedding=found.embedding + noise)
+    return again.select(rng.permutation(len(found)))
+
+
+@pytest.mark.parametrize("flag", ["--fit", "--calibrate"])
+@pytest.mark.parametrize("change", [lambda found: found, other_numbers], ids=["same", "again"])
+def test_what_is_scored_is_seen_under_another_name_of_the_split(openset, files, flag, change):
+    test = change(read_detections(files / "test.parquet"))
+    train = read_detections(files / "train.parquet")
+    write(ledger.of_split(test, "digits train"), files / "mine.parquet")
+    ids = np.unique(test.image)  # integers from 1 are in every data set
+    write(replace(train, image=np.resize(ids, len(train))), files / "train.parquet")
+    asked = ("score", "test.parquet", "--scorers", "knn", "-o", "out.parquet")
+    fit = ("--fit", "train.parquet") if flag == "--calibrate" else ()
+    done = openset(*asked, *fit, flag, "mine.parquet")
+    said = " ".join(done.err.split())
+    assert done.code == 2 and not (files / "out.parquet").exists()
+    assert "error OS505 60 of 60 detections of mine.parquet are among those to score" in said
+    done = openset(*asked, *fit, flag, "mine.parquet", "--force", "--minimum-score", "0")
+    assert "warning OS505" in done.err or "error OS505" in done.err
+    assert "LEAK: fitted on test data" in " ".join(done.out.split())
+
+
+def test_a_few_photographs_in_both_splits_are_told(openset, files):
+    test = read_detections(files / "test.parquet")
+    many = scene(4000, seed=9, split="digits train")
+    for name in ("embedding", "logits"):
+        getattr(many, name)[:12] = getattr(test, name)[:12]
+    many.box[:12], many.score[:12] = test.box[:12], test.score[:12]
+    few = scene(900, seed=2, unknown=True, split="digits test")
+    for name in ("embedding", "logits"):
+        getattr(few, name)[:60] = getattr(test, name)
+    few.box[:60], few.score[:60] = test.box, test.score
+    write(many, files / "train.parquet")
+    write(few, files / "few.parquet")
+    asked = ("score", "few.parquet", "--scorers", "knn", "-o", "out.parquet")
+    done = openset(*asked, "--fit", "train.parquet")
+    assert done.code == 0 and "warning OS505  12 of 4,000" in done.err, done.err
+
+
 @pytest.mark.parametrize("flag", ["--fit", "--calibrate"])
 def test_what_is_fitted_on_another_training_is_refused(openset, files, flag):
     again = Head(head().weight + 0.1, head().bias, head().layout)

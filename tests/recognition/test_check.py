@@ -15,7 +15,7 @@ from scenes.golden import DATA
 
 SCORES = digits()
 C = SCORES.n_classes
-CODES = {"OS812", "OS813", "OS814", *(f"OS{code}" for code in range(817, 828))}
+CODES = {"OS812", "OS813", "OS814", *(f"OS{code}" for code in range(817, 830))}
 
 
 def suspicions(scores):
@@ -172,3 +172,88 @@ def test_real_scores_raise_no_alarm():
     if not files:
         pytest.skip("there is no reference folder beside OPENSET_DATA")
     assert not any(suspicions(read_scores(file)) for file in files)
+
+
+def in_order_of_openness(*, alone, ids=None, label_sorted=False):
+    """The digits, sorted by openness: whole rows, or that column alone."""
+    rng = np.random.default_rng(0)
+    rows = (
+        np.argsort(SCORES.label, kind="stable") if label_sorted else rng.permutation(SCORES.n_known)
+    )
+    if not alone:
+        rows = rows[np.argsort(SCORES.openness[rows], kind="stable")]
+    return replace(
+        SCORES,
+        predicted=SCORES.predicted[rows],
+        label=SCORES.label[rows],
+        openness=np.sort(SCORES.openness),
+        unknown_openness=np.sort(SCORES.unknown_openness),
+        ids=ids,
+    )
+
+
+def numbered():
+    names = (
+        [f"{kind}{i}" for i in range(n)]
+        for kind, n in (("k", SCORES.n_known), ("u", SCORES.n_unknown))
+    )
+    return tuple(map(np.array, names))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({}, "named rightly"),
+        ({"ids": numbered()}, "so do the ids"),
+        ({"label_sorted": True}, "labels are in the order"),
+    ],
+)
+def test_openness_that_was_sorted_by_itself(wrong, why):
+    said = suspicions(in_order_of_openness(alone=True, **wrong))
+    assert said.keys() == {"OS828"} and why in said["OS828"].message
+    assert said["OS828"].level is Level.WARNING
+
+
+def test_a_file_in_order_of_openness_is_right():
+    mixed = tuple(np.random.default_rng(1).permutation(ids) for ids in numbered())
+    assert not suspicions(in_order_of_openness(alone=False))
+    assert not suspicions(in_order_of_openness(alone=False, ids=mixed))
+
+
+@pytest.mark.parametrize(("at", "said"), [(1e6, "none is rejected"), (-1e6, "all are rejected")])
+def test_a_threshold_outside_all_openness(at, said):
+    one = suspicions(replace(SCORES, threshold=at))["OS829"]
+    assert said in one.message and "openness goes from" in one.message
+    inside = float(one.fix.partition("such as ")[2].partition(",")[0])
+    assert not suspicions(replace(SCORES, threshold=inside))
+    assert not suspicions(replace(SCORES, threshold=np.inf))  # which is meant so
+
+
+def logits(seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(1, 4, (60, 5)), np.arange(60) % 5, rng.normal(0, 2, (40, 5))
+
+
+def softmax(rows):
+    shares = np.exp(rows - rows.max(axis=1, keepdims=True))
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("of", ["known", "unknown"])
+@pytest.mark.parametrize("to", [softmax, lambda rows: np.log(softmax(rows))], ids=["p", "log p"])
+def test_one_kind_of_samples_through_a_softmax(of, to):
+    known, label, unknown = logits()
+    wrong = (to(known), label, unknown) if of == "known" else (known, label, to(unknown))
+    with pytest.raises(InputError, match=f"OS510  of {of} samples alone") as caught:
+        Scores.from_logits(*wrong)
+    assert "both" in caught.value.findings[0].fix
+    Scores.from_logits(np.log(softmax(known)), label, np.log(softmax(unknown)))  # as it says
+
+
+def test_what_log_probabilities_are_right_for():
+    known, label, unknown = (np.log(softmax(x)) if x.ndim == 2 else x for x in logits())
+    with pytest.raises(InputError, match="whose energy is 0") as caught:
+        Scores.from_logits(known, label, unknown, openness="energy")
+    assert "--openness msp and max_logit" in caught.value.findings[0].fix
+    for openness in ("msp", "max_logit"):
+        Scores.from_logits(known, label, unknown, openness=openness)

@@ -271,3 +271,47 @@ def test_scores_that_are_not_made_of_logits_alone_are_none_of_our_business():
     for layout in ("sigmoid", "softmax"):
         found, logits = scored("sigmoid", objectness)
         assert with_evidence(found, logits=logits, layout=layout).logits is not None
+
+
+def shown(weak=0.0, classes=12, several=1, of_image=3, boxes=8):
+    """Boxes on images that show few classes each; some labels are not of the largest logit."""
+    rng = np.random.default_rng(2)
+    image = np.repeat(np.arange(1200 // boxes), boxes)
+    shows = rng.integers(0, classes, (len(image), of_image))[image]
+    true = shows[np.arange(len(image)), rng.integers(0, of_image, len(image))]
+    logits = rng.normal(-4, 1, (len(image), classes))
+    logits[np.arange(len(image)), true] += 7
+    score = rng.uniform(0.05, 0.95, len(image))
+    wrong = rng.random(len(image)) < weak
+    label = np.where(wrong, rng.integers(0, classes, len(image)), true)
+    each = np.repeat(np.arange(len(image)), several)
+    ranked = np.argsort(-logits, axis=1)[:, :several]
+    if several > 1:  # a region has several labels, of falling scores
+        label, score = ranked.ravel(), score[each] * np.tile(0.4 ** np.arange(several), len(image))
+    names = tuple(f"class {at}" for at in range(classes))
+    box = np.tile([0.0, 0, 9, 9], (len(each), 1))
+    return Detections(image[each], label, box, score, names), logits[each]
+
+
+def within_images(found, logits):
+    rng = np.random.default_rng(5)
+    rows = [rng.permutation(np.flatnonzero(found.image == one)) for one in np.unique(found.image)]
+    return logits[np.concatenate(rows)]
+
+
+@pytest.mark.parametrize("how", [{}, {"weak": 0.2}, {"classes": 4}, {"of_image": 2}], ids=str)
+def test_logits_of_another_box_of_the_image_are_refused(how):
+    boxes, logits = shown(**how)
+    assert with_evidence(boxes, logits=logits, layout="sigmoid").logits is not None
+    with pytest.raises(InputError, match="OS345  labels fit the largest logit of another box"):
+        with_evidence(boxes, logits=within_images(boxes, logits), layout="sigmoid")
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{"weak": 0.5}, {"several": 3}, {"of_image": 1}, {"boxes": 1}, {"weak": 0.2, "of_image": 1}],
+    ids=str,
+)
+def test_logits_of_weak_detectors_and_of_images_with_one_class_are_their_own(how):
+    boxes, logits = shown(**how)
+    assert with_evidence(boxes, logits=logits, layout="sigmoid").logits is not None

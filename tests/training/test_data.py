@@ -144,6 +144,20 @@ def test_boxes_are_scaled_to_pictures_of_another_size(truth):
     )
 
 
+def test_boxes_of_the_pictures_with_sizes_of_larger_ones_are_named(truth):
+    table = read_annotations(truth)
+    box = np.tile(table.box, (8, 1))
+    box[::4] = [0, 20, 9, 9]  # objects at the borders of pictures of 64 pixels
+    box[1::4] = [20, 0, 9, 9]
+    images = replace(
+        table.images, width=[250.0] * len(table.images), height=[250.0] * len(table.images)
+    )
+    rows = {name: np.tile(getattr(table, name), 8) for name in ("image", "label")}
+    wrong = Annotations(images, table.labels, *rows.values(), box, role=table.role)
+    (said,) = TrainingData.of(wrong, truth.parent).resized()
+    assert said.code == "OS241", said
+
+
 def test_the_fingerprint_tells_data_apart(truth):
     table = read_annotations(truth)
     same, less = TrainingData.of(truth), TrainingData.of(table.select(np.arange(15)), truth.parent)

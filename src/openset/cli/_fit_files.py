@@ -44,12 +44,12 @@ class Files:
 
 @dataclass(frozen=True)
 class FitFiles:
-    """How files to fit or calibrate on are read: they must be of the model that is scored.
+    """How files to fit or calibrate on are read: of the model that is scored, never its rows.
 
     Attributes:
         files: How files are read.
         scored: The detections to score.
-        force: Whether another model is only told.
+        force: Whether another model, or the rows that are scored, are only told.
         report: What tells a finding.
     """
 
@@ -60,17 +60,21 @@ class FitFiles:
 
     def read(self, path: Path) -> Detections:
         """The detections of a file."""
-        from openset.scorers import other_model
+        from openset.scorers import other_model, shown_again
+        from openset.scorers.ledger import of_split, split_of
 
         found = self.files.read(path)
         if not self.force:
             refuse_strange(found)
-        finding = other_model(self.scored, found, str(path))
-        if finding is not None:
-            if finding.level is Level.ERROR and not self.force:
-                raise InputError([finding])
-            self.report(finding)
-        return found
+        again = shown_again(self.scored, found, str(path))
+        for finding in (other_model(self.scored, found, str(path)), again):
+            if finding is not None:
+                if finding.level is Level.ERROR and not self.force:
+                    raise InputError([finding])
+                self.report(finding)
+        if again is None or again.level is not Level.ERROR:
+            return found
+        return of_split(found, f"{split_of(found)}, in which are test images")  # as it is a leak
 
 
 def _meant(known: str | list[str], found: Detections) -> Vocabulary:

@@ -20,6 +20,7 @@ from openset.recognition._names import (
     spelt_twice,
     unknown_in_disguise,
 )
+from openset.recognition._sorted import sorted_by_itself
 from openset.recognition.scores import Scores
 from openset.tables.misnaming import MOST_LABELS, mended, misnamed
 
@@ -35,7 +36,7 @@ def check(scores: Scores) -> list[Finding]:
     wrong = spelt_twice(scores) or _permuted(scores) or drawn(scores)
     found = [unknown_in_disguise(scores), wrong, of_absent_classes(scores), *scores.said]
     found += [_empty(scores), both_kinds(scores), repeated(scores), partly_drawn(scores)]
-    found += [_upside_down(scores)]
+    found += [sorted_by_itself(scores) or _upside_down(scores), _one_answer(scores)]
     found += [_tied(scores) or _decided(scores), _classes(scores), _absent(scores)]
     found += [nearly_spelt(scores)]
     return [finding for finding in found if finding is not None]
@@ -143,6 +144,25 @@ def _decided(scores: Scores) -> Finding | None:
             said = f"the openness of all {len(values)} {kind} samples is {values[0]:g}"
             return Finding("OS824", Level.WARNING, said, len(values), f"openness {values[0]:g}")
     return None
+
+
+def _one_answer(scores: Scores) -> Finding | None:
+    """A threshold that was given and rejects no sample, or every one."""
+    at, n = scores.threshold, scores.n_known + scores.n_unknown
+    if at is None or np.isinf(at):  # which is meant so
+        return None
+    every = np.concatenate([scores.openness, scores.unknown_openness])
+    above, low, high = int((every > at).sum()), float(every.min()), float(every.max())
+    if 0 < above < n:
+        return None
+    said = f"the openness of {above} of {n} samples exceeds the threshold {at:g}: "
+    said += "none is rejected" if not above else "all are rejected"
+    lies = f"openness goes from {low:g} to {high:g}"
+    inside = (
+        f"a threshold in between, such as {float(np.quantile(scores.openness, 0.95)):g}, which "
+    )
+    inside += "accepts 95 % of these known samples; choose it on held-out known ones"
+    return Finding("OS829", Level.WARNING, f"{said}; {lies}", n, lies, fix=inside)
 
 
 def _classes(scores: Scores) -> Finding | None:

@@ -67,6 +67,8 @@ class Recognition(Evaluation):
         n = self.provenance.counts
         parts = [f"{n['known_samples']} known samples of {n['known_classes']} classes"]
         parts.append(f"{n['unknown_samples']} unknown samples")
+        if self.scores is not None and self.scores.threshold is not None:
+            parts.append(f"threshold {self.scores.threshold:g}")
         if self.provenance.resamples:
             parts.append(f"{self.provenance.resamples} resamples")
         return " · ".join(parts)

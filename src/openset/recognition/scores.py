@@ -25,6 +25,10 @@ from openset.tables.logits import SOME_ROWS, probabilities_in, sum_to_one
 if TYPE_CHECKING:
     from openset.recognition.sweep import AnswerSweep
 
+_LOGS = "the exponentials of all {} rows of logits sum to 1: log-probabilities"
+_OF_LOGS = "--openness msp and max_logit are right as well"
+_OF_SHARES = "--openness max_logit takes the largest share"
+_ALIKE = "give both kinds in the same way: the logits before the softmax, or log p of both"
 _WHOLE = 1e-3  # how near to a whole number a sum of rounded shares is
 Weights = tuple[NDArray[Any], NDArray[Any]]
 Ids = tuple[NDArray[Any], NDArray[Any]]
@@ -199,16 +203,26 @@ def _refuse_probabilities(
     said = probabilities_in(every, sigmoids=False)
     said = said or _of_one_sum(every)
     if said and openness != "max_logit":
-        raise _not_logits(every, f"{said}, and {openness} needs logits")
+        fix = f"give the logits before the softmax; of these, {_OF_SHARES}"
+        raise _not_logits(every, f"{said}, and {openness} needs logits", fix)
     if openness == "energy" and len(every) >= SOME_ROWS and _log_probabilities(every):
-        said = f"the exponentials of all {len(every)} rows of logits sum to 1: log-probabilities"
-        raise _not_logits(every, f"{said}, whose energy is 0")
+        fix = f"give the logits before the softmax; of these, {_OF_LOGS}"
+        raise _not_logits(every, f"{_LOGS.format(len(every))}, whose energy is 0", fix)
     size = min(len(known), len(unknown))
     if size >= SOME_ROWS:
-        for which, side, other in (("known", known, unknown), ("unknown", unknown, known)):
-            said = probabilities_in(side[:size], sigmoids=False)
-            if said and not probabilities_in(other[:size], sigmoids=False):
-                raise _not_logits(side, f"of {which} samples alone, {said}")
+        says = {"known": _scale(known[:size]), "unknown": _scale(unknown[:size])}
+        if says["known"] != says["unknown"]:
+            which = "known" if says["known"] else "unknown"
+            side = known if which == "known" else unknown
+            said = probabilities_in(side, sigmoids=False) or f"the rows are {says[which]}"
+            raise _not_logits(side, f"of {which} samples alone, {said}", _ALIKE)
+
+
+def _scale(rows: NDArray[np.float64]) -> str:
+    """What a softmax made of logits, or its logarithm; nothing if they may be logits."""
+    if probabilities_in(rows, sigmoids=False):
+        return "probabilities"
+    return "log-probabilities" if _log_probabilities(rows) else ""
 
 
 def _of_one_sum(rows: NDArray[np.float64]) -> str:
@@ -227,8 +241,9 @@ def _log_probabilities(rows: NDArray[np.float64]) -> bool:
     return bool(rows.max() <= 0) and sum_to_one(np.exp(rows))
 
 
-def _not_logits(rows: NDArray[np.float64], said: str) -> InputError:
-    return refuse("OS510", said, count=len(rows), example=str(rows[0, :3].tolist()))
+def _not_logits(rows: NDArray[np.float64], said: str, fix: str) -> InputError:
+    example = ", ".join(f"{value:.4g}" for value in rows[0, :3])
+    return refuse("OS510", said, count=len(rows), example=f"[{example}]", fix=fix)
 
 
 def _set(scores: Scores, name: str, column: NDArray[Any]) -> None:

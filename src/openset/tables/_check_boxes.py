@@ -18,6 +18,7 @@ from openset.findings import Finding, Level
 from openset.tables._check_case import Case, all_of, any_of, first, image_name, object_at, share
 from openset.tables._check_sides import exchanged, sides
 from openset.tables.annotations import Annotations, Images
+from openset.tables.smaller_pictures import of_smaller_pictures
 
 _PIECE = 1 << 14
 _SAMPLE = 5_000
@@ -87,8 +88,15 @@ def truth_boxes(truth: Annotations) -> Iterator[Finding]:
     )
     yield from _all(boxes, limit, _largest(limit))
     yield from turned
+    yield from _smaller(truth, limit)
     yield from _areas(truth, limit)
     yield from _image_sizes(truth)
+
+
+def _smaller(truth: Annotations, limit: NDArray[np.float64]) -> Iterator[Finding]:
+    found = of_smaller_pictures(truth.box, limit[truth.image])
+    if found is not None:
+        yield found
 
 
 def detected_boxes(case: Case) -> Iterator[Finding]:

@@ -28,6 +28,7 @@ from openset.tables._check_logits import (
     refuse_strange,
     strange_logits,
 )
+from openset.tables._check_neighbours import refuse_of_neighbours
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
 from openset.tables.head import Head
@@ -93,6 +94,7 @@ def with_evidence(
     if made.logits is not None:
         # Names are refused if they are not as many as columns.
         refuse_strange(made, None if classes is None else _names_of_columns(made), truth)
+        refuse_of_neighbours(made)
     return made
 
 

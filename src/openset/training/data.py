@@ -26,6 +26,7 @@ from openset.plugins import lookup
 from openset.tables import Annotations
 from openset.tables.check import check_layout
 from openset.tables.picture_sizes import resized_finding
+from openset.tables.smaller_pictures import of_smaller_pictures
 
 if TYPE_CHECKING:
     import torch
@@ -143,7 +144,10 @@ class TrainingData:
         return replace(self, boxes=tuple(both), classes=tuple(classes), left_out=left_out)
 
     def resized(self) -> tuple[Finding, ...]:
-        """That pictures are of another size than the ground truth says, if some are."""
+        """That pictures, or the boxes, are of another size than the ground truth says, if so."""
+        smaller = self._of_smaller_pictures()
+        if smaller is not None:  # which explains that the pictures are smaller
+            return (smaller,)
         there = [
             (at, size) for at, path in enumerate(self.files.path) if (size := image_size(path))
         ]
@@ -154,6 +158,15 @@ class TrainingData:
         other = np.flatnonzero((times != 1).any(axis=1)).tolist()
         named = [(str(self.files.path[rows[at]]), *times[at].tolist()) for at in other]
         return (resized_finding(named, len(self)),) if named else ()
+
+    def _of_smaller_pictures(self) -> Finding | None:
+        """That boxes end where a smaller picture would, if so."""
+        if self.files.size is None:
+            return None
+        corner = np.concatenate(self.boxes).astype(np.float64)
+        size = np.repeat(self.files.size, [len(boxes) for boxes in self.boxes], axis=0)
+        box = np.concatenate([corner[:, :2], corner[:, 2:] - corner[:, :2]], axis=1)
+        return of_smaller_pictures(box, np.where(size > 0, size, np.inf))
 
     def fingerprint(self) -> str:
         """A hash of ids, boxes and classes: whether a run goes on with the same data."""

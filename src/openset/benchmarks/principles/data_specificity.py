@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 from pathlib import PurePosixPath
 
 from openset.benchmarks.bundle import Bundle, Part, repeated
-from openset.benchmarks.principles import Check, failed, note, of_split, passed, principle, unknown
+from openset.benchmarks.principles import (
+    Check,
+    Verdict,
+    failed,
+    note,
+    of_split,
+    passed,
+    principle,
+    unknown,
+)
 
 _STAGES = ("train", "val", "test")
+_EXPORTED = re.compile(r"([_.](jpe?g|png|bmp|webp|tiff?))?\.rf\.[0-9a-z]{8,}$")
+_WORDS = "aug(mented)?|[hv]?flip(ped)?|mirror(ed)?|rot(ated?)?|noise|blur(red)?|bright(ness)?"
+_AUGMENTED = re.compile(rf"([_.-](orig(inal)?|{_WORDS})[_-]?\d*)+$")
 
 
 @principle(
@@ -26,6 +39,7 @@ def data_specificity(bundle: Bundle) -> Iterable[Check]:
     for here, there in combinations(_STAGES, 2):
         yield from _apart(bundle, here, there)
         yield from _called_alike(bundle, here, there)
+        yield from _versions(bundle, here, there)
     for part in bundle.parts:
         if part.kind == "finetune":
             yield from of_split(part.name, [_met_before(bundle, part)])
@@ -88,6 +102,32 @@ def _called_alike(bundle: Bundle, here: str, there: str) -> Iterator[Check]:
             said = f"{len(pairs)} names differ in their folders only, such as {examples[0]}"
             yield unknown(what, f"{said}; --images compares the pictures")
         return
+
+
+def _versions(bundle: Bundle, here: str, there: str) -> Iterator[Check]:
+    """Names that differ in what augmentation adds to them: versions of one photograph."""
+    held, other = (
+        {_original(n): n for part in bundle.of_stage(stage) for n in sorted(part.names)}
+        for stage in (here, there)
+    )
+    shared = sorted(held.keys() & other.keys())
+    both = [one for one in shared if _without_suffix(held[one]) != _without_suffix(other[one])]
+    if both:
+        examples = [f"{held[one]} and {other[one]}" for one in both]
+        said = f"{len(both)} photographs are in both by the names of their versions, such as "
+        said += f"{examples[0]}: versions were made before the split"
+        what = f"{here} and {there} share no version of a photograph"
+        yield Check(what, Verdict.UNKNOWN, said, len(both), tuple(examples[:5]))
+
+
+def _original(name: str) -> str:
+    """The name without what marks a version: Roboflow's hash, or words of augmentation.
+
+    >>> _original("a/000003_jpg.rf.2f1b9c7d2f1b9c7d.jpg"), _original("x_hflip.png")
+    ('a/000003', 'x')
+    """
+    plain = _EXPORTED.sub("", _without_suffix(name))
+    return _AUGMENTED.sub("", plain) or plain
 
 
 def _without_suffix(name: str) -> str:
