@@ -17,15 +17,17 @@ drawn as that of the longest of `draws`: the same outlier, without the ten thous
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from openset.detectors import Regions
-from openset.findings import Finding, Level, UsageError
+from openset.findings import Finding, Level
 from openset.methods._bank import Bank
 from openset.methods._spec import Method, method
+from openset.options import AMOUNT, COUNT, SHARE
 
 _RIDGE = 1e-4  # on the diagonal of the covariance
 _UNITS = 16  # of rounding that a larger diagonal makes up for
@@ -54,6 +56,8 @@ class Vos(Method):
         group: Images that the loss acts on; published runs have two per process.
     """
 
+    ranges: ClassVar = {"queue": COUNT, "draws": COUNT, "weight": AMOUNT, "start": SHARE}
+
     def __init__(
         self,
         classes: int,
@@ -66,8 +70,6 @@ class Vos(Method):
         group: int = 2,
     ) -> None:
         super().__init__(classes, width)
-        if weight < 0 or not 0 <= start <= 1 or min(queue, draws) < 1:
-            raise UsageError("a weight below 0, a start outside 0 to 1 and no queue cannot be")
         self.draws, self.weight, self.start, self.group = draws, weight, start, group
         self.all_or_nothing = all_or_nothing
         self.bank = Bank(classes, queue, width)
