@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from openset.detectors._attack import attack
-from openset.detectors._carry import carry, refuse_other_method
+from openset.detectors._carry import carry, of_other_classes, refuse_other_method
 from openset.detectors._found import Found
 from openset.detectors._regions import (
     BACKGROUND,
@@ -66,6 +66,7 @@ __all__ = [
     "grow",
     "load",
     "part_plan",
+    "of_other_classes",
     "refuse_other_method",
     "run",
     "run_in_parts",

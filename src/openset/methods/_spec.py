@@ -75,7 +75,11 @@ class Method(nn.Module):
         return head, predictor
 
     def restart(self) -> None:
-        """Begin anew what counts the steps of a training: the weights are those of another."""
+        """Begin anew what counts the steps of a training: the weights are those of another.
+
+        What it remembers of regions stays: these very weights have made it, and in a chain of tasks
+        there is nothing else of the classes that are not shown any more.
+        """
 
     def see(self, proposals: Proposals) -> None:
         """Look at what was proposed on a batch, before regions are sampled from it."""

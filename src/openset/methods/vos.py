@@ -142,11 +142,11 @@ class Vos(Method):
 
     def foresee(self, labels: Sequence[str], regions: Sequence[float]) -> list[Finding]:
         """Classes of which the training has too few objects to fill a queue."""
-        size = self.bank.size
-        few = [at for at, count in enumerate(regions) if count < size]
+        size, held = self.bank.size, self.bank.filled.tolist()  # of a model that it starts from
+        few = [at for at, count in enumerate(regions) if held[at] + count < size]
         if not few or not self.weight or self.start >= 1:
             return []
-        label, least = labels[few[0]], int(min(regions[at] for at in few))
+        label, least = labels[few[0]], int(min(held[at] + regions[at] for at in few))
         said = f"{len(few)} of {self.classes} classes cannot fill their queue of {size}"
         example = f"{label}, of which at most {int(regions[few[0]])} regions are seen"
         fix = f"more steps, or --method-option queue= with less than {least}" if least > 1 else ""
