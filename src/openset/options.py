@@ -3,21 +3,63 @@
 What is typed on a command line or stands in a TOML file is a number, a word, a list or nothing. A
 word that is taken for true, or a fraction for a count, would change numbers without a sound.
 
-Not a validation of ranges, which belong to whoever knows them.
+Which values make sense is known to whoever takes them, who may say so by a `Range` for each name.
 """
 
 from __future__ import annotations
 
 import inspect
+import math
 import types
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from openset.findings import UsageError
 from openset.plugins import lookup
 
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+class Range(NamedTuple):
+    """The numbers that an option may be; never NaN, and never infinite.
+
+    Attributes:
+        least: The smallest.
+        most: The largest.
+        open: Whether the smallest itself is none of them.
+    """
+
+    least: float = 0.0
+    most: float = math.inf
+    open: bool = False
+
+    def holds(self, value: float) -> bool:
+        """Whether a number is one of them."""
+        low = value > self.least if self.open else value >= self.least
+        return math.isfinite(value) and low and value <= self.most
+
+    def __str__(self) -> str:
+        """As a sentence goes on after "must be"."""
+        low = f"above {self.least:g}" if self.open else f"at least {self.least:g}"
+        return low if math.isinf(self.most) else f"{low} and at most {self.most:g}"
+
+
+AMOUNT, POSITIVE = Range(), Range(open=True)
+SHARE, COUNT = Range(most=1.0), Range(1)
+
+
+def check_ranges(what: str, given: Mapping[str, Any], ranges: Mapping[str, Range]) -> None:
+    """Refuse numbers that an option cannot be.
+
+    >>> check_ranges("scorer 'knn'", {"k": 0}, {"k": COUNT})
+    Traceback (most recent call last):
+    ...
+    openset.findings.UsageError: option k of scorer 'knn' must be at least 1, not 0
+    """
+    for name, value in given.items():
+        if name in ranges and not ranges[name].holds(value):
+            raise UsageError(f"option {name} of {what} must be {ranges[name]}, not {value!r}")
 
 
 def options_of(function: Callable[..., Any], *, after: int, but: str = "") -> dict[str, Any]:

@@ -350,3 +350,63 @@ def test_ground_truth_of_another_split_is_named(openset, files, flag):
     assert done.code == 2 and "error OS403 other.json: " in said and "another split" in said
     first = ", ".join(map(str, (ids + 5000)[:3].tolist()))
     assert f"the ground truth has {first}" in said and "OS504" not in said
+
+
+@pytest.fixture
+def own(files):
+    """Files whose detector says itself how unknown a box is."""
+    for name in ("val", "test"):
+        path = files / f"{name}.parquet"
+        held = read_detections(path)
+        write(replace(held, unknownness=1 - held.score), path)
+    return files
+
+
+OWN = ("score", "test.parquet", "--scorers", "own", "-o", "own.parquet")
+
+
+@pytest.mark.parametrize("parted", [False, True])
+def test_the_unknownness_that_detections_carry_gets_a_threshold(openset, own, parted):
+    asked = list(OWN)
+    if parted:
+        held = read_detections(own / "test.parquet")
+        images = Images(np.unique(held.image))
+        write(Annotations(images, held.labels, held.image, held.label, held.box), own / "gt.json")
+        into = ("-o", "test.parts", "--truth", "gt.json")
+        assert openset("convert", "test.parquet", *into).code == 0
+        asked[1], asked[-1] = "test.parts", "own.parts"
+    done = openset(*asked, "--calibrate", "val.parquet")
+    assert done.code == 0, done.err
+    before, after = read_detections(own / "test.parquet"), read_detections(own / asked[-1])
+    assert np.array_equal(before.unknownness, after.unknownness)
+    val = read_detections(own / "val.parquet")
+    limit = np.sort(val.unknownness)[int(np.ceil(0.95 * len(val))) - 1]
+    called = np.array(after.labels)[after.label] == "unknown"
+    assert called.any() and np.array_equal(called, before.unknownness > limit)
+    (entry,) = ledger.entries(after)
+    assert (entry.step, entry.split) == ("threshold", "digits val")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ((), "--calibrate HELD-OUT says from where on"),
+        (("--calibrate", "val.parquet", "--fit", "train.parquet"), "own is not fitted"),
+        (("--calibrate", "val.parquet", "--option", "k=3"), "own has no options"),
+        (("--calibrate", "train.parquet"), "OS501 the detections carry no unknownness"),
+    ],
+)
+def test_what_own_cannot_be_asked_for_is_said(openset, own, more, said):
+    done = openset(*OWN, *more)
+    assert done.code == 2 and said in " ".join(done.err.split())
+    assert not (own / "own.parquet").exists()
+
+
+def test_the_unknownness_of_two_scorers_is_not_compared(openset, own):
+    assert openset("score", "val.parquet", "--scorers", "msp", "-o", "msp.parquet").code == 0
+    done = openset(*OWN, "--calibrate", "msp.parquet")
+    assert done.code == 2 and "OS503" in done.err
+    assert "that of msp, and that of the detector" in done.err
+    assert openset("score", "test.parquet", "--scorers", "msp", "-o", "both.parquet").code == 0
+    again = ("score", "both.parquet", *OWN[2:], "--calibrate", "msp.parquet")
+    assert openset(*again).code == 0

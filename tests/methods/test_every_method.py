@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_type_hints
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
@@ -11,6 +13,7 @@ from openset.detectors import carry, find  # noqa: E402
 from openset.detectors import table as detectors  # noqa: E402
 from openset.findings import UsageError  # noqa: E402
 from openset.methods import Method, table  # noqa: E402
+from openset.options import COUNT  # noqa: E402
 from scenes.sampled import sampled  # noqa: E402
 
 REGIONS = sorted(name for name, one in table().items() if "regions" in one.needs)
@@ -56,6 +59,31 @@ def test_it_says_what_it_is(name):
     known = table()[name]
     assert known.summary.endswith(".") and known.title and known.paper and known.leaks
     assert any(set(known.needs) & set(one.shows) for one in detectors().values())
+
+
+def numbers(known):
+    """Its options that are numbers, and whether they are whole ones."""
+    hints = get_type_hints(known.make.__init__)
+    return {name: hints[name] for name in known.options if hints[name] in (int, float)}
+
+
+SHARES = {"start", "momentum", "overlap", "guide_overlap", "area"}
+
+
+@pytest.mark.parametrize("name", sorted(table()))
+def test_numbers_that_an_option_cannot_be_are_refused(name):
+    known = table()[name]
+    ranges = {"group": COUNT, **known.make.ranges}
+    assert numbers(known).keys() <= ranges.keys()
+    for option, kind in numbers(known).items():
+        low, high, is_open = ranges[option]
+        assert low >= 0 and (high <= 1 or option not in SHARES)
+        assert ranges[option].holds(known.options[option])
+        bad = [low if is_open else low - 1, -1, *([high + 1] if high < 1e9 else [])]
+        bad += [] if kind is int else [float("nan"), float("inf")]
+        for value in bad:
+            with pytest.raises(UsageError, match=f"option {option} of method '{name}' must be"):
+                known.build(3, WIDTH, **{option: kind(value)})
 
 
 @every_method

@@ -10,7 +10,6 @@ torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 pytest.importorskip("torchvision", reason="the torch extra is not installed")
 
 from openset.detectors import carry, find  # noqa: E402
-from openset.findings import UsageError  # noqa: E402
 from openset.methods import table  # noqa: E402
 from scenes.sampled import sampled  # noqa: E402
 
@@ -211,11 +210,3 @@ def test_unknowns_teach_no_box_but_as_published(published):
     plain = step(detector(top=0))
     assert torch.equal(plain["loss_box_reg"], found["loss_box_reg"]) != published
     assert torch.equal(plain["loss_objectness"], found["loss_objectness"])
-
-
-@pytest.mark.parametrize(
-    "options", [{"top": -1}, {"momentum": 1.1}, {"order": 0.5}, {"every": 0.0}, {"start": 2.0}]
-)
-def test_impossible_options_are_refused(options):
-    with pytest.raises(UsageError, match="cannot be"):
-        built(**options)

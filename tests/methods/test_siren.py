@@ -12,7 +12,6 @@ from scipy.special import ive  # noqa: E402
 from torch.nn.functional import cross_entropy, normalize  # noqa: E402
 
 from openset.detectors import carry, find  # noqa: E402
-from openset.findings import UsageError  # noqa: E402
 from openset.methods import table  # noqa: E402
 from openset.methods.siren import log_scale  # noqa: E402
 from scenes.sampled import sampled  # noqa: E402
@@ -245,12 +244,3 @@ def test_detections_carry_projection_and_unknownness():
     torch.testing.assert_close(torch.tensor(found.unknownness), wanted["unknownness"])
     torch.testing.assert_close(torch.tensor(found.attributes["projection"]), wanted["projection"])
     assert found.logits is None
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"weight": -1.0}, {"momentum": 1.5}, {"inner": 1}, {"floor": -1.0}, {"concentration": 0.0}],
-)
-def test_options_that_cannot_be_are_said(options):
-    with pytest.raises(UsageError, match="cannot be"):
-        built(**options)

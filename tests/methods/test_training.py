@@ -23,6 +23,7 @@ import openset.scorers  # noqa: E402
 from openset.detectors import ImageFiles, load, run  # noqa: E402
 from openset.findings import InputError, UsageError  # noqa: E402
 from openset.formats import read_annotations  # noqa: E402
+from openset.methods.pad import Pad  # noqa: E402
 from openset.training import Recipe, TrainingData, train  # noqa: E402
 from openset.training._average import Average  # noqa: E402
 from scenes.training import SCRIPT, log, make_data, recipe, same, trained, weights  # noqa: E402
@@ -63,7 +64,10 @@ OTHERWISE = {"pad": {"overlap": 1.01, "guide_overlap": 1.01, "start": 0.0}}
 
 
 @pytest.mark.parametrize(("name", "options", "beside"), OFF)
-def test_off_it_is_the_base_training_bit_for_bit(truth, base, tmp_path, name, options, beside):
+def test_off_it_is_the_base_training_bit_for_bit(
+    truth, base, tmp_path, name, options, beside, monkeypatch
+):
+    monkeypatch.setattr(Pad, "ranges", {})  # an overlap above 1 is refused: it confirms nothing
     off = trained(truth, tmp_path / "run", method=name, method_options=options).folder
     if beside:  # a head of its own: the base is that head with other losses off in another way
         other = OTHERWISE.get(name) or {**options, "weight": 1.0, "start": 1.0, "queue": 3}
@@ -257,6 +261,8 @@ def test_a_saved_model_has_it_again_and_runs(truth, whole):
         ({"method": "recognition_los"}, "Did you mean 'recognition_loss'"),
         ({"method_options": {"weigth": 1.0}}, "Did you mean 'weight'"),
         ({"method_options": {"weight": "much"}}, "must be a number, not 'much'"),
+        ({"method": "opendet", "method_options": {"queue": 0}}, "queue .* at least 1, not 0"),
+        ({"method": "opendet", "method_options": {"start": 5.0}}, "at most 1, not 5.0"),
         ({"method_options": {"group": 3}}, "groups of 3 images, which a batch of 2"),
     ],
 )

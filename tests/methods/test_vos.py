@@ -7,7 +7,6 @@ import pytest
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 pytest.importorskip("torchvision", reason="the torch extra is not installed")
 
-from openset.findings import UsageError  # noqa: E402
 from openset.methods import table  # noqa: E402
 from openset.methods.vos import _factor, longest  # noqa: E402
 from scenes.sampled import sampled  # noqa: E402
@@ -41,28 +40,45 @@ def test_there_is_no_loss_before_its_start_or_before_a_class_is_full():
     assert built(weight=0.0).losses(regions(EVERY), 0.9) == {}
 
 
-def test_full_classes_keep_their_first_until_all_are_full():
-    method = built(queue=2)
-    first = regions([[0, 0, 1, -1]], 1)
-    method.losses(first, 0.0)
-    method.losses(regions([[0, 0, 1, 2]], 2), 0.0)
-    assert torch.equal(method.bank.rows[0], first.embedding[0, :2])
-    assert method.bank.filled.tolist() == [2, 2, 1]
-    last = regions([[2, -1, -1, -1]], 3)
-    method.losses(last, 0.0)
-    assert method.bank.full.all()
-    new = regions([[0, -1, -1, -1]], 4)
-    method.losses(new, 0.0)
-    assert torch.equal(method.bank.rows[0, 0], new.embedding[0, 0])
-    assert torch.equal(method.bank.rows[0, 1], first.embedding[0, 1])
+def waited(**options):
+    """What two places of a full class hold in the end, and what they were given, step by step."""
+    method = built(queue=2, **options)
+    given = [regions([[0, 0, 1, -1]], 1), regions([[0, 0, 1, 2]], 2)]
+    given += [regions([[2, -1, -1, -1]], 3), regions([[0, -1, -1, -1]], 4)]
+    held = []
+    for one in given:
+        method.losses(one, 0.0)
+        held.append(method.bank.rows[0].clone())
+    assert method.bank.filled.tolist() == [2, 2, 2]
+    return held, [one.embedding.detach()[0] for one in given]
+
+
+def test_full_classes_take_the_newest_whether_or_not_the_others_are_full():
+    held, given = waited()
+    assert torch.equal(held[1], given[1][:2])
+    assert torch.equal(held[3], torch.stack([given[3][0], given[1][1]]))
+
+
+def test_as_published_full_classes_keep_their_first_until_all_are_full():
+    held, given = waited(all_or_nothing=True)
+    assert torch.equal(held[1], given[0][:2])
+    assert torch.equal(held[3], torch.stack([given[3][0], given[0][1]]))
 
 
 def test_a_class_that_never_fills_is_left_out_and_named():
     method = built()
     for step in range(4):
         method.losses(regions([[0, 1, 0, 1]], step), 0.1)
-    loss = method.losses(regions([[0, 1, -1]]), 0.9)["uncertainty"]
+    last = [regions([[0, 1, 0, 1]], seed) for seed in (8, 9)]
+    for one in last:
+        loss = method.losses(one, 0.9)["uncertainty"]
     assert loss.item() > 0
+    # The outliers of the others come of what was seen last, not of the first of the training.
+    newest = torch.cat([one.embedding.detach()[0] for one in last])
+    for klass in (0, 1):
+        mine = newest[klass::2]
+        assert {tuple(r) for r in method.bank.rows[klass].tolist()} == {*map(tuple, mine.tolist())}
+    assert method.drawn.tolist() == [True, True, False]
     ((_, _, said, count, example), *rest) = [
         (f.code, f.level, f.message, f.count, f.example) for f in method.findings("abc")
     ]
@@ -70,6 +86,16 @@ def test_a_class_that_never_fills_is_left_out_and_named():
     assert said == "1 of 3 classes never filled their queue of 4"
     method.losses(regions([[2] * 4]), 0.9)
     assert method.findings("abc") == []
+
+
+def test_as_published_a_class_that_never_fills_keeps_the_loss_off():
+    method = built(all_or_nothing=True)
+    for step in range(4):
+        method.losses(regions([[0, 1, 0, 1]], step), 0.1)
+    assert method.losses(regions([[0, 1, -1]]), 0.9)["uncertainty"].item() == 0
+    (said,) = method.findings("abc")
+    assert "no outlier was ever drawn" in said.message and said.count == 1
+    assert method.losses(regions([[2] * 4]), 0.9)["uncertainty"].item() > 0
 
 
 def test_a_group_without_objects_has_no_loss():
@@ -150,12 +176,6 @@ def test_outliers_are_the_least_likely_of_the_gaussians():
         worst = normal.log_prob(normal.sample((100, 500))).amin(1)
         mine = normal.log_prob(found[:, klass])
         assert mine.mean().item() == pytest.approx(worst.mean().item(), abs=0.5)
-
-
-@pytest.mark.parametrize("options", [{"weight": -1.0}, {"start": 2.0}, {"queue": 0}, {"draws": 0}])
-def test_options_that_cannot_be_are_said(options):
-    with pytest.raises(UsageError, match="cannot be"):
-        built(**options)
 
 
 @pytest.mark.parametrize("top", [0.0, 2.0, 30.0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -28,12 +27,12 @@ from openset.findings import InputError, UsageError
 if TYPE_CHECKING:
     from openset.evaluation.choosing import Choice
     from openset.formats.parts import Parts
-    from openset.scorers import Calibration, Fitted
+    from openset.scorers import Calibration, Fitted, Own
     from openset.scorers.rule import Rule
     from openset.tables import Detections
 
 app = verb("score", panel="Models")
-ALL = "all"
+ALL, OWN = "all", "own"
 KEPT = 0.95  # of held-out detections, what stays known
 
 
@@ -82,7 +81,8 @@ def score(
         dt: Detections with the evidence that scorers read: logits, embeddings.
         out: A Parquet file for one scorer or rule; a folder for several, with one file each.
         scorers: Names of scorers, a,b,c, or "all" that the detections have the evidence for, but
-            those that are fitted on unknown objects.
+            those that are fitted on unknown objects; or "own", the unknownness that the detections
+            carry already, as those of the method siren do: --calibrate gives it a threshold.
         rule: A rule that decides, in place of scorers.
         fit: Detections on the training images, for scorers that fit. Never the test set.
         fit_truth: Ground truth of these images: only detections that found their object are fitted.
@@ -110,7 +110,7 @@ def score(
     from openset.cli._inputs import files_of, known_labels, listed, option_pairs
     from openset.cli._rules import SHARES, apply_rules, cec_rules, ebui_rules, gamma_rules
     from openset.scorers import calibrate as calibrate_
-    from openset.scorers import find, load_head
+    from openset.scorers import load_head
 
     _refuse_both(scorers, rule, fit)
     files = Files(None if head is None else load_head(head), known_labels(known))
@@ -133,7 +133,9 @@ def score(
         share = SHARES.get(rule, KEPT) if known_share is None else known_share
         chosen_on = _choice(rules, fits, (calibrate, calibrate_truth), share, force)
         return apply_rules(detections, rules, out, chosen_on, output)
-    chosen = _chosen(listed(scorers), option_pairs(option), detections, fit)
+    names = listed(scorers)
+    _refuse_unused(names, calibrate, fit)
+    chosen = _chosen(names, option_pairs(option), detections, fit)
     training, held_out = (
         of_knowns(path, truth, fits, minimum_score)
         for path, truth in ((fit, fit_truth), (calibrate, calibrate_truth))
@@ -147,15 +149,15 @@ def score(
         for name, options in chosen.items():
             step(name)
             try:
-                shown = training if not find(name).uses_unknown else told(fit, fit_truth, fits)
-                fitted = _fitted(name, shown, options, force=force)
+                shown = told(fit, fit_truth, fits) if _sees_unknown(name) else training
+                fitted = _fitted(name, detections, shown, options, force=force)
                 limit = None if held_out is None else calibrated(fitted.scored(held_out))
                 how = _Scoring(fitted, limit, files)
                 into = _parts.Into(places[name], shard=shard, engine=where.chosen())
                 made = _made(dt if parted else detections, into, how, step)
             except (InputError, UsageError) as error:
                 left_out[name] = error
-                if listed(scorers) != [ALL] or len(left_out) == len(chosen):
+                if names != [ALL] or len(left_out) == len(chosen):
                     raise
             else:
                 for finding in fitted.findings:
@@ -170,6 +172,19 @@ def _refuse_both(scorers: list[str] | None, rule: str | None, fit: Path | None) 
         raise UsageError("give --scorers NAME,... or --rule gamma, cec or ebui, one of the two")
     if rule == "gamma" and fit is not None:
         raise UsageError("--rule gamma fits nothing; --calibrate chooses gamma on held-out images")
+
+
+def _refuse_unused(names: list[str], calibrate: Path | None, fit: Path | None) -> None:
+    """Refuse to write again what the detections carry, and to fit it."""
+    if OWN not in names:
+        return
+    if calibrate is None:
+        raise UsageError(
+            "own is the unknownness that detections carry already, which evaluate reads: "
+            "--calibrate HELD-OUT says from where on it means unknown"
+        )
+    if fit is not None and names == [OWN]:
+        raise UsageError("own is not fitted: leave --fit out")
 
 
 def _choice(
@@ -211,14 +226,30 @@ def _chosen(
         return {name: more for name, more in possible.items() if name not in left_out}
     if options and len(names) != 1:
         raise UsageError("--option belongs to one scorer; run the others separately")
-    return {find(name).name: {**possible.get(name, {}), **options} for name in names}
+    if options and names == [OWN]:
+        raise UsageError("own has no options")
+    asked = [name if name == OWN else find(name).name for name in names]
+    return {name: {**possible.get(name, {}), **options} for name in asked}
+
+
+def _sees_unknown(name: str) -> bool:
+    from openset.scorers import find
+
+    return name != OWN and find(name).uses_unknown
 
 
 def _fitted(
-    name: str, training: Detections | None, options: dict[str, Any], *, force: bool
-) -> Fitted:
-    from openset.scorers import find
+    name: str,
+    detections: Detections,
+    training: Detections | None,
+    options: dict[str, Any],
+    *,
+    force: bool,
+) -> Fitted | Own:
+    from openset.scorers import Own, find
 
+    if name == OWN:
+        return Own.of(detections)
     record = find(name)
     fit_on = None if record.fits_on == "nothing" else training
     return record.fit(fit_on, force=force, **options)
@@ -227,12 +258,14 @@ def _fitted(
 class _Scoring(NamedTuple):
     """How detections are scored: by what was fitted, a threshold, and how files are read."""
 
-    fitted: Fitted
+    fitted: Fitted | Own
     threshold: Calibration | None
     files: Files
 
 
-def _scored(fitted: Fitted, detections: Detections, threshold: Calibration | None) -> Detections:
+def _scored(
+    fitted: Fitted | Own, detections: Detections, threshold: Calibration | None
+) -> Detections:
     """The detections with unknownness; relabelled where there was something to calibrate on."""
     scored = fitted.scored(detections)
     return scored if threshold is None else threshold.relabel(scored)
@@ -273,7 +306,7 @@ def _score_file(detections: Detections, path: Path, how: _Scoring) -> Answer:
 
     scored = _scored(how.fitted, detections, how.threshold)
     write(scored, path, format="parquet")
-    text = _line(how.fitted.scorer.name, path, scored, how.threshold)
+    text = _line(how.fitted.name, path, scored, how.threshold)
     facts = _facts(path, scored, how.threshold)
     return Answer(text, lambda: facts)
 
@@ -300,16 +333,12 @@ def _score_parts(
     from openset.formats.parts import Parts, derived
 
     source = Parts.open(folder)
-    about = {
-        "scorer": how.fitted.scorer.name,
-        "options": how.fitted.options,
-        "fitted": asdict(how.fitted.entry),
-        "threshold": None if how.threshold is None else how.threshold.threshold,
-    }
+    limit = None if how.threshold is None else how.threshold.threshold
+    about = {**how.fitted.about, "threshold": limit}
     parts = Parts.plan(into.folder, derived(source, about))
     mine = (into.share or Shard()).mine(parts.missing)
     places = folder.resolve(), into.folder.resolve()
-    name, engine = how.fitted.scorer.name, into.engine or find("local")
+    name, engine = how.fitted.name, into.engine or find("local")
     engine.map(partial(_score_part, *places, how), mine, lambda done: step(f"{name}, part {done}"))
     left = Parts.open(into.folder)
     done = left if left.missing else left.close()

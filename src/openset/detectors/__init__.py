@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from openset.detectors._attack import attack
-from openset.detectors._carry import carry, refuse_other_method
+from openset.detectors._carry import carry, of_other_classes, refuse_other_method
 from openset.detectors._found import Found
 from openset.detectors._regions import (
     BACKGROUND,
@@ -65,6 +65,7 @@ __all__ = [
     "find",
     "grow",
     "load",
+    "of_other_classes",
     "part_plan",
     "refuse_other_method",
     "run",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from openset.findings import UsageError, refuse
+from openset.findings import Finding, Level, UsageError, refuse
 from openset.plugins import discover, lookup, record_of
-from openset.tables.vocabulary import is_unknown_spelling
+from openset.tables.vocabulary import Vocabulary, is_unknown_spelling
 
 if TYPE_CHECKING:
     from openset.detectors._torch import TorchModel
@@ -38,7 +39,10 @@ def carry(model: TorchModel, name: str, options: Mapping[str, Any]) -> None:
 def refuse_other_method(
     held: Mapping[str, Any], state: Mapping[str, Any], model: TorchModel, where: str
 ) -> None:
-    """Refuse weights that do not fit because they were trained with another method, or with none.
+    """Refuse weights that were trained with another method, or with none where that does not fit.
+
+    Those of another may have the same names and shapes, and still be no start: a column "unknown"
+    that was taught otherwise, an inner layer that was drawn elsewhere.
 
     Args:
         held: What the file says of its model; empty where it says nothing.
@@ -47,7 +51,9 @@ def refuse_other_method(
         where: The file.
     """
     theirs, ours = held.get("method"), model.about.get("method")
-    if theirs == ours or not held or state.keys() == model.network.state_dict().keys():
+    if theirs == ours or not held:
+        return
+    if theirs is None and state.keys() == model.network.state_dict().keys():
         return
     said, mine = (f"method {name!r}" if name else "no method" for name in (theirs, ours))
     raise refuse(
@@ -59,6 +65,42 @@ def refuse_other_method(
         if theirs
         else "--weights in place of --from: it starts a method from a plain detector",
     )
+
+
+def of_other_classes(held: Mapping[str, Any], labels: Sequence[str], where: str) -> list[Finding]:
+    """What there is to say of weights that were trained on other classes than these.
+
+    Raises:
+        InputError: The classes are the same in another order, or a method remembers what it saw of
+            them: each would begin as another.
+    """
+    theirs = [str(label) for label in held.get("labels", labels)]
+    key = Vocabulary(tasks=()).key
+    one, two = [key(label) for label in theirs], [key(label) for label in labels]
+    if one == two:
+        return []
+    count, first = _differing(theirs, labels)
+    fix = f"--known {','.join(theirs)}"
+    if two[: len(one)] == one:
+        fix = "--from in place of --weights: the head grows by the classes that are new"
+    if sorted(one) == sorted(two):
+        said, cause = f"{where} was taught these classes in another order", "labels were sorted"
+        raise refuse("OS664", said, count=count, example=first, cause=cause, fix=fix)
+    said = f"{where} was taught other classes"
+    if "method" in held:
+        cause = f"what {held['method']} remembers of its classes would be taken for that of others"
+        fix += ", or weights of a detector without a method"
+        raise refuse("OS664", said, count=count, example=first, cause=cause, fix=fix)
+    said += ": each begins as the one in its place"
+    return [Finding("OS664", Level.WARNING, said, count, first, fix=fix)]
+
+
+def _differing(theirs: Sequence[str], ours: Sequence[str]) -> tuple[int, str]:
+    """How many classes are others, and the first."""
+    pairs = [*zip_longest(theirs, ours)]
+    at, (there, here) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
+    count = sum(there != here for there, here in pairs)
+    return count, f"class {at} is {there!r} there, {here!r} here"
 
 
 def trained_on(about: Mapping[str, Any]) -> LedgerEntry | None:

@@ -7,7 +7,6 @@ interpolated by torch, so that pixels may differ from a processor's in the last 
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from openset.detectors._spec import EvidenceName
 from openset.detectors._torch import BoxTensors, Target, TorchModel, linear_head
 from openset.detectors._vocabulary import Prompts, with_unknown
 from openset.findings import UsageError
-from openset.nets.weights import load_into, read_state
+from openset.nets.processes import shared
 from openset.tables import Head, LogitLayout
 
 _IMAGENET = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
@@ -64,7 +63,12 @@ class QueryModel(TorchModel):
     def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
         """The loss, all its parts weighted and summed by the library."""
         output = self.network(**self.inputs(images), labels=_relative(images, targets))
-        return {"loss": output.loss}
+        return {"loss": output.loss + (_boxes_shared(targets) - 1) * self.per_box(output)}
+
+    def per_box(self, output: Any) -> Tensor:
+        """What of the loss was divided by the number of boxes: all of it, or a part."""
+        loss: Tensor = output.loss
+        return loss
 
     def head(self) -> Head | None:
         """The classifier of queries."""
@@ -111,6 +115,17 @@ class QueryModel(TorchModel):
         height, width = size
         scale = boxes.new_tensor([width, height, width, height])
         return box_convert(boxes, "cxcywh", "xyxy") * scale
+
+
+def _boxes_shared(targets: list[Target]) -> Tensor:
+    """What a loss that was divided by the boxes of this process is multiplied by.
+
+    In the published code a process divides by the mean number over all processes; the library does
+    so under accelerate alone. Without it, a process with few boxes would count as much as one with
+    many, and two processes would not train as one with both their images.
+    """
+    count = targets[0]["boxes"].new_tensor(sum(len(one["boxes"]) for one in targets))
+    return count.clamp(min=1) / shared(count).clamp(min=1)
 
 
 def _relative(images: list[Tensor], targets: list[Target]) -> list[dict[str, Tensor]]:
@@ -213,7 +228,8 @@ class CarryingModel(QueryModel):
 
         weight = method.unknown_weight if method.unknown else 0.0
         hidden = output.intermediate_hidden_states
-        losses = {"loss": self.total(output.loss_dict, hidden, relabel, weight)}
+        total = self.total(output.loss_dict, hidden, relabel, weight)
+        losses = {"loss": total * _boxes_shared(targets)}
         # The library looks at the last layer first.
         queries = seen[0]._replace(earlier=tuple(seen[1:]))
         return losses | {f"method_{k}": v for k, v in method(queries, self.progress).items()}
@@ -293,37 +309,23 @@ def _padded(images: list[Tensor], side: int) -> dict[str, Tensor]:
     return {"pixel_values": pixels, "pixel_mask": mask}
 
 
-def load_resnet(body: nn.Module, file: str) -> None:
-    """Give a ResNet of transformers the weights of one of torchvision, without its classifier."""
-    state = read_state(file)
-    kept = {_renamed(name): value for name, value in state.items() if not name.startswith("fc.")}
-    load_into(body, kept, file)
-
-
-def _renamed(name: str) -> str:
-    """What transformers calls a weight of torchvision's ResNet."""
-    for pattern, new in _RESNET:
-        name = pattern.sub(new, name)
-    return _NUMBERED.sub(lambda found: f"{found[1]}{int(found[2]) - 1}.", name)
-
-
-_RESNET = [
-    (re.compile(pattern), new)
-    for pattern, new in (
-        (r"^conv1\.", "embedder.embedder.convolution."),
-        (r"^bn1\.", "embedder.embedder.normalization."),
-        (r"^layer(\d)\.(\d+)\.", r"encoder.stages.\1.layers.\2."),
-        (r"\.downsample\.0\.", ".shortcut.convolution."),
-        (r"\.downsample\.1\.", ".shortcut.normalization."),
-        (r"\.conv(\d)\.", r".layer.\1.convolution."),
-        (r"\.bn(\d)\.", r".layer.\1.normalization."),
-    )
-]
-_NUMBERED = re.compile(r"(stages\.|\.layer\.)(\d)\.")  # one library counts from 1, the other from 0
-
-
 class Detr(QueryModel):
     """DETR: a softmax with a no-object column at the end; one class per query."""
+
+    def per_box(self, output: Any) -> Tensor:
+        """The losses of boxes; that of the classes is a mean over queries, as published."""
+        network: Any = self.network
+        weights = {
+            "loss_bbox": network.config.bbox_loss_coefficient,
+            "loss_giou": network.config.giou_loss_coefficient,
+        }
+        found: Tensor = sum(
+            weight * loss
+            for part, weight in weights.items()
+            for name, loss in output.loss_dict.items()
+            if name.startswith(part)  # of the last layer, and of those before it
+        )
+        return found
 
     def inputs(self, images: list[Tensor]) -> dict[str, Tensor]:
         """Images scaled by their shortest side, normalised, and padded to one size."""

@@ -132,7 +132,8 @@ def deformable_detr(
     """
     from transformers import DeformableDetrConfig, DeformableDetrForObjectDetection, ResNetConfig
 
-    from openset.detectors._queries import DeformableDetr, load_resnet
+    from openset.detectors._queries import DeformableDetr
+    from openset.detectors._resnet_names import load_resnet
 
     if pretrained and (folder is not None or size == "small"):
         taken = "folder, which has all weights" if folder is not None else "size='small'"

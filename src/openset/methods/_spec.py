@@ -18,14 +18,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from openset.detectors import Proposals, Queries, Regions, Shown
 from openset.findings import Finding, UsageError
-from openset.options import chosen_options, options_of
+from openset.options import COUNT, Range, check_ranges, chosen_options, options_of
 from openset.plugins import tag
 from openset.training.advice import Advisor
 
@@ -46,7 +46,11 @@ class Method(nn.Module):
         unknown_truth: A ground truth that has them, where the training file does not.
         advisor: Boxes of other origin that it wants to see of each image; None is none.
         shown: What the detector that carries it shows; that detector says so.
+        ranges: What each option that is a number may be. One outside, such as a weight below 0 or
+            a start at the fifth step, would leave a detector without the method, or end it later.
     """
+
+    ranges: ClassVar[Mapping[str, Range]] = {}
 
     group: int = 2
     unknown: bool = False
@@ -71,7 +75,11 @@ class Method(nn.Module):
         return head, predictor
 
     def restart(self) -> None:
-        """Begin anew what counts the steps of a training: the weights are those of another."""
+        """Begin anew what counts the steps of a training: the weights are those of another.
+
+        What it remembers of regions stays: these very weights have made it, and in a chain of tasks
+        there is nothing else of the classes that are not shown any more.
+        """
 
     def see(self, proposals: Proposals) -> None:
         """Look at what was proposed on a batch, before regions are sampled from it."""
@@ -183,12 +191,9 @@ class DetectorMethod:
     def build(self, classes: int, width: int, **options: Any) -> Method:
         """The module for so many known classes and so wide an embedding."""
         what = f"method {self.name!r}"
-        made = self.make(
-            classes, width, **chosen_options(what, options, self.options, self.make.__init__)
-        )
-        if made.group < 1:
-            raise UsageError(f"{what} acts on groups of {made.group} images")
-        return made
+        chosen = chosen_options(what, options, self.options, self.make.__init__)
+        check_ranges(what, chosen, {"group": COUNT, **self.make.ranges})
+        return self.make(classes, width, **chosen)
 
 
 M = TypeVar("M", bound=type[Method])

@@ -7,13 +7,14 @@ Not the cosine objective of `openset.recognition`, which trains classifiers.
 from __future__ import annotations
 
 import copy
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from openset.findings import UsageError
 from openset.methods._spec import Method, method
+from openset.options import POSITIVE
 
 _EPSILON = 1e-5  # beside every norm
 
@@ -99,12 +100,11 @@ class Cosine(Method):
         scale: Of the cosines.
     """
 
+    ranges: ClassVar = {"scale": POSITIVE}
     group = 1
 
     def __init__(self, classes: int, width: int, scale: float = 20.0) -> None:
         super().__init__(classes, width)
-        if not scale > 0:
-            raise UsageError(f"a scale of {scale} cannot be")
         self.scale = scale
 
     def heads(self, head: nn.Module, predictor: nn.Module) -> tuple[nn.Module, nn.Module]:

@@ -12,6 +12,8 @@ Not OpenDet-CWA, which adds anchors of logits and a spectral norm: `openset.meth
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -21,6 +23,7 @@ from openset.methods._bank import Bank
 from openset.methods._spec import group_mean, method
 from openset.methods.cosine import Cosine, xavier
 from openset.nets.processes import everyones
+from openset.options import AMOUNT, COUNT, POSITIVE, SHARE
 
 _SURE, _TAUGHT = 0.7, 0.5  # overlap of what is remembered, and of what is taught
 _SAME = 1 - 1e-6  # cosine from which on an entry is the anchor's own copy
@@ -57,6 +60,18 @@ class OpenDet(Cosine):
     """
 
     unknown = True
+    ranges: ClassVar = {
+        **Cosine.ranges,
+        "queue": COUNT,
+        "inner": COUNT,
+        "remembered": COUNT,
+        "temperature": POSITIVE,
+        "contrast": AMOUNT,
+        "weight": AMOUNT,
+        "top": COUNT,
+        "alpha": AMOUNT,
+        "start": SHARE,
+    }
 
     def __init__(
         self,

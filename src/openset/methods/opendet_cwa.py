@@ -14,17 +14,17 @@ where the code goes on from an estimate that is right to a percent.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from openset.detectors import Regions
-from openset.findings import UsageError
 from openset.methods._spec import group_mean, method
 from openset.methods.cosine import CosineLayer, unit
 from openset.methods.opendet import OpenDet
+from openset.options import AMOUNT, POSITIVE
 
 _NEAR = 1e-12  # squared distance below which there is no direction to go
 _SQUARINGS = 20  # a million powers: what is smaller by a hundred-thousandth is gone
@@ -94,6 +94,7 @@ class OpenDetCwa(OpenDet):
         group: Images that the losses act on; published runs have two per process.
     """
 
+    ranges: ClassVar = {**OpenDet.ranges, "anchor_weight": AMOUNT, "anchor": POSITIVE}
     anchor: Tensor
 
     def __init__(
@@ -135,8 +136,6 @@ class OpenDetCwa(OpenDet):
             all_or_nothing=all_or_nothing,
             group=group,
         )
-        if anchor_weight < 0 or not anchor > 0:
-            raise UsageError("a weight below 0 and an anchor that is not positive cannot be")
         self.anchor_weight, self.anchors, self.spectral = anchor_weight, anchors, spectral
         columns = classes + 2
         self.register_buffer("anchor", anchor * (2 * torch.eye(columns) - 1), persistent=False)

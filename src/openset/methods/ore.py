@@ -18,17 +18,17 @@ processes, and in the checkpoint.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from openset.detectors import BACKGROUND, NOTHING, Regions
-from openset.findings import UsageError
 from openset.methods._auto_label import AutoLabel
 from openset.methods._bank import Bank
 from openset.methods._spec import method
+from openset.options import AMOUNT, COUNT, POSITIVE, SHARE
 
 _ALL = torch.iinfo(torch.long).max
 
@@ -61,6 +61,16 @@ class Ore(AutoLabel):
         unknown_boxes: Let unknowns teach boxes, as published.
     """
 
+    ranges: ClassVar = {
+        "top": AMOUNT,
+        "weight": AMOUNT,
+        "items": COUNT,
+        "start": SHARE,
+        "every": POSITIVE,
+        "momentum": SHARE,
+        "order": COUNT,
+        "margin": AMOUNT,
+    }
     prototype: Tensor
     placed: Tensor
     moves: Tensor
@@ -84,13 +94,6 @@ class Ore(AutoLabel):
         unknown_boxes: bool = False,
     ) -> None:
         super().__init__(classes, width)
-        if min(top, weight, margin) < 0 or min(items, order) < 1 or not 0 <= momentum <= 1:
-            raise UsageError(
-                "a top, weight or margin below 0, no items, an order below 1 and a momentum "
-                "outside 0 to 1 cannot be"
-            )
-        if not 0 <= start <= 1 or not every > 0:
-            raise UsageError(f"a start at {start} and a move every {every} of it cannot be")
         self.top, self.unknown, self.auto_label, self.weight = top, top > 0, auto_label, weight
         self.start, self.every, self.momentum = start, every, momentum
         self.order, self.margin, self.absent = order, margin, absent

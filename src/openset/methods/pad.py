@@ -17,7 +17,7 @@ start, the release teaches no unknown at all; nor does this.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -26,9 +26,11 @@ from openset.detectors import BACKGROUND, Regions
 from openset.findings import UsageError
 from openset.methods._auto_label import AutoLabel, best
 from openset.methods._spec import method
+from openset.options import COUNT, SHARE, Range
 from openset.training.advice import Advisor
 
 OBJECTNESS = "objectness"
+_PART = Range(most=1.0, open=True)
 _ALIKE, _FIRST = 0.8, 100  # overlap with the pseudo object, and place, of what is unknown like it
 
 
@@ -60,6 +62,15 @@ class Pad(AutoLabel):
         unknown_boxes: Let unknowns teach boxes, as published.
     """
 
+    ranges: ClassVar = {
+        "most": COUNT,
+        "overlap": _PART,
+        "guide_overlap": _PART,
+        "area": _PART,
+        "start": SHARE,
+        "top": COUNT,
+    }
+
     def __init__(
         self,
         classes: int,
@@ -81,8 +92,6 @@ class Pad(AutoLabel):
         super().__init__(classes, width)
         if not advisor:
             raise UsageError(f"an advisor is a file of boxes, or {OBJECTNESS}")
-        if min(most, top) < 1 or min(overlap, guide_overlap) <= 0 or not 0 <= start <= 1:
-            raise UsageError("no candidates, no overlap and a start outside 0 to 1 cannot be")
         self.confirms, self.guides, self.own = confirm, guide, advisor == OBJECTNESS
         self.most, self.overlap, self.guide_overlap = most, overlap, guide_overlap
         self.start, self.top, self.sure, self.overwrite = start, top, sure, overwrite

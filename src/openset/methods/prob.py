@@ -17,14 +17,15 @@ the statistics for all decoder layers, although only the last layer is read in t
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from openset.detectors import BACKGROUND, Queries
-from openset.findings import UsageError
 from openset.methods._spec import Method, group_mean, method
 from openset.nets.processes import everyones
+from openset.options import AMOUNT, POSITIVE
 
 _EPSILON, _MOMENTUM = 1e-5, 0.1
 _LIKELY = 0.9  # an object this likely is not drawn further
@@ -53,6 +54,7 @@ class Prob(Method):
     """
 
     unknown = True
+    ranges: ClassVar = {"weight": AMOUNT, "empty": AMOUNT, "temperature": POSITIVE}
     mean: Tensor
     variance: Tensor
 
@@ -67,8 +69,6 @@ class Prob(Method):
         group: int = 5,
     ) -> None:
         super().__init__(classes, width)
-        if min(weight, empty) < 0 or not temperature > 0:
-            raise UsageError("a weight below 0 and a temperature of 0 cannot be")
         self.weight, self.unknown_weight, self.temperature = weight, empty, temperature
         self.mixed, self.group = mixed, group
         self.register_buffer("mean", torch.zeros(width))

@@ -8,12 +8,14 @@ that were learned beside it.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
 from openset.detectors import Queries, Regions
-from openset.findings import UsageError
 from openset.methods._spec import Method, method
+from openset.options import AMOUNT, SHARE
 from openset.plugins import lookup
 from openset.recognition.methods import table
 
@@ -36,6 +38,8 @@ class RecognitionLoss(Method):
         group: Images that the loss acts on.
     """
 
+    ranges: ClassVar = {"weight": AMOUNT, "start": SHARE}
+
     def __init__(
         self,
         classes: int,
@@ -46,8 +50,6 @@ class RecognitionLoss(Method):
         group: int = 2,
     ) -> None:
         super().__init__(classes, width)
-        if weight < 0 or not 0 <= start <= 1:
-            raise UsageError(f"a weight of {weight} from {start} of the training on cannot be")
         self.objective = lookup(table(), objective, "method of recognition").build(classes, width)
         self.weight, self.start, self.group = weight, start, group
 

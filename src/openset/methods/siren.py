@@ -17,15 +17,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from openset.detectors import Queries, Regions
-from openset.findings import Finding, Level, UsageError
+from openset.findings import Finding, Level
 from openset.methods._spec import Method, group_mean, method
 from openset.nets.processes import everyones
+from openset.options import AMOUNT, SHARE, Range
 
 _LEAST, _MOST = 1e-3, 1e3  # concentrations; the series below has terms enough for them
 _TERMS = 1024
@@ -56,6 +58,13 @@ class Siren(Method):
         group: Images that the loss acts on; published runs have two per process.
     """
 
+    ranges: ClassVar = {
+        "inner": Range(2),
+        "weight": AMOUNT,
+        "momentum": SHARE,
+        "concentration": Range(_LEAST, _MOST),
+        "floor": AMOUNT,
+    }
     prototype: Tensor
 
     def __init__(
@@ -71,13 +80,6 @@ class Siren(Method):
         group: int = 2,
     ) -> None:
         super().__init__(classes, width)
-        if weight < 0 or floor < 0 or not 0 <= momentum <= 1 or inner < 2:
-            raise UsageError(
-                "a weight or floor below 0, a momentum outside 0 to 1 and less than two dimensions "
-                "cannot be"
-            )
-        if not _LEAST <= concentration <= _MOST:
-            raise UsageError(f"a concentration of {concentration} cannot be")
         self.weight, self.momentum, self.floor = weight, momentum, floor
         self.in_sequence, self.group = in_sequence, group
         self.projection = nn.Sequential(nn.Linear(width, inner), nn.ReLU(), nn.Linear(inner, inner))

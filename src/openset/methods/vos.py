@@ -4,9 +4,10 @@ Du et al., VOS: Learning What You Don't Know by Virtual Outlier Synthesis, ICLR 
 has it. At test the detector is scored by the plain energy of its logits (`openset score --scorer
 energy`): what the loss learned beside it is not used.
 
-Two things are not as in the code. A class that never fills its queue would keep the loss off for
-ever: from `start` on it is left out, and named when the training is done. And the queue is one for
-all processes, and part of the checkpoint.
+Two things are not as in the code, where full queues wait for the others: a single class that never
+fills its own would keep the loss off for ever. Here a full queue takes the newest at once, and a
+class that is not full is left out, and named when the training is done (`all_or_nothing` is as
+published). And the queue is one for all processes, and part of the checkpoint.
 
 The least likely of many draws of a Gaussian is the one farthest out, whatever its covariance; the
 direction of a draw tells nothing about its length. So one direction is drawn, and the length is
@@ -16,19 +17,22 @@ drawn as that of the longest of `draws`: the same outlier, without the ten thous
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from openset.detectors import Regions
-from openset.findings import Finding, Level, UsageError
+from openset.findings import Finding, Level
 from openset.methods._bank import Bank
 from openset.methods._spec import Method, method
+from openset.options import AMOUNT, COUNT, SHARE
 
 _RIDGE = 1e-4  # on the diagonal of the covariance
 _UNITS = 16  # of rounding that a larger diagonal makes up for
 _HALVINGS = 40
+_ALL = torch.iinfo(torch.long).max
 
 
 @method(
@@ -47,8 +51,12 @@ class Vos(Method):
         draws: Of each Gaussian; the least likely one is an outlier.
         weight: Of the loss; 0 is off.
         start: Share of the training from which on outliers are drawn.
+        all_or_nothing: Keep the first embeddings of full classes until all are full, and draw no
+            outlier before, as published.
         group: Images that the loss acts on; published runs have two per process.
     """
+
+    ranges: ClassVar = {"queue": COUNT, "draws": COUNT, "weight": AMOUNT, "start": SHARE}
 
     def __init__(
         self,
@@ -58,12 +66,12 @@ class Vos(Method):
         draws: int = 10_000,
         weight: float = 0.1,
         start: float = 2 / 3,
+        all_or_nothing: bool = False,
         group: int = 2,
     ) -> None:
         super().__init__(classes, width)
-        if weight < 0 or not 0 <= start <= 1 or min(queue, draws) < 1:
-            raise UsageError("a weight below 0, a start outside 0 to 1 and no queue cannot be")
         self.draws, self.weight, self.start, self.group = draws, weight, start, group
+        self.all_or_nothing = all_or_nothing
         self.bank = Bank(classes, queue, width)
         self.share = nn.Parameter(torch.rand(classes))
         self.judge = nn.Linear(1, 2)
@@ -81,17 +89,25 @@ class Vos(Method):
             energy = torch.cat(
                 [self.energy(regions.logits), self.energy(regions.classify(outliers))], 1
             )
-            there = torch.cat([known, self.bank.full.expand(len(known), -1)], 1)
+            drawn = self.drawn
+            there = torch.cat([known, drawn.expand(len(known), -1)], 1)
             # Without objects in the group, or without a full class, there is nothing to tell apart.
-            both = known.any(1, keepdim=True) & self.bank.full.any()
+            both = known.any(1, keepdim=True) & drawn.any()
             return {"uncertainty": self.weight * self._told(energy, there & both, known.shape[1])}
 
     @torch.no_grad()
     def _remember(self, embedding: Tensor, klass: Tensor) -> None:
-        """Full classes keep what they have until all are full; then the newest come in."""
-        bank = self.bank
-        room = torch.where(bank.full.all(), torch.iinfo(torch.long).max, bank.size - bank.filled)
+        """The newest come in; as published, into full classes only once all are full."""
+        bank, room = self.bank, torch.full_like(self.bank.filled, _ALL)
+        if self.all_or_nothing:
+            room = torch.where(bank.full.all(), room, bank.size - bank.filled)
         bank.add_everyones(embedding.float().flatten(0, 1), klass.flatten(), room)
+
+    @property
+    def drawn(self) -> Tensor:
+        """The classes that outliers are drawn of."""
+        full = self.bank.full
+        return full & full.all() if self.all_or_nothing else full
 
     def _told(self, energy: Tensor, there: Tensor, objects: int) -> Tensor:
         """Cross-entropy of each group: the first are objects, the others outliers."""
@@ -126,11 +142,11 @@ class Vos(Method):
 
     def foresee(self, labels: Sequence[str], regions: Sequence[float]) -> list[Finding]:
         """Classes of which the training has too few objects to fill a queue."""
-        size = self.bank.size
-        few = [at for at, count in enumerate(regions) if count < size]
+        size, held = self.bank.size, self.bank.filled.tolist()  # of a model that it starts from
+        few = [at for at, count in enumerate(regions) if held[at] + count < size]
         if not few or not self.weight or self.start >= 1:
             return []
-        label, least = labels[few[0]], int(min(regions[at] for at in few))
+        label, least = labels[few[0]], int(min(held[at] + regions[at] for at in few))
         said = f"{len(few)} of {self.classes} classes cannot fill their queue of {size}"
         example = f"{label}, of which at most {int(regions[few[0]])} regions are seen"
         fix = f"more steps, or --method-option queue= with less than {least}" if least > 1 else ""
@@ -144,7 +160,7 @@ class Vos(Method):
             return []
         size = self.bank.size
         said = f"{len(short)} of {self.classes} classes never filled their queue of {size}"
-        if len(short) == self.classes:
+        if self.all_or_nothing or len(short) == self.classes:
             said += ": no outlier was ever drawn, and this is a detector without VOS"
         seen = self.bank.filled[~self.bank.full].tolist()
         least = min(filter(None, seen), default=0)

@@ -95,6 +95,11 @@ def everyones(mine: Tensor) -> Tensor:
     return torch.cat(parts)
 
 
+def shared(mine: Tensor) -> Tensor:
+    """The mean over all processes of what each has. No gradient goes through."""
+    return everyones(mine[None]).mean(0)
+
+
 def number() -> int:
     """How many processes there are."""
     return int(os.environ.get("WORLD_SIZE", "1"))

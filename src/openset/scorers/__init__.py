@@ -19,6 +19,7 @@ from openset.scorers import _listing, ledger
 from openset.scorers._evidence import Evidence, other_model, own_head
 from openset.scorers._fitted import Fitted, load
 from openset.scorers._head_file import load_head, save_head
+from openset.scorers._own import Own
 from openset.scorers._shown_again import shown_again
 from openset.scorers._spec import Scorer, has_negative, scorer
 from openset.scorers.calibration import Calibration, calibrate
@@ -31,6 +32,7 @@ __all__ = [
     "Calibration",
     "Evidence",
     "Fitted",
+    "Own",
     "Scorer",
     "calibrate",
     "find",

@@ -63,6 +63,16 @@ class Fitted:
     head: Head | None = None
     findings: tuple[Finding, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """How the scorer is asked for."""
+        return self.scorer.name
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """What folders of parts say of it."""
+        return {"scorer": self.name, "options": self.options, "fitted": asdict(self.entry)}
+
     def score(self, detections: Detections) -> Unknownness:
         """Unknownness of each detection: larger = more unknown, always finite."""
         evidence = gather(self.scorer.name, detections, self.scorer.requires, self.head)

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from openset.detectors import TorchModel, carry, find, grow, refuse_other_method
+from openset.detectors import TorchModel, carry, find, grow, of_other_classes, refuse_other_method
 from openset.findings import Finding, InputError, UsageError
 from openset.nets import weights as model_files
 from openset.nets.pictures import fingerprints, prints
@@ -105,14 +105,14 @@ def train(
     place = RunFolder(folder)
     with processes() as among:
         # Before the folder is claimed: a recipe that cannot be trained must not keep it.
-        state = _prepared(recipe, data, own_device(device), weights, start)
+        state, foreign = _prepared(recipe, data, own_device(device), weights, start)
         _refuse_parted(state.model, among.share(recipe.batch))
         data = _wanted(state.model, data)
         if compile:
             state.model.compile_step()
         if among.first:
             if report is not None:
-                for finding in _foreseen(state.model, recipe, data):
+                for finding in (*foreign, *_foreseen(state.model, recipe, data)):
                     report(finding)
             place.claim(_about(recipe, data, start), asdict(Recipe()))
         held = place.resume(cut_log=among.first)
@@ -148,7 +148,7 @@ def rehearse(recipe: Recipe, data: TrainingData, *, started: bool = False) -> No
     """
     _refuse_untrainable(recipe, started=started)
     with processes() as among:
-        state = _prepared(recipe, data, "cpu", None, None)
+        state, _ = _prepared(recipe, data, "cpu", None, None)
         _refuse_parted(state.model, among.share(recipe.batch))
         _wanted(state.model, data)
 
@@ -216,19 +216,21 @@ def _prepared(
     device: str | None,
     weights: str | None,
     start: str | Path | None,
-) -> TrainingState:
+) -> tuple[TrainingState, list[Finding]]:
+    """The state before the first step, and what is to be said of the weights it starts from."""
     torch.manual_seed(recipe.seed)
     built = find(recipe.detector).build(data.labels, device=device, **recipe.options)
     assert isinstance(built, TorchModel)
+    said: list[Finding] = []
     if weights is None:
         _carry(built, recipe)
     else:
-        _start_from(weights, built, recipe)
+        said = _start_from(weights, built, recipe)
     if start is not None:
         grow(built, start)
     if built.method is not None and (weights or start):
         built.method.restart()
-    return TrainingState.of(recipe, built)
+    return TrainingState.of(recipe, built), said
 
 
 def _carry(model: TorchModel, recipe: Recipe) -> None:
@@ -236,17 +238,20 @@ def _carry(model: TorchModel, recipe: Recipe) -> None:
         carry(model, recipe.method, recipe.method_options)
 
 
-def _start_from(weights: str, model: TorchModel, recipe: Recipe) -> None:
+def _start_from(weights: str, model: TorchModel, recipe: Recipe) -> list[Finding]:
     """Load weights: those of a plain detector before it gets its method, others after."""
     held = model_files.read(weights)
     state, about = model_files.state_in(held, weights), held.get("openset")
-    if not isinstance(about, dict) or "method" not in about:
+    about = about if isinstance(about, dict) else {}
+    said = of_other_classes(about, model.labels, weights)
+    if "method" not in about:
         model.load_state(state, weights)
         _carry(model, recipe)
-        return
+        return said
     _carry(model, recipe)
     refuse_other_method(about, state, model, weights)
     model.load_state(state, weights)
+    return said
 
 
 def _wanted(model: TorchModel, data: TrainingData) -> TrainingData:
