@@ -755,6 +755,11 @@ _ENTRIES = (
          "left out of the loss and of unknownness.", "a class without objects in the training "
          "file, or a short training", "leave the class out of the known ones, or train on images "
          "of it"),
+    Code("OS642", "method that learns nothing of one class", "The loss compares classes: with a "
+         "single one it is the same whatever the network says, and the detector is trained without "
+         "the method.", "a detector of one class, such as pedestrians",
+         "a method that needs no other classes: vos, opendet, or a distance to points "
+         "(--method recognition_loss --method-option objective=arpl)"),
     Code("OS648", "no regions before suppression", "A rule on regions reads all pairs of a region "
          "and a class, with the number of each region, before any was suppressed.",
          "the file is what a detector finds in the end, or is not of openset run",

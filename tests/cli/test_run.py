@@ -20,7 +20,7 @@ pytest.importorskip("torchvision")
 
 import torch
 
-from openset.detectors import find, save
+from openset.detectors import carry, find, save
 from openset.findings import InputError
 from openset.formats import read_detections
 from openset.scorers import ledger
@@ -568,3 +568,40 @@ def test_pictures_of_another_size_than_the_ground_truth_says(openset, data):
     truth["images"][0]["width"] *= 3
     (data / "data/train.json").write_text(json.dumps(truth))
     assert "1 also have another shape" in openset(*RUN).err.replace("\n    ", " ")
+
+
+NEXT = {
+    "": ((), "openset score found.parquet --scorers energy -o FILE.parquet"),
+    "vos": ((), "openset score found.parquet --scorers energy -o FILE.parquet"),
+    "siren": (
+        (),
+        "openset score found.parquet --scorers own --calibrate HELD-OUT.parquet -o FILE.parquet",
+    ),
+    "opendet": ((), "openset evaluate GT found.parquet"),
+    "ore": ((), "openset evaluate GT found.parquet"),
+    "pad": ((), "openset evaluate GT found.parquet"),
+    "with passes": (
+        ("--passes", "2"),
+        "openset score found.parquet --scorers dropout_mean -o FILE.parquet",
+    ),
+    "with observations": (
+        ("--passes", "2", "--observations", "--minimum-score", "0"),
+        "openset score found.parquet --scorers own --calibrate HELD-OUT.parquet -o FILE.parquet",
+    ),
+    "with shortcuts": (
+        ("--evidence", "logits,shortcut"),
+        "openset score found.parquet --scorers safe --fit ATTACKED.parquet -o FILE.parquet",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NEXT)
+def test_what_comes_next_is_what_these_detections_are_for(openset, data, case):
+    more, said = NEXT[case]
+    if case and not case.startswith("with"):
+        model = find("faster_rcnn").build(LABELS, device="cpu", **SMALL)
+        carry(model, case, {})
+        save(model, data / "model" / "model.pt")
+    done = openset(*RUN, *more)
+    assert done.code == 0, done.err
+    assert " ".join(done.out.split()).endswith(f"next: {said}")

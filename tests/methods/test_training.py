@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from openset.formats import read_annotations  # noqa: E402
 from openset.methods.pad import Pad  # noqa: E402
 from openset.training import Recipe, TrainingData, train  # noqa: E402
 from openset.training._average import Average  # noqa: E402
+from openset.training.loop import _foreseen, _prepared  # noqa: E402
 from scenes.training import SCRIPT, log, make_data, recipe, same, trained, weights  # noqa: E402
 
 METHOD = {"method": "recognition_loss", "method_options": {"objective": "arpl", "weight": 0.1}}
@@ -140,11 +142,58 @@ def test_a_queue_that_the_training_cannot_fill_is_said_before_the_first_step(tru
         train(chosen, TrainingData.of(truth), at, device="cpu", report=found.append)
         return [(one.code, one.count, one.fix) for one in found]
 
-    # Two images a step, eight steps, at most 16 regions on objects of an image: 256.
-    (many,) = said(queue=500)
+    # Eight images with 16 objects, each twice, and about three regions on each: 96 of both classes.
+    (many,) = said(queue=96)
     assert many[:2] == ("OS619", 2) and "--method-option queue=" in many[2]
     assert said(queue=20) == []
+    assert said(queue=500, start=1.0) == []
     assert said(queue=500, weight=0.0) == []
+
+
+def test_the_forecast_is_near_what_is_seen(truth, tmp_path):
+    found = []
+    chosen = recipe(method="vos", method_options={"queue": 10_000})
+    done = train(chosen, TrainingData.of(truth), tmp_path / "run", device="cpu",
+                 report=found.append)  # fmt: skip
+    said = float(re.search(r"about (\d+) regions", found[0].example)[1])
+    seen = int(weights(done.folder)["method.bank.filled"][0])
+    assert said / 3 <= seen <= 3 * said
+
+
+ALONE = [
+    ("siren", {}, True),
+    ("siren", {"weight": 0.0}, False),
+    ("recognition_loss", {"objective": "openauc"}, True),
+    ("recognition_loss", {"objective": "softmax"}, True),
+    ("recognition_loss", {"objective": "arpl"}, False),
+    ("vos", {"queue": 3}, False),
+    ("opendet", {}, False),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "nothing"), ALONE)
+@pytest.mark.parametrize("labels", [["red"], ["red", "green"]])
+def test_a_method_that_one_class_teaches_nothing_is_said_before_the_first_step(
+    truth, name, options, nothing, labels
+):
+    data = TrainingData.of(truth, labels=labels)
+    chosen = recipe(method=name, method_options=options)
+    state, _ = _prepared(chosen, data, "cpu", None, None)
+    before = torch.get_rng_state()
+    found = [one.code for one in _foreseen(state.model, chosen, data)]
+    assert found == (["OS642"] if nothing and len(labels) == 1 else [])
+    assert torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("detector", ["rt_detr", "deformable_detr"])
+def test_it_is_said_of_queries_too(truth, detector):
+    pytest.importorskip("transformers", reason="the transformers extra is not installed")
+    data = TrainingData.of(truth, labels=["red"])
+    for name, said in (("siren", ["OS642"]), ("recognition_loss", ["OS642"]), ("prob", [])):
+        chosen = recipe(detector=detector, options={"size": "small"}, method=name,
+                        method_options={"group": 1})  # fmt: skip
+        state, _ = _prepared(chosen, data, "cpu", None, None)
+        assert [one.code for one in _foreseen(state.model, chosen, data)] == said
 
 
 def test_without_anchors_and_spectral_norm_it_is_opendet_bit_for_bit(truth, tmp_path):

@@ -418,15 +418,17 @@ def _text(found: Detections, out: Path, photos: Path | None) -> str:
     kept = ", ".join(_evidence(found)) or "no evidence"
     regions = "regions" in about
     what = "pairs of a region and a class" if regions else "boxes"
-    rule = "--rule gamma --option gamma=15" if regions else "--scorers energy"
-    then = f"openset score {out} {rule} -o FILE.parquet"
+    then = _next(found, out)
     if regions and found.layout is not None and found.layout.has_unknown:
         then = "the same without --regions: the detector says unknown itself, and a rule would not"
     if not find(about["model"]["detector"]).learned:
         then = f"openset train RECIPE DATA --method pad --method-option advisor={out} -o DIR"
     elif photos is not None and not regions:
         then = f"openset draw {out} --images {photos}"
-        then += " --unknownness energy --unknown-from 10%" * (found.logits is not None)
+        if found.unknownness is not None:
+            then += " --unknown-from 10%"
+        elif found.logits is not None:
+            then += " --unknownness energy --unknown-from 10%"
     lines = [
         f"{about['model']['detector']} found {len(found)} {what} on {about['images']} images, "
         f"kept {kept}",
@@ -434,6 +436,23 @@ def _text(found: Detections, out: Path, photos: Path | None) -> str:
         f"next: {then}",
     ]
     return "\n".join(lines)
+
+
+def _next(found: Detections, out: Path) -> str:
+    """What makes unknowns of these detections, or measures those that they have."""
+    if "regions" in found.provenance:
+        how = "--rule gamma --option gamma=15"
+    elif found.layout is not None and found.layout.has_unknown:
+        return f"openset evaluate GT {out}"
+    elif found.unknownness is not None:  # another score would take the place of the detector's own
+        how = "--scorers own --calibrate HELD-OUT.parquet"
+    elif "shortcut" in found.attributes:
+        how = "--scorers safe --fit ATTACKED.parquet"
+    elif "logit_samples" in found.attributes:
+        how = "--scorers dropout_mean"
+    else:
+        how = "--scorers energy"
+    return f"openset score {out} {how} -o FILE.parquet"
 
 
 def _evidence(found: Detections) -> list[str]:

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from openset.detectors import Proposals, Queries, Regions, Shown
-from openset.findings import Finding, UsageError
+from openset.findings import Finding, Level, UsageError
 from openset.options import COUNT, Range, check_ranges, chosen_options, options_of
 from openset.plugins import tag
 from openset.training.advice import Advisor
@@ -131,7 +131,7 @@ class Method(nn.Module):
 
         Args:
             labels: The known classes.
-            regions: How many regions on objects of each class the training shows at most.
+            regions: How many regions on objects of each class the training is likely to show.
         """
         del labels, regions
         return []
@@ -150,6 +150,12 @@ class Method(nn.Module):
                 raise UsageError(f"loss {name!r} has shape {has}, not one number for each of "
                                  f"{groups} groups")  # fmt: skip
         return {name: loss.mean() for name, loss in found.items()}
+
+
+def teaches_nothing(what: str, label: str) -> Finding:
+    """That a loss is constant with a single known class."""
+    said = f"with one known class the loss of {what} is the same whatever is learned"
+    return Finding("OS642", Level.WARNING, said, 1, label)
 
 
 def group_mean(values: Tensor, where: Tensor) -> Tensor:

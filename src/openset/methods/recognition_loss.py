@@ -8,16 +8,20 @@ that were learned beside it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from openset.detectors import Queries, Regions
-from openset.methods._spec import Method, method
+from openset.findings import Finding
+from openset.methods._spec import Method, method, teaches_nothing
 from openset.options import AMOUNT, SHARE
 from openset.plugins import lookup
 from openset.recognition.methods import table
+
+_PROBES = 8
 
 
 @method(
@@ -51,6 +55,7 @@ class RecognitionLoss(Method):
     ) -> None:
         super().__init__(classes, width)
         self.objective = lookup(table(), objective, "method of recognition").build(classes, width)
+        self.name = objective
         self.weight, self.start, self.group = weight, start, group
 
     def losses(self, regions: Regions | Queries, progress: float) -> dict[str, Tensor]:
@@ -59,6 +64,22 @@ class RecognitionLoss(Method):
             return {}
         each = [self._one(group.embedding[0], group.label[0]) for group in regions.each()]
         return {"recognition": self.weight * torch.stack(each)}
+
+    def foresee(self, labels: Sequence[str], regions: Sequence[float]) -> list[Finding]:
+        """That the objective has no slope with a single class, as any cross-entropy."""
+        del regions
+        if self.classes > 1 or not self.weight or self.start >= 1 or self._slopes():
+            return []
+        return [teaches_nothing(f"recognition_loss ({self.name})", labels[0])]
+
+    def _slopes(self) -> bool:
+        """Whether the loss of some embeddings of the first class changes with them."""
+        device = next((weight.device for weight in self.parameters()), None)
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            rows = torch.randn(_PROBES, self.width).to(device).requires_grad_()
+            loss = self.objective.loss(rows, torch.zeros_like(rows[:, 0], dtype=torch.long))
+            (slope,) = torch.autograd.grad(loss, rows, allow_unused=True)
+        return slope is not None and bool(slope.any())
 
     def _one(self, embedding: Tensor, label: Tensor) -> Tensor:
         known = label >= 0

@@ -25,7 +25,7 @@ from torch.nn import functional
 
 from openset.detectors import Queries, Regions
 from openset.findings import Finding, Level
-from openset.methods._spec import Method, group_mean, method
+from openset.methods._spec import Method, group_mean, method, teaches_nothing
 from openset.nets.processes import everyones
 from openset.options import AMOUNT, SHARE, Range
 
@@ -141,6 +141,12 @@ class Siren(Method):
         del logits
         projected = self.projected(embedding)
         return {"projection": projected, "unknownness": -self.densities(projected).amax(-1)}
+
+    def foresee(self, labels: Sequence[str], regions: Sequence[float]) -> list[Finding]:
+        """That a single class is always as likely as all of them."""
+        del regions
+        nothing = self.classes == 1 and self.weight
+        return [teaches_nothing("siren", labels[0])] if nothing else []
 
     def findings(self, labels: Sequence[str]) -> list[Finding]:
         """Classes that have no prototype."""

@@ -147,9 +147,9 @@ class Vos(Method):
         if not few or not self.weight or self.start >= 1:
             return []
         label, least = labels[few[0]], int(min(held[at] + regions[at] for at in few))
-        said = f"{len(few)} of {self.classes} classes cannot fill their queue of {size}"
-        example = f"{label}, of which at most {int(regions[few[0]])} regions are seen"
-        fix = f"more steps, or --method-option queue= with less than {least}" if least > 1 else ""
+        said = f"{len(few)} of {self.classes} classes are not likely to fill their queue of {size}"
+        example = f"{label}, of which about {int(regions[few[0]])} regions will be seen"
+        fix = f"more steps, or --method-option queue={least} at most" if least > 1 else ""
         return [Finding("OS619", Level.WARNING, said, len(few), example, fix=fix)]
 
     def findings(self, labels: Sequence[str]) -> list[Finding]:

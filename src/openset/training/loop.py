@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,9 @@ from openset.training.recipe import Recipe
 from openset.training.steps import Kept, TrainingState, advance
 
 __all__ = ["Progress", "Trained", "TrainingState", "rehearse", "train"]
+_REGIONS = (
+    3  # on an object, itself among them: 1.5 in the first 20 steps of digits-small, 2.9 in 90
+)
 _MEND = "replace the file, or take the image out of the ground truth"
 
 
@@ -155,15 +157,17 @@ def rehearse(recipe: Recipe, data: TrainingData, *, started: bool = False) -> No
 
 def _foreseen(model: TorchModel, recipe: Recipe, data: TrainingData) -> list[Finding]:
     """What the method says before the first step, from how often each class will be seen."""
-    most = model.objects_seen
-    if model.method is None or most is None:
+    if model.method is None:
         return []
-    times = recipe.steps * recipe.batch / len(data)
-    images = [0] * len(data.labels)
-    for klass in chain.from_iterable(set(labels.tolist()) for labels in data.classes):
-        if klass < len(images):  # one that an oracle adds has no name
-            images[klass] += 1
-    found: list[Finding] = model.method.foresee(data.labels, [most * times * n for n in images])
+    times, count = recipe.steps * recipe.batch / len(data), len(data.labels)
+    objects = np.bincount(np.concatenate([*data.classes, np.arange(0)]), minlength=count)[:count]
+    images = np.zeros(count)
+    for classes in data.classes:
+        images[np.unique(classes[classes < count])] += 1  # one that an oracle adds has no name
+    regions = objects.astype(float)
+    if model.objects_seen is not None:
+        regions = np.minimum(_REGIONS * objects, model.objects_seen * images)
+    found: list[Finding] = model.method.foresee(data.labels, (times * regions).tolist())
     return found
 
 
