@@ -36,9 +36,19 @@ def main() -> None:
     to = started("openauc", data=False)
     for name in ("properties", "bound", "small-cases"):
         table(to, name, claims.TABLES[name]())
+    lacking(to, claims.TABLES["properties"]())
     figure_1(to)
     balance(to)
     cifar.tables(to)
+
+
+def lacking(to: Recorder, made: Table) -> None:
+    """Table 1 counted: how many properties each metric lacks."""
+    rows = [[name, float(cells.count("no"))] for name, *cells in made.rows]
+    columns = [Column("metric"), Column("properties that it lacks", "count")]
+    for file, ours in {"lacks": False, "lacks-ours": True}.items():
+        to.commands = [HERE]
+        to.save(file, columns, [row for row in rows if (row[0] == "OpenAUC") == ours])
 
 
 def figure_1(to: Recorder) -> None:

@@ -11,6 +11,7 @@ import io
 import json
 import shlex
 import tempfile
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
@@ -131,6 +132,13 @@ def photographs(
     to.commands = [judge, here]
     columns = [Column("method"), *metrics.values(), Column("trainings", "count")]
     to.save(name, columns, rows, OVER_TRAININGS, *notes, needs=("data", "training", "gpu"))
+
+
+def typed(paper: str, element: str) -> list[list[str]]:
+    """The rows of a table that the page types from its paper."""
+    page = tomllib.loads((Path(__file__).parent / paper / "page.toml").read_text("utf-8"))
+    held = next(one["published"] for one in page["element"] if one["name"] == element)
+    return [list(map(str, row)) for row in held["rows"]]
 
 
 def _shown(held: dict[str, Any], metric: str) -> Estimate | float | None:

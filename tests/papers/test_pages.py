@@ -80,7 +80,28 @@ def test_names_of_benchmarks_and_recipes_exist(command):
         assert Recipe.of(words[2])
 
 
-def test_a_verdict_rests_on_numbers_or_says_why_not():
-    for source in SOURCES:
-        for claim in read_page(source.parent).definition.claim:
-            assert claim.cells or claim.why, claim.says
+def claims() -> list:
+    pages = [read_page(source.parent) for source in SOURCES]
+    return [
+        pytest.param(page, claim, id=f"{page.name}: {claim.says}")
+        for page in pages
+        for claim in page.definition.claim
+    ]
+
+
+@pytest.mark.parametrize(("page", "claim"), claims())
+def test_a_verdict_rests_on_numbers_or_says_why_not(page, claim):
+    assert claim.cells or claim.why
+
+
+@pytest.mark.parametrize(("page", "claim"), claims())
+def test_a_verdict_takes_every_row_or_says_why_not(page, claim):
+    assert claim.left_out or page.not_taken(claim) == []
+
+
+@pytest.mark.parametrize(("page", "claim"), claims())
+def test_a_verdict_from_other_data_says_so(page, claim):
+    runs = {run for run, _, _ in claim.cells}
+    others = [run for run in runs if page.runs[run].needs or page.runs[run].inputs]
+    verdict = page.verdict(claim)
+    assert claim.setting or not others or verdict in ("by definition", "cannot tell"), others

@@ -289,6 +289,60 @@ def test_that_nothing_differs_can_only_be_contradicted(source, gain, verdict):
     assert page.verdict(page.definition.claim[0]) == verdict
 
 
+@pytest.mark.parametrize(
+    ("gain", "verdict"),
+    [
+        (Estimate(0.02, -0.01, 0.03), "holds"),
+        (Estimate(0.02, -0.01, 0.05), "cannot tell"),
+        (Estimate(-0.02, -0.06, -0.01), "cannot tell"),
+        (Estimate(-0.06, -0.07, -0.05), "does not hold"),
+        (0.01, "holds"),
+    ],
+)
+def test_that_little_differs_takes_the_whole_interval(source, gain, verdict):
+    (source / "page.toml").write_text(
+        PAGE.replace('where = "Section 2"', 'where = "Section 2"\nexpected = "within 0.04"')
+    )
+    run(gain).save(source / "wild.json")
+    page = read_page(source)
+    assert page.verdict(page.definition.claim[0]) == verdict
+
+
+@pytest.mark.parametrize(
+    ("asked", "column", "rows"),
+    [
+        ("*", "WI", ["ours / 0.1", "ours / 0.5"]),
+        ("ours / *", "gain", ["ours / 0.5"]),
+        ("ours / 0.1", "gain", ["ours / 0.1"]),
+        ("* / 0.1", "gain", ["ours / 0.1"]),
+    ],
+)
+def test_a_claim_takes_all_rows_that_it_asks_for(source, asked, column, rows):
+    text = PAGE.replace('["wild", "ours / 0.5", "gain"]', f'["wild", "{asked}", "{column}"]')
+    (source / "page.toml").write_text(text)
+    page = read_page(source)
+    (claim,) = page.definition.claim
+    assert page.cells(claim) == [("wild", row, column) for row in rows]
+    left = page.not_taken(claim)
+    assert {row for _, row, _ in left}.isdisjoint(rows)
+    assert bool(left) == (column == "gain" and rows == ["ours / 0.1"])
+
+
+def test_a_claim_about_rows_that_are_not_there_is_refused(tmp_path, source):
+    text = PAGE.replace('["wild", "ours / 0.5", "gain"]', '["wild", "theirs / *", "gain"]')
+    (source / "page.toml").write_text(text)
+    with pytest.raises(InputError, match="no row is called so"):
+        write_pages(tmp_path / "docs", source.parent)
+
+
+def test_a_verdict_says_on_what(tmp_path, source):
+    more = 'where = "Section 2"\nsetting = "at [[wild | ours / 0.5 | WI]]"\nleft_out = "a row"'
+    (source / "page.toml").write_text(PAGE.replace('where = "Section 2"', more))
+    write_pages(tmp_path / "docs", source.parent)
+    text = (tmp_path / "docs" / "paper.md").read_text()
+    assert "(left out: a row) | **holds** at 7.0 % |" in text
+
+
 def test_one_cell_that_contradicts_decides(source):
     both = PAGE.replace(
         'cells = [["wild", "ours / 0.5", "gain"]]',

@@ -85,21 +85,29 @@ def _block(commands: Sequence[str]) -> str:
 
 def _claims(page: Page) -> str:
     rows = [
-        (each.says, each.where, _seen(page, each), f"**{page.verdict(each)}**")
+        (each.says, each.where, _seen(page, each), _verdict(page, each))
         for each in page.definition.claim
     ]
     return _of_texts(("claim", "where", "here", "verdict"), rows)
 
 
+def _verdict(page: Page, claim: Claim) -> str:
+    """The verdict, and on what, where that is not what the paper looked at."""
+    return f"**{page.verdict(claim)}** {page.filled(claim.setting)}".rstrip()
+
+
 def _seen(page: Page, claim: Claim) -> str:
+    why = page.filled(claim.why)
     if not claim.cells:
-        return claim.why
+        return why
     seen = [
         f"{row}, {column}: {page.runs[run].shown(row, column)}"
-        for run, row, column in claim.cells
+        for run, row, column in page.cells(claim)
         if page.cell(run, row, column) is not None
     ]
-    return "<br>".join(seen or ["not measured"]) + (f" ({claim.why})" if claim.why else "")
+    more = [why, f"left out: {page.filled(claim.left_out)}" if claim.left_out else ""]
+    said = "; ".join(filter(None, more))
+    return "<br>".join(seen or ["not measured"]) + (f" ({said})" if said else "")
 
 
 def _overview(page: Page) -> str:
