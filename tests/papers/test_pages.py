@@ -75,7 +75,11 @@ def test_names_of_benchmarks_and_recipes_exist(command):
 
     words = shlex.split(command)
     if words[1] in ("build", "fetch"):
-        assert load(words[2].removesuffix(":all"))
+        named, _, variant = words[2].partition(":")
+        several = load(named).variants
+        assert variant in ("", "all", *several)
+        steps = any(load(named).classes.steps())  # then the whole is a benchmark, too
+        assert words[1] == "fetch" or variant or not several or steps, "which variant?"
     if words[1] == "train":
         assert Recipe.of(words[2])
 

@@ -67,6 +67,7 @@ def run(gain: Estimate | float | None = GAIN) -> Run:
             ("ours", "0.5", 0.5, 0.07, gain, 5678.0),
         ),
         commands=("openset evaluate gt.json dt.json --json",),
+        inputs={"$DATA/gt.json": "1" * 64},
         needs=("data",),
         notes=("a note",),
     )
@@ -236,6 +237,37 @@ def test_a_run_made_from_a_file_that_has_changed_since_is_found(pages, source, g
     assert finding.code == "OS955" and "results/all.json" in finding.message
     assert ("is not there" if gone else "has now") in finding.message
     assert finding.fix == f"python measure.py; openset verify {pages} --write"
+
+
+def test_a_run_that_names_a_file_without_its_checksum_is_found(pages, source):
+    results = pages.parent / "results"
+    results.mkdir()
+    (results / "all.json").write_text("x")
+    made_from(source, results / "all.json", "results/all.json")
+    held = read_run(source / "wild.json")
+    (results / "other.json").write_text("y")
+    more = (*held.commands, "openset evaluate a=results/other.json results/all.json measure.py")
+    replace(held, commands=more).save(source / "wild.json")
+    write_pages(pages, source.parent)
+    (finding,) = verify(pages)[0].findings
+    assert finding.code == "OS955" and finding.example == "results/other.json"
+
+
+def test_a_run_of_data_without_any_checksum_is_found(pages, source):
+    replace(run(), inputs={"$DATA/lists": "a folder"}).save(source / "wild.json")
+    (finding,) = verify(pages)[0].findings
+    assert finding.code == "OS955" and "holds no checksum" in finding.message
+
+
+def test_run_files_that_lie_elsewhere_differ_by_their_numbers_alone(tmp_path, pages, source):
+    away = tmp_path / "far" / "away"
+    away.mkdir(parents=True)
+    source.parent.rename(away / "runs")
+    assert not [each for one in verify(pages, away / "runs") for each in one.findings]
+    path = away / "runs" / "paper" / "wild.json"
+    path.write_text(path.read_text().replace("0.07", "0.08"))
+    finding = verify(pages, away / "runs")[0].findings[0]
+    assert "7.0 %" in finding.message and "8.0 %" in finding.message
 
 
 def test_run_files_copied_without_their_inputs_are_not_accused(pages, source):
