@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from record import Recorder, difference, estimate, paired, photographs, started, typed
+from record import Recorder, difference, estimate, paired, photographs, spoken, started, typed
 
 from openset.diagnosis.evidence import BINS, evidence_of
 from openset.evaluation.run import Run
@@ -346,7 +346,9 @@ def f_betas(to: Recorder) -> None:
 
 def table_2() -> dict[str, list[float]]:
     """Table 2 as the page types it, in percent."""
-    return {name: [100 * float(each) for each in cells] for name, *cells in typed("elephant", "Table 2")}
+    return {
+        name: [100 * float(each) for each in cells] for name, *cells in typed("elephant", "Table 2")
+    }
 
 
 def printed_impact(to: Recorder) -> None:
@@ -376,7 +378,9 @@ def hidden_by_map(to: Recorder) -> None:
             rows.append([name, by_map, *times, *(each - by_map for each in times)])
     columns = [Column("detector"), Column("of the drop of mAP", "score", 2)]
     columns += [Column(f"of the impact, recall {at}", "score", 2) for at in RECALLS]
-    columns += [Column(f"of the impact less of the drop, recall {at}", "score", 2) for at in RECALLS]
+    columns += [
+        Column(f"of the impact less of the drop, recall {at}", "score", 2) for at in RECALLS
+    ]
     to.save("hidden-by-map", columns, rows, "Multiples of Faster R-CNN's, from what is printed.")
 
 
@@ -504,4 +508,4 @@ def models(answers: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 if __name__ == "__main__":
-    main()
+    spoken(main)

@@ -20,7 +20,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from record import PHOTOGRAPHS, Recorder, difference, estimate, number, started
+from record import PHOTOGRAPHS, Recorder, difference, estimate, number, spoken, started
 
 from openset.benchmarks.pool import image_names
 from openset.benchmarks.rules.embeddings import largest_cosine, read_embeddings, rows_of
@@ -344,4 +344,4 @@ def _most(table: Printed, metric: str, of: str) -> list[float]:
 
 
 if __name__ == "__main__":
-    main()
+    spoken(main)

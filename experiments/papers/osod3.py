@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from record import Recorder, number, photographs, started, typed
+from record import Recorder, number, photographs, spoken, started, typed
 
 from openset.benchmarks import load
 from openset.evaluation.run import Run
@@ -460,4 +460,4 @@ def deviation(values: tuple[float, ...], less: int) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    spoken(main)

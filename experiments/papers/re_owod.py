@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import tasks
-from record import Recorder, estimate, number, started, typed
+from record import Recorder, estimate, number, spoken, started, typed
 
 from openset import Evaluation, evaluate
 from openset.files import digest, load, load_list
@@ -167,7 +167,9 @@ def _because(held: dict[str, Any]) -> str:
     said = [each for each in held["checks"] if each["verdict"] == held["verdict"]]
     said.sort(key=lambda each: not any(name.startswith("test") for name in each.get("where", ())))
     texts = [f"{_set_of(each)}{each['said']}" for each in said]
-    return held["verdict"] if held["verdict"] == "PASS" else f"{held['verdict']}: {'; '.join(texts)}"
+    return (
+        held["verdict"] if held["verdict"] == "PASS" else f"{held['verdict']}: {'; '.join(texts)}"
+    )
 
 
 def _set_of(check: dict[str, Any]) -> str:
@@ -551,4 +553,4 @@ def _with_scores(to: Recorder, file: str, thirds: dict[str, set[int]]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    spoken(main)

@@ -23,6 +23,7 @@ import numpy as np
 
 from openset.cli import main
 from openset.files import digest
+from openset.findings import OpenSetError
 from openset.papers import Column, Estimate, Run
 from openset.resampling.intervals import percentiles
 
@@ -102,6 +103,14 @@ class Recorder:
             self.commands, self.inputs = list(commands), dict(inputs)
 
         return again
+
+
+def spoken(main: Callable[[], None]) -> None:
+    """Run a script; what it lacks is said in a line, not in a traceback."""
+    try:
+        main()
+    except (OpenSetError, FileNotFoundError) as error:
+        raise SystemExit(f"error: {error}") from error
 
 
 def photographs(

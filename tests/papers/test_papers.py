@@ -10,7 +10,7 @@ import pytest
 
 from openset import InputError
 from openset.papers import Column, Estimate, Run, read_page, read_run, verify, write_pages
-from openset.papers.figures import draw, is_current, points
+from openset.papers.figures import draw, is_current, points, specification
 from openset.papers.page import Figure
 
 PAGE = """
@@ -138,6 +138,41 @@ def test_a_line_of_one_point_is_seen(tmp_path):
         draw(Run(columns, tuple(some)), figure, tmp_path / "f.svg")
         shapes.append((tmp_path / "f.svg").read_text().count('aria-roledescription="point"'))
     assert shapes == [0, 3]
+
+
+def test_a_figure_is_drawn_alike_however_many_were_before(tmp_path):
+    figure = Figure(x="recall", y="WI", by="detector")
+    texts = []
+    for name in ("first", "second"):
+        draw(run(), figure, tmp_path / f"{name}.svg")
+        texts.append((tmp_path / f"{name}.svg").read_text())
+    assert texts[0] == texts[1] and "clip0" in texts[0]
+
+
+def test_what_was_trained_stands_on_the_page(tmp_path, source):
+    more = 'workflow = ["openset evaluate gt.json dt.json"]\ntraining = ["python train.py"]\n'
+    more += 'trained_from = "weights of someone"\n'
+    text = PAGE.replace('workflow = ["openset evaluate gt.json dt.json"]\n', more)
+    (source / "page.toml").write_text(text)
+    write_pages(tmp_path / "docs", source.parent)
+    page = (tmp_path / "docs" / "paper.md").read_text()
+    assert "weights of someone\n\n```bash\npython train.py\n```" in page
+    (source / "wild.json").unlink()
+    with pytest.raises(InputError, match=r"python train\.py; python measure\.py"):
+        verify(tmp_path, source.parent)
+
+
+def test_an_erratum_may_be_read(tmp_path, source):
+    text = PAGE.replace('"openset explain wi"', '"read from Section 3"')
+    (source / "page.toml").write_text(text)
+    write_pages(tmp_path / "docs", source.parent)
+    assert "Check: read from Section 3" in (tmp_path / "docs" / "errata.md").read_text()
+
+
+def test_differences_are_drawn_in_points():
+    figure = Figure(x="recall", y="gain", by="detector")
+    assert points(run(), figure) == [{"model": "ours", "x": 0.5, "y": 2.0}]
+    assert '"gain, points"' in json.dumps(specification(run(), figure))
 
 
 def test_what_cannot_fail_is_no_claim(source):

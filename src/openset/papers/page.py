@@ -107,7 +107,14 @@ class Claim(_Strict, frozen=True):
 
 
 class Erratum(_Strict, frozen=True):
-    """Where measuring again contradicts the paper, its text or its code."""
+    """Where measuring again contradicts the paper, its text or its code.
+
+    Attributes:
+        where: The place.
+        says: What stands there.
+        found: What is so.
+        command: What verifies it, or ``read from ...`` where that is reading alone.
+    """
 
     where: str
     says: str
@@ -116,7 +123,15 @@ class Erratum(_Strict, frozen=True):
 
 
 class Definition(_Strict, frozen=True):
-    """The whole ``page.toml``; `measured_by` is the command that makes its run files."""
+    """The whole ``page.toml``.
+
+    Attributes:
+        measured_by: The command that makes the run files.
+        workflow: From the official files to the main table of the paper.
+        training: What made the detectors and classifiers that were measured here, and `measured_by`
+            takes for granted.
+        trained_from: What that takes, and where it comes from.
+    """
 
     title: str
     paper: str
@@ -124,6 +139,8 @@ class Definition(_Strict, frozen=True):
     measured_by: str
     workflow: list[str]
     element: list[Element]
+    training: list[str] = []
+    trained_from: str = ""
     claim: list[Claim] = []
     erratum: list[Erratum] = []
 
@@ -178,9 +195,7 @@ class Page:
         parts = asked.split(" / ")
         if ALL not in parts:
             return [asked]
-        there = [
-            row for row in self._named(run) if asked == ALL or _fits(row.split(" / "), parts)
-        ]
+        there = [row for row in self._named(run) if asked == ALL or _fits(row.split(" / "), parts)]
         if not there:
             raise self._points_nowhere(f"[[{run} | {asked} | {column}]]", "no row is called so")
         return [row for row in there if self._is_number(run, row, column)] or there
@@ -263,9 +278,10 @@ def read_page(folder: Path) -> Page:
     except (ValueError, msgspec.ValidationError) as error:
         raise InputError([Finding("OS954", Level.ERROR, f"{path}: {error}")]) from error
     there = {each.stem: each for each in sorted(folder.glob("*.json"))}
+    makes = "; ".join((*definition.training, definition.measured_by))
     missing = [each for each in definition.element if each.run and each.run not in there]
     if missing:
-        raise InputError([_missing(folder, each, definition.measured_by) for each in missing])
+        raise InputError([_missing(folder, each, makes) for each in missing])
     return Page(folder.name, definition, {name: read_run(each) for name, each in there.items()})
 
 
