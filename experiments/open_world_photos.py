@@ -30,6 +30,7 @@ from photographs import write_json
 
 from openset.evaluation.settings import Settings
 from openset.files import load_text
+from openset.findings import OpenSetError
 from openset.training import Recipe
 
 BENCHMARK, BUNDLE, ADVICE = "owod-val", "bundle", "advice.parquet"
@@ -65,7 +66,10 @@ def main() -> None:
         made[name].add_argument("--work", type=Path, required=True)
         made[name].set_defaults(step=step)
     given = parser.parse_args()
-    given.step(given)
+    try:
+        given.step(given)
+    except (OpenSetError, FileNotFoundError) as error:
+        raise SystemExit(f"error: {error}") from error
 
 
 def prepare(given: argparse.Namespace) -> None:

@@ -36,7 +36,7 @@ from stock import STOCK, stock_step
 
 from openset import scorers
 from openset.detectors import Model, load, run
-from openset.findings import InputError
+from openset.findings import InputError, OpenSetError
 from openset.tables import Annotations, Detections
 from openset.tables.annotations import Images
 from openset.training import Progress, Recipe, TrainingData, train
@@ -129,7 +129,10 @@ def main() -> None:
         made[name].add_argument("--work", type=Path, required=True)
         made[name].set_defaults(step=step)
     given = parser.parse_args()
-    given.step(given)
+    try:
+        given.step(given)
+    except (OpenSetError, FileNotFoundError) as error:
+        raise SystemExit(f"error: {error}") from error
 
 
 def prepare(given: argparse.Namespace) -> None:

@@ -61,6 +61,8 @@ def main() -> None:
     asked = [given | {"method": m, "trial": t} for m in given["methods"] for t in given["trials"]]
     missing = [job for job in asked if not {_key(one) for one in _tests(job)} <= done]
     print(f"{len(asked) - len(missing)} of {len(asked)} trainings are there", file=sys.stderr)
+    if missing:
+        check_data(missing[0])
     # Without what was cut off within a row.
     given["rows"].write_text("".join(json.dumps(row) + "\n" for row in there), "utf-8")
     with ProcessPoolExecutor(given["processes"], mp_context=get_context("spawn")) as pool:
@@ -79,6 +81,17 @@ def main() -> None:
             print(text, end="", flush=True)
     if failed:
         raise SystemExit(f"{failed} of {len(missing)} trainings failed")
+
+
+def check_data(job: dict[str, Any]) -> None:
+    """Refuse a folder without the data once, before every process finds out for itself."""
+    from openset.findings import InputError
+
+    try:
+        for one in _tests(job):
+            split_of(one)
+    except InputError as error:
+        raise SystemExit(f"{error}\n--folder is the folder with the official files") from error
 
 
 def _arguments() -> argparse.Namespace:

@@ -32,6 +32,7 @@ SMALL = Path("experiments/results/recognition_small.jsonl")
 DATA = {"cifar10": "CIFAR-10", "cifar+10": "CIFAR+10", "cifar+50": "CIFAR+50"}
 TRAINED = {name: 150 if name in ("ce_plus", "acc_auc", "openauc") else 100 for name in METHODS}
 """Methods of the table, and the epochs of the command for those that were not trained."""
+TRIALS = tuple(range(5))
 OWN = 0.1
 """The recipe's weight of the ranking."""
 WEIGHTS = (0.01, OWN, 0.2, 0.5, 1.0)
@@ -122,6 +123,27 @@ def differences(to: Recorder, rows: Sequence[Row]) -> None:
     columns += [Column(each, "points", 2) for each in names.values()]
     columns.append(Column("trials above", "count"))
     save(to, "above-ce-plus", columns, cells, used, *not_trained(dict.fromkeys(missing)))
+    against_paper(to, rows)
+
+
+def against_paper(to: Recorder, rows: Sequence[Row]) -> None:
+    """What OpenAUC's loss adds to CE+ here, less what it adds in the paper."""
+    cells: list[Cells] = []
+    used: list[Row] = []
+    for data, name in DATA.items():
+        epochs, ours, base = paired(rows, data, BASELINE)
+        shared = sorted(ours.keys() & base.keys())
+        if not shared:
+            continue
+        used += [held[trial] for held in (base, ours) for trial in shared]
+        one, other = (PAPER[data][METHODS.index(method)] for method in (OURS, BASELINE))
+        printed = round((one - other) / 100, 4)
+        apart = [less(ours[t], base[t], "openauc") - printed for t in shared]
+        cells.append([name, float(epochs), float(len(shared)), printed, over_trials(apart)])
+    columns = [Column("data"), Column("epochs", "count"), Column("trials", "count")]
+    columns += [Column("in the paper", "points")]
+    save(to, "against-paper", [*columns, Column("less what the paper adds", "points", 2)], cells,
+         used)  # fmt: skip
 
 
 def by_score(to: Recorder, rows: Sequence[Row]) -> None:
@@ -181,7 +203,7 @@ def figure_2(to: Recorder, rows: Sequence[Row]) -> None:
         cells.append([*row, 0.0 if method == BASELINE else apart])
     columns = [Column("ranked"), Column("weight"), Column("λ", "score", 2)]
     columns += [Column("trials", "count")]
-    columns += [Column("OpenAUC", "%", 2), Column("less CE+", "%", 2)]
+    columns += [Column("OpenAUC", "%", 2), Column("less CE+", "points", 2)]
     missing = [("cifar10", method) for method in wanted if method not in held]
     notes = [f"After {epochs} epochs; λ 0 is CE+."] if used else []
     few = {title(m): sorted(held[m]) for m in wanted if 0 < len(held.get(m, {})) < len(base)}
@@ -247,14 +269,29 @@ def not_trained(missing: Iterable[tuple[str, str]], epochs: int | None = None) -
     ]
 
 
-def command(data: str, methods: Collection[str], epochs: int) -> str:
-    """What trains some methods."""
+def command(
+    data: str, methods: Collection[str], epochs: int, trials: Collection[int] = TRIALS
+) -> str:
+    """What trains some methods, and which of the trials."""
     what = data if data == "cifar10" else "cifar+10 --also cifar+50"  # the same known classes
     faster = "" if "arpl_cs" in methods else "--graphed "  # its step is no single loss
+    some = "" if tuple(trials) == TRIALS else f"--trials {' '.join(map(str, trials))} "
     return (
-        f"python experiments/recognition_gpu.py {what} --folder DATA --rows {ROWS.as_posix()} "
-        f"{faster}--epochs {epochs} --methods {' '.join(methods)}"
+        f"python experiments/recognition_gpu.py {what} --folder CIFAR --rows {ROWS.as_posix()} "
+        f"{faster}--epochs {epochs} {some}--methods {' '.join(methods)}"
     )
+
+
+def trained(used: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The commands that some rows came from: one for each number of epochs and set of trials."""
+    trials: dict[tuple[str, int, str], set[int]] = {}
+    for row in used:
+        at = (row["data"].replace("+50", "+10"), row["epochs"], row["method"])
+        trials.setdefault(at, set()).add(row["trial"])
+    groups: dict[tuple[str, int, tuple[int, ...]], list[str]] = {}
+    for (data, epochs, method), some in trials.items():
+        groups.setdefault((data, epochs, tuple(sorted(some))), []).append(method)
+    return [command(data, of, epochs, some) for (data, epochs, some), of in groups.items()]
 
 
 def save(
@@ -266,11 +303,6 @@ def save(
     *notes: str,
 ) -> None:
     """Write a run file, with the commands that its rows came from."""
-    groups: dict[tuple[str, int], dict[str, None]] = {}
-    for row in used:
-        group = (row["data"].replace("+50", "+10"), row["epochs"])
-        groups.setdefault(group, {})[row["method"]] = None
-    to.commands = [command(data, methods, epochs) for (data, epochs), methods in groups.items()]
-    to.commands.append(HERE)
+    to.commands = [*trained(used), HERE]
     to.inputs = {ROWS.as_posix(): digest(ROWS)} if ROWS.is_file() else {}
     to.save(name, columns, cells, OVER, *notes, needs=("data", "training", "gpu"))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from record import Recorder, difference, estimate, paired, photographs, started
+from record import Recorder, difference, estimate, paired, photographs, spoken, started, typed
 
 from openset.diagnosis.evidence import BINS, evidence_of
 from openset.evaluation.run import Run
@@ -34,28 +34,8 @@ DIGITS = " ".join(
     + [f"{name}={EXAMPLE}/{name}.parquet" for name in ("faster_rcnn", "retinanet", "fcos")]
 )
 VAL = 5000
-# Table 4 for β = 0.5, by wilderness ratio: F, precision and recall in percent, threshold.
-PRINTED = {
-    "WR 0.0": (0.85, 87.91, 77.46, 0.62),
-    "WR 0.25": (0.81, 87.38, 73.77, 0.65),
-    "WR 0.5": (0.75, 84.39, 70.90, 0.69),
-    "WR 0.75": (0.68, 82.23, 66.39, 0.72),
-    "WR 1.0": (0.65, 70.87, 73.77, 0.65),
-    "WR 1.25": (0.63, 71.19, 70.90, 0.69),
-    "WR 1.5": (0.61, 75.36, 65.16, 0.73),
-    "WR 1.75": (0.58, 71.30, 65.16, 0.73),
-    "WR 2.0": (0.57, 69.43, 65.16, 0.73),
-    "WR 2.25": (0.54, 72.06, 60.25, 0.77),
-    "WR 2.5": (0.52, 69.34, 60.25, 0.77),
-    "WR 2.75": (0.49, 65.04, 60.25, 0.77),
-    "WR 3.0": (0.49, 64.47, 60.25, 0.77),
-    "WR 3.25": (0.47, 62.82, 60.25, 0.77),
-    "WR 3.5": (0.46, 61.51, 60.25, 0.77),
-    "WR 3.75": (0.45, 59.51, 60.25, 0.77),
-    "WR 4.0": (0.44, 58.57, 60.25, 0.77),
-    "WR 4.25": (0.42, 55.89, 60.25, 0.77),
-}
 RECALLS = ("0.1", "0.3", "0.5")
+SURE = (0.5, 0.9)  # scores from which a mistake counts as confident
 HERE = "python experiments/papers/elephant.py --data DATA"
 OPTIONS = f"--protocol paper --metrics all --recall {','.join(RECALLS)}"
 BOTH = ("0", "0.3")  # closed, and as wild as the digits example allows
@@ -80,7 +60,8 @@ def main() -> None:
         again()
         make(to, answers)
     diagnosed(to)
-    for make_printed in (f_beta, printed_impact, drops):
+    confident(to)
+    for make_printed in (f_beta, f_betas, printed_impact, drops, hidden_by_map):
         to.commands, to.inputs = [HERE], {}
         make_printed(to)
     without_objects(to)
@@ -135,6 +116,9 @@ def of_coco(to: Recorder, again: Callable[[], None]) -> None:
     """What COCO val2017 shows: pictures of 80 classes, 20 of them known."""
     again()
     matrix(to, "matrix-coco", "COCO val", "YOLOX-nano", "0.2", above=True)
+    for make in (matrix_classes, within_families):
+        again()
+        make(to, confused(to, "COCO val", "YOLOX-nano", "0.2"))
 
 
 def of_voc(to: Recorder, again: Callable[[], None]) -> None:
@@ -153,6 +137,7 @@ ERRORS = {  # what bars are called, detectors, recalls and wilderness ratios of 
 
 def errors(to: Recorder, figure: str, world: str) -> None:
     """Figures 3 and 9 to 11: kinds of errors, closed set and with wild images."""
+    kept = to.kept()
     title, names, recalls, ratios = ERRORS[figure]
     rows = []
     for name in names:
@@ -167,16 +152,35 @@ def errors(to: Recorder, figure: str, world: str) -> None:
                 rows.append([at, float(count), *(held[kind] / count for kind in KINDS)])
     columns = [Column(title), Column("detections", "count")]
     to.save(figure, columns + [Column(kind, "%") for kind in KINDS], rows)
+    if figure == "figure-3":
+        kept()
+        to.commands.append(HERE)
+        right = {row[0]: row[2] for row in rows}
+        wild = f"ratio {BOTH[1]}"
+        shares = [[name, *(1 - right[f"{name}, {at}"] for at in ("closed", wild))]
+                  for name in names]  # fmt: skip
+        columns = [Column("detector"), Column("closed", "%"), Column("with wild pictures", "%")]
+        to.save("more-errors", columns, shares, "At the recall and the ratios of Figure 3.")
+
+
+def confused(to: Recorder, world: str, model: str, ratio: str) -> dict[str, Any]:
+    """Which labels go by which known name, at the recall of Figure 3."""
+    asked = f"diagnose $WORK/{folder(world)}-run --model {model} --question confusion_matrix"
+    answer = to.ask(f"{asked} --recall 0.3 --ratio {ratio} --touch 0.1")
+    return dict(answer["questions"]["confusion_matrix"])
+
+
+def names_of(found: dict[str, Any]) -> list[str]:
+    """The columns of known names."""
+    return [key for key in found["rows"][0] if key.startswith("as ") and key != "as unknown"]
 
 
 def matrix(
     to: Recorder, name: str, world: str, model: str, ratio: str, *, above: bool = False
 ) -> None:
     """Figure 4: which labels, or super-classes of labels, go by which known name."""
-    asked = f"diagnose $WORK/{folder(world)}-run --model {model} --question confusion_matrix"
-    answer = to.ask(f"{asked} --recall 0.5 --ratio {ratio} --touch 0.1")
-    found = answer["questions"]["confusion_matrix"]
-    names = [key for key in found["rows"][0] if key.startswith("as ") and key != "as unknown"]
+    found = confused(to, world, model, ratio)
+    names = names_of(found)
     sums: dict[str, list[float]] = {}
     for held in found["rows"]:
         role = "known" if f"as {held['label']}" in names else "unknown"
@@ -188,6 +192,45 @@ def matrix(
     columns = [Column("label"), Column("objects", "count")]
     columns += [Column(name, "count") for name in names]
     to.save(name, columns, rows, *(note[0].upper() + note[1:] + "." for note in found["notes"]))
+
+
+def matrix_classes(to: Recorder, found: dict[str, Any]) -> None:
+    """Figure 4 by class: how many boxes on objects of an unknown class have a known name."""
+    names = names_of(found)
+    rows = []
+    for held in found["rows"]:
+        counts = {key.removeprefix("as "): held[key] for key in names}
+        if held["label"] not in counts and held["objects"]:
+            called, most = sum(counts.values()), max(counts, key=counts.__getitem__)
+            each = [held["label"], held["super-class"], float(held["objects"]), float(called)]
+            rows.append([*each, called / held["objects"], most if called else "–"])
+    rows.sort(key=lambda row: -row[4])
+    columns = [Column("class"), Column("super-class"), Column("objects", "count")]
+    columns += [Column("called by a known name", "count"), Column("for each object", "score", 3)]
+    to.save("matrix-classes", [*columns, Column("most often")], rows)
+
+
+def within_families(to: Recorder, found: dict[str, Any]) -> None:
+    """Figure 4: of boxes on unknown objects of a super-class, how many stay within it."""
+    names = names_of(found)
+    above = {held["label"]: held["super-class"] for held in found["rows"]}
+    unknown = [held for held in found["rows"] if f"as {held['label']}" not in names]
+    whole = sum(held[name] for held in unknown for name in names)
+    rows: list[list[Any]] = []
+    stay = 0.0
+    for family in dict.fromkeys(above[name.removeprefix("as ")] for name in names):
+        own = [name for name in names if above[name.removeprefix("as ")] == family]
+        members = [held for held in unknown if held["super-class"] == family]
+        called = sum(held[name] for held in members for name in names)
+        if called:
+            inside = sum(held[name] for held in members for name in own) / called
+            anyway = sum(held[name] for held in unknown for name in own) / whole
+            rows.append([family, float(called), inside, anyway])
+            stay += inside * called
+    rows.append(["all", float(whole), stay / whole, None])
+    columns = [Column("super-class"), Column("boxes on its unknown objects", "count")]
+    columns += [Column("by names of the family", "%"), Column("on all unknown objects", "%")]
+    to.save("within-families", columns, rows)
 
 
 def histogram(to: Recorder) -> None:
@@ -242,21 +285,41 @@ def evidence(to: Recorder) -> None:
     to.save("evidence", columns, rows)
 
 
+def table_4() -> dict[str, dict[str, list[float]]]:
+    """Table 4 as the page types it: F, precision, recall and threshold, by β and ratio."""
+    held = typed("elephant", "Table 4")
+    betas = ("β = 0.5", "β = 1", "β = 1.5")
+    return {
+        beta: {ratio: [float(each) for each in cells[at].split(" / ")] for ratio, *cells in held}
+        for at, beta in enumerate(betas)
+    }
+
+
+def f_of(beta: float, precision: float, recall: float) -> float:
+    """Fβ of a precision and a recall in percent."""
+    square = beta * beta
+    return (1 + square) * precision * recall / (100 * (square * precision + recall))
+
+
 def f_beta(to: Recorder) -> None:
     """Table 4 for β = 0.5: what the printed precision and recall give, and a better threshold.
 
     A threshold that a row of more wild pictures prints has the same recall with fewer of them, and
     no less precision if the levels are nested: its F there is the least it has here.
     """
-    whole = [1.25 * p * r / (100 * (0.25 * p + r)) for _, p, r, _ in PRINTED.values()]
+    printed = table_4()["β = 0.5"]
+    whole = [f_of(0.5, p, r) for _, p, r, _ in printed.values()]
     rows = []
-    for at, (ratio, (f, precision, recall, threshold)) in enumerate(PRINTED.items()):
+    for at, (ratio, (f, precision, recall, threshold)) in enumerate(printed.items()):
         top = 1.25 * precision * recall / 1e4
         better = max(range(at, len(whole)), key=whole.__getitem__)
-        other = [*PRINTED.values()][better][3]
-        rows.append([ratio, f, top, whole[at], threshold, whole[better], other])
+        other = [*printed.values()][better][3]
+        given = [precision / 100, recall / 100]
+        rows.append([ratio, *given, f, top, whole[at], threshold, whole[better], other])
     columns = [
         Column("at"),
+        Column("precision", "%", 2),
+        Column("recall", "%", 2),
         Column("printed F", "score", 2),
         Column("1.25·P·R", "score", 2),
         Column("F by the formula", "score", 3),
@@ -271,27 +334,77 @@ def f_beta(to: Recorder) -> None:
     to.save("f-beta", columns, rows, note)
 
 
-def printed_impact(to: Recorder) -> None:
-    """Table 2 of the paper, and whether it rises from one recall to the next."""
-    printed = {
-        "Faster R-CNN": (0.0195, 0.0382, 0.0971),
-        "RetinaNet": (0.0521, 0.0932, 0.1785),
-        "YOLOv2": (0.1603, 0.1468, 0.2192),
-        "dropout sampling": (0.0511, 0.1255, 0.3569),
-    }
+def f_betas(to: Recorder) -> None:
+    """Table 4 for every β: how far a printed F is from that of its precision and recall."""
     rows = [
-        [name, *(100 * a for a in awi), 100 * (awi[1] - awi[0]), 100 * (awi[2] - awi[1])]
-        for name, awi in printed.items()
+        [beta, max(abs(f - f_of(float(beta.split()[-1]), p, r)) for f, p, r, _ in held.values())]
+        for beta, held in table_4().items()
     ]
+    columns = [Column("β"), Column("farthest from the formula", "score", 3)]
+    to.save("f-betas", columns, rows)
+
+
+def table_2() -> dict[str, list[float]]:
+    """Table 2 as the page types it, in percent."""
+    return {
+        name: [100 * float(each) for each in cells] for name, *cells in typed("elephant", "Table 2")
+    }
+
+
+def printed_impact(to: Recorder) -> None:
+    """Table 2 of the paper: whether it rises with the recall, and above Faster R-CNN."""
+    printed = table_2()
+    first = printed["Faster R-CNN"]
+    rows = [
+        [name, *awi, awi[1] - awi[0], awi[2] - awi[1],
+         *(None if awi is first else a - b for a, b in zip(awi, first, strict=True))]
+        for name, awi in printed.items()
+    ]  # fmt: skip
     columns = [Column("detector"), *(Column(f"recall {at}", "score", 2) for at in RECALLS)]
     columns += [Column("from 0.1 to 0.3", "score", 2), Column("from 0.3 to 0.5", "score", 2)]
+    columns += [Column(f"recall {at} above Faster R-CNN", "score", 2) for at in RECALLS]
     to.save("printed-impact", columns, rows, "Printed as fractions; here in percent.")
+
+
+def hidden_by_map(to: Recorder) -> None:
+    """Tables 1 and 2 of the paper: how many times Faster R-CNN's loss a detector has by either."""
+    drop = {name: float(a) - float(b) for name, a, b in typed("elephant", "Table 1")}
+    impact, first = table_2(), "Faster R-CNN"
+    rows = []
+    for name, awi in impact.items():
+        if name != first:
+            by_map = drop[name] / drop[first]
+            times = [one / other for one, other in zip(awi, impact[first], strict=True)]
+            rows.append([name, by_map, *times, *(each - by_map for each in times)])
+    columns = [Column("detector"), Column("of the drop of mAP", "score", 2)]
+    columns += [Column(f"of the impact, recall {at}", "score", 2) for at in RECALLS]
+    columns += [
+        Column(f"of the impact less of the drop, recall {at}", "score", 2) for at in RECALLS
+    ]
+    to.save("hidden-by-map", columns, rows, "Multiples of Faster R-CNN's, from what is printed.")
+
+
+def confident(to: Recorder) -> None:
+    """How sure a detector is of the unknown objects that it calls by a known name."""
+    rows = []
+    for world, files in {"COCO val": COCO, "digits": DIGITS}.items():
+        asked = f"evaluate {files} --protocol paper --metrics a_ose_profile --no-intervals"
+        for name, held in to.ask(asked)["models"].items():
+            bins = held["values"]["a_ose_profile"]["parts"]
+            whole = sum(bins.values())
+            sure = [sum(n for at, n in bins.items() if float(at) >= least) for least in SURE]
+            rows.append([world, name, float(whole), *(each / whole for each in sure)])
+    columns = [Column("world"), Column("detector"), Column("errors", "count")]
+    columns += [Column(f"of at least {least}", "%") for least in SURE]
+    to.save("confident", columns, rows, LEAKY)
 
 
 def drops(to: Recorder) -> None:
     """What Table 1 says about the drops that Section 5.1 speaks of."""
-    printed = {"Faster R-CNN": (81.86, 77.09), "RetinaNet": (79.29, 73.81)}
-    rows = [[name, (wild - closed) / 100] for name, (closed, wild) in printed.items()]
+    rows = [
+        [name, (float(wild) - float(closed)) / 100]
+        for name, closed, wild in typed("elephant", "Table 1")
+    ]
     to.save("drops", [Column("detector"), Column("drop in Table 1", "points", 2)], rows)
 
 
@@ -359,7 +472,7 @@ def curve(to: Recorder, answers: dict[str, Any]) -> None:
     """Figure 5: wilderness impact against the wilderness ratio, digits."""
     rows = []
     for world, name, values in models(answers):
-        for recall in RECALLS[1:]:
+        for recall in RECALLS:
             parts = values[f"average_wilderness_impact@{recall}"]["parts"]
             for ratio, value in parts.items():
                 who = f"{name}, recall {recall}"
@@ -395,4 +508,4 @@ def models(answers: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 if __name__ == "__main__":
-    main()
+    spoken(main)

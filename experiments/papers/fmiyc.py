@@ -20,7 +20,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from record import PHOTOGRAPHS, Recorder, difference, estimate, number, started
+from record import PHOTOGRAPHS, Recorder, difference, estimate, number, spoken, started
 
 from openset.benchmarks.pool import image_names
 from openset.benchmarks.rules.embeddings import largest_cosine, read_embeddings, rows_of
@@ -105,7 +105,17 @@ def counts(to: Recorder) -> None:
     ]
     columns = [Column("set"), Column("images", "count")]
     columns += [Column("known objects", "count"), Column("unknown objects", "count")]
+    to.inputs = _sources(to)
     to.save("counts", columns, rows, needs=["data"])
+
+
+def _sources(to: Recorder) -> dict[str, str]:
+    """Checksums of what the sets were made from."""
+    truth = "coco/instances_val2017_4697.json.gz"
+    return {
+        f"$DATA/{truth}": digest(to.data / truth),
+        "$WORDNET/data.noun": digest(Path(to.options["wordnet"])),
+    }
 
 
 def similarity(to: Recorder) -> None:
@@ -117,6 +127,7 @@ def similarity(to: Recorder) -> None:
     ]
     columns = [Column("tier"), Column("images", "count")]
     columns += [Column("Wu-Palmer", "score", 3), Column("path", "score", 3)]
+    to.inputs = _sources(to)
     to.save("similarity", columns, rows, needs=["data"])
 
 
@@ -160,6 +171,7 @@ def classes(to: Recorder) -> None:
         for name in sorted(others, key=lambda name: -found[name])
     ]
     to.commands = [f"{HERE} --wordnet data.noun"]
+    to.inputs = {"$WORDNET/data.noun": _sources(to)["$WORDNET/data.noun"]}
     columns = [Column("class"), Column("in the paper's list"), Column("Wu-Palmer", "score", 2)]
     note = "CATS_TO_NEAR_OOD of the authors' configuration; classes that it removes are left out."
     to.save("classes", columns, rows, note, needs=["data"])
@@ -262,10 +274,53 @@ def printed(to: Recorder) -> None:
         least = [min(column) for column in _columns(rest, "nOSE")]
         apart = [a - b for a, b in zip(_most(table, "nOSE", VLM), least, strict=True)]
         rows.append([data, f"{VLM}, the most, less the least of Faster R-CNN", "nOSE", *apart])
+        rest = {name: table[name] for name in TRAINED[:2]}  # SIREN has no farther set
+        for metric in BETTER:
+            apart = _less_best(rest, metric, ("VOS",))
+            rows.append([data, "VOS less the best of SAFE and SIREN", metric, None, None, apart[2]])
+    near_and_far(to, tables)
+    winners(to, tables)
     to.commands, to.inputs = [f"{HERE} --wordnet data.noun"], {}
     columns = [Column("set"), Column("what"), Column("metric")]
     columns += [Column(tier, "points", 2) for tier in TIERS]
     to.save("printed", columns, rows, "From the numbers that Tables 4 and 5 print.")
+
+
+def near_and_far(to: Recorder, tables: dict[str, Printed]) -> None:
+    """Tables 4 and 5: how far near is from far, by AUROC and by open-set metrics."""
+    rows = []
+    for data, table in tables.items():
+        for name, held in table.items():
+            if len(held["AUROC"]) > 1 and held["AUROC"][0] is not None and VLM not in name:
+                gaps = {
+                    metric: round(held[metric][0] - held[metric][1], 6)
+                    for metric in ("AUROC", "R_U", "P_U")
+                }
+                size = {metric: abs(gap) for metric, gap in gaps.items()}
+                less = [round(size["AUROC"] - size[other], 6) for other in ("R_U", "P_U")]
+                rows.append([data, name, *gaps.values(), *less])
+    to.commands, to.inputs = [f"{HERE} --wordnet data.noun"], {}
+    columns = [Column("set"), Column("method")]
+    columns += [Column(name, "points", 2) for name in ("AUROC", "R_U", "P_U")]
+    columns += [Column(f"AUROC less {name}", "points", 2) for name in ("R_U", "P_U")]
+    to.save("near-and-far", columns, rows, "From the numbers that Tables 4 and 5 print.")
+
+
+def winners(to: Recorder, tables: dict[str, Printed]) -> None:
+    """Tables 4 and 5: which methods are best in something."""
+    rows = []
+    for data, table in tables.items():
+        there = {name: held for name, held in table.items() if VLM not in name}
+        best: dict[str, None] = {}
+        for metric, better in {"AUROC": max, **BETTER}.items():
+            for at in range(len(TIERS)):
+                held = {n: of[metric][at] for n, of in there.items() if len(of[metric]) > at}
+                printed = {name: value for name, value in held.items() if value is not None}
+                best[better(printed, key=printed.__getitem__)] = None
+        rows.append([data, float(len(best)), ", ".join(best)])
+    to.commands, to.inputs = [f"{HERE} --wordnet data.noun"], {}
+    columns = [Column("set"), Column("methods that are best in something", "count")]
+    to.save("winners", [*columns, Column("which are")], rows)
 
 
 def _columns(table: Printed, metric: str) -> list[list[float]]:
@@ -289,4 +344,4 @@ def _most(table: Printed, metric: str, of: str) -> list[float]:
 
 
 if __name__ == "__main__":
-    main()
+    spoken(main)

@@ -10,13 +10,15 @@ CUB-200-2011; the digits example is in the repository.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from record import Recorder, number, photographs, started
+from record import Recorder, number, photographs, spoken, started, typed
 
 from openset.benchmarks import load
 from openset.evaluation.run import Run
@@ -25,6 +27,7 @@ from openset.matching import Matches
 from openset.papers import Column, Estimate
 from openset.resampling.draws import draw
 from openset.resampling.intervals import percentiles
+from openset.tables import Vocabulary
 
 EXAMPLE = "src/openset/examples/digits"
 WORLDS = {
@@ -58,8 +61,13 @@ def main() -> None:
     impact_swaps(to)
     sizes_of_cub(to)
     classes(to)
+    classes_of_coco(to)
     gammas(to)
     spreads(to)
+    baselines(to)
+    disagreement(to)
+    gamma_trade(to)
+    temperature(to)
     inner_nodes(to)
     seen_on_photographs(to)
 
@@ -75,7 +83,7 @@ def profiles(to: Recorder) -> None:
     ]
     for world, files in WORLDS.items():
         metrics = "a_ose_profile,wilderness_profile"
-        answer = to.ask(f"evaluate {files} --protocol osod3 --metrics {metrics} --no-intervals")
+        answer = to.ask(f"evaluate {files} --protocol osod3-voc --metrics {metrics} --no-intervals")
         held = {name: each["values"] for name, each in answer["models"].items()}
         errors = {name: dict(_above(each["a_ose_profile"]["parts"])) for name, each in held.items()}
         impacts = {name: each["wilderness_profile"]["parts"] for name, each in held.items()}
@@ -112,7 +120,7 @@ def swaps(to: Recorder) -> None:
     rows = []
     for world, (first, other, *thresholds) in SWAPS.items():
         for at, pair in zip(thresholds, ((first, other), (other, first)), strict=True):
-            asked = f"evaluate {WORLDS[world]} --protocol osod3 --metrics a_ose"
+            asked = f"evaluate {WORLDS[world]} --protocol osod3-voc --metrics a_ose"
             answer = to.ask(f"{asked} --minimum-score {at}")
             counts = [float(answer["models"][name]["values"]["a_ose"]["value"]) for name in pair]
             held = answer["differences"][other]["a_ose"]  # the other less the first
@@ -137,7 +145,7 @@ def impact_swaps(to: Recorder) -> None:
     rows = []
     for world, (first, other, *thresholds) in IMPACT_SWAPS.items():
         folder = world.lower().replace(" ", "-")
-        to.ask(f"evaluate {WORLDS[world]} --protocol osod3 --no-intervals -o $WORK/{folder}")
+        to.ask(f"evaluate {WORLDS[world]} --protocol osod3-voc --no-intervals -o $WORK/{folder}")
         held = Run.load(to.work / folder).evaluations
         for at, pair in zip(thresholds, ((first, other), (other, first)), strict=True):
             counts = [_above_score(held[name].matches, at) for name in pair]
@@ -215,6 +223,22 @@ def classes(to: Recorder) -> None:
         to.save(table, [*columns, Column("classes")], rows)
 
 
+def classes_of_coco(to: Recorder) -> None:
+    """Table 2: the four splits of COCO's classes, by super-class."""
+    truth = "coco/instances_val2017_4697.json.gz"
+    kinds = json.loads(load_text(to.data / truth))["categories"]
+    last = Vocabulary.of("owod-t4")
+    above = {last.key(each["name"]): each["supercategory"] for each in kinds}
+    rows = []
+    for at, labels in enumerate(last.tasks, 1):
+        held = Counter(above[last.key(label)] for label in labels)
+        groups = ", ".join(f"{group} ({n})" for group, n in held.items())
+        rows.append([f"Split {at}", float(len(labels)), groups, ", ".join(labels)])
+    to.commands, to.inputs = [HERE], {f"$DATA/{truth}": digest(to.data / truth)}
+    columns = [Column("split"), Column("number", "count")]
+    to.save("classes-coco", [*columns, Column("by super-class"), Column("classes")], rows)
+
+
 def _definitions(benchmarks: tuple[str, ...]) -> dict[str, str]:
     files = [Path(f"src/openset/benchmarks/catalogue/{name}.toml") for name in benchmarks]
     return {file.as_posix(): digest(file) for file in files}
@@ -269,6 +293,127 @@ def spreads(to: Recorder) -> None:
     to.save("spreads", columns, rows)
 
 
+BASELINES = ("FCOS", "Faster RCNN")
+TABLES = {  # by data: the tables of AP and of errors, and how their rows begin
+    "Open Images (Animal)": ("Table 3", "Table 12", "Animal: "),
+    "Open Images (Vehicle)": ("Table 3", "Table 12", "Vehicle: "),
+    "CUB200": ("Table 4", "Table 13", ""),
+    "MTSD": ("Table 5", "Table 14", ""),
+}
+
+
+def _mean(text: str) -> float:
+    """The mean of ``mean ± spread``; several stand with slashes."""
+    return float(text.partition(" ± ")[0].replace(",", ""))
+
+
+def _means(table: str, start: str, at: int) -> dict[str, float | None]:
+    """The last column of a table by method: the first or second of its two numbers."""
+    held = {
+        name.removeprefix(start): cells[-1].split(" / ")
+        for name, *cells in typed("osod3", table)
+        if name.startswith(start)
+    }
+    return {
+        name: None if pair[at] == "–" else _mean(pair[at])
+        for name, pair in held.items()
+    }  # fmt: skip
+
+
+def _unknown(data: str) -> dict[str, float]:
+    """AP of unknown objects by method."""
+    table, _, start = TABLES[data]
+    held = _means(table, start, 0 if data == "MTSD" else 1)
+    return {name: value for name, value in held.items() if value is not None}
+
+
+def baselines(to: Recorder) -> None:
+    """Tables 3 to 5: the better baseline and the best of the other methods."""
+    rows = []
+    for data in TABLES:
+        aps = _unknown(data)
+        ours = max(aps[name] for name in BASELINES)
+        best = max((name for name in aps if name not in BASELINES), key=aps.__getitem__)
+        rows.append([data, ours, aps[best], ours - aps[best], best])
+    to.commands, to.inputs = [HERE], {}
+    columns = [Column("data"), Column("best baseline", "score"), Column("best other", "score")]
+    columns.append(Column("best baseline less best other", "score"))
+    to.save("baselines", [*columns, Column("which is")], rows)
+
+
+def disagreement(to: Recorder) -> None:
+    """Tables 3 to 5 against 12 to 14: pairs that A-OSE and WI order otherwise than AP."""
+    rows = []
+    for data, (_, table, start) in TABLES.items():
+        aps = _unknown(data)
+        by = [_means(table, start, at) for at in (0, 1)]
+        turned = [
+            sum(
+                (aps[one] > aps[other]) == (first > second)
+                for one, other in combinations(aps, 2)
+                for first, second in [(errors[one], errors[other])]
+                if first is not None and second is not None and first != second
+            )
+            for errors in by
+        ]
+        ours, theirs = (by[0][name] or 0.0 for name in ("OpenDet", "Faster RCNN"))
+        rows.append([data, *map(float, turned), ours, theirs, ours / theirs])
+    to.commands, to.inputs = [HERE], {}
+    columns = [Column("data"), Column("pairs that A-OSE turns round", "count")]
+    columns += [Column("pairs that WI turns round", "count"), Column("A-OSE of OpenDet", "count")]
+    columns += [Column("A-OSE of Faster RCNN", "count")]
+    columns.append(Column("A-OSE of OpenDet, times that of Faster RCNN", "score", 2))
+    note = "The mean of WI of ORE on CUB200 and MTSD cannot be read: four pairs less."
+    to.save("disagreement", columns, rows, note)
+
+
+def _sweep(table: str) -> dict[str, list[list[float]]]:
+    """AP known, AP unknown and WI by γ, of every row of Table 15 or 16."""
+    return {
+        name: [[float(each) for each in cell.split(" / ")] for cell in cells]
+        for name, *cells in typed("osod3", table)
+    }
+
+
+def gamma_trade(to: Recorder) -> None:
+    """Tables 15 and 16: what the largest γ changes against the smallest."""
+    plain = {
+        name.removesuffix(", T = 1.0"): held
+        for name, held in _sweep("Table 16").items()
+        if name.endswith("T = 1.0")
+    }
+    rows = [
+        [detector, data, *(held[-1][at] - held[0][at] for at in (0, 1))]
+        for detector, several in {"FCOS": _sweep("Table 15"), "Faster R-CNN": plain}.items()
+        for data, held in several.items()
+    ]
+    to.commands, to.inputs = [HERE], {}
+    columns = [Column("detector"), Column("data")]
+    columns += [Column(f"AP {of}, γ 50 less γ 1.5", "score") for of in ("known", "unknown")]
+    to.save("gamma-trade", columns, rows)
+
+
+USED = {"Open Images (Animal)": 6, "Open Images (Vehicle)": 6, "CUB200": 2, "MTSD": 2}
+"""Which column of Table 16 has the γ that the paper uses."""
+
+
+def temperature(to: Recorder) -> None:
+    """Table 16: what a temperature of 2 changes."""
+    held = _sweep("Table 16")
+    rows = []
+    for data, used in USED.items():
+        cold, warm = (held[f"{data}, T = {at}"] for at in ("1.0", "2.0"))
+        apart = [warm[used][at] - cold[used][at] for at in (0, 1)]
+        rows.append([data, "the γ that is used", *apart])
+        tops = [max(range(len(each)), key=lambda at, of=each: of[at][1]) for each in (cold, warm)]
+        apart = [warm[tops[1]][at] - cold[tops[0]][at] for at in (0, 1)]
+        rows.append([data, "the best γ of either", *apart])
+    to.commands, to.inputs = [HERE], {}
+    columns = [Column("data"), Column("at")]
+    columns += [Column(f"AP {of}, T 2 less T 1", "score") for of in ("known", "unknown")]
+    to.save("temperature", columns, rows)
+
+
 def inner_nodes(to: Recorder) -> None:
     """Labels of Open Images below a super-class that are no class of any split."""
     names = dict(line.split(",", 1) for line in load_text(to.data / DESCRIPTIONS).splitlines())
@@ -315,4 +460,4 @@ def deviation(values: tuple[float, ...], less: int) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    spoken(main)

@@ -11,6 +11,7 @@ import io
 import json
 import shlex
 import tempfile
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ import numpy as np
 
 from openset.cli import main
 from openset.files import digest
+from openset.findings import OpenSetError
 from openset.papers import Column, Estimate, Run
 from openset.resampling.intervals import percentiles
 
@@ -103,6 +105,14 @@ class Recorder:
         return again
 
 
+def spoken(main: Callable[[], None]) -> None:
+    """Run a script; what it lacks is said in a line, not in a traceback."""
+    try:
+        main()
+    except (OpenSetError, FileNotFoundError) as error:
+        raise SystemExit(f"error: {error}") from error
+
+
 def photographs(
     to: Recorder,
     name: str,
@@ -131,6 +141,13 @@ def photographs(
     to.commands = [judge, here]
     columns = [Column("method"), *metrics.values(), Column("trainings", "count")]
     to.save(name, columns, rows, OVER_TRAININGS, *notes, needs=("data", "training", "gpu"))
+
+
+def typed(paper: str, element: str) -> list[list[str]]:
+    """The rows of a table that the page types from its paper."""
+    page = tomllib.loads((Path(__file__).parent / paper / "page.toml").read_text("utf-8"))
+    held = next(one["published"] for one in page["element"] if one["name"] == element)
+    return [list(map(str, row)) for row in held["rows"]]
 
 
 def _shown(held: dict[str, Any], metric: str) -> Estimate | float | None:

@@ -40,6 +40,7 @@ SHOWN = {
     "unknown_recall": Column("recall", "%"),
     "udr": Column("UDR", "%"),
     "udp": Column("UDP", "%"),
+    "ap_unknown": Column("AP unknown", "%"),
 }
 MODULES = ("base", "pad", "base + cec", "pad + cec")
 """Table 4: neither, one or both of PAD and CEC."""

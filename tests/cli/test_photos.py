@@ -307,3 +307,8 @@ def test_a_film_without_frames_and_without_opencv(openset, here, eye, cv2, monke
     assert "OS602" in openset("run", "model.pt", "none.mp4").err
     monkeypatch.setitem(sys.modules, "cv2", None)
     assert "OS601" in openset("run", "model.pt", "street.mp4").err
+
+
+def test_a_folder_of_photos_that_is_not_there_is_said_to_be_so(openset, here):
+    done = openset("draw", "found.parquet", "--images", "PICTURES")
+    assert done.code == 2 and "OS101" in done.err and "no such folder of images" in done.err

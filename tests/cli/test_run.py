@@ -323,6 +323,16 @@ def test_without_torch_it_says_what_to_install(openset, data, monkeypatch):
     assert "OS601" in done.err and "openset[torch]" in done.err
 
 
+def test_a_model_file_without_onnxruntime_is_no_internal_error(monkeypatch, tmp_path):
+    from openset import plugins
+    from openset.detectors import onnx
+    from openset.findings import InputError
+
+    monkeypatch.setattr(plugins, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match="an ONNX model needs onnxruntime"):
+        onnx._session(tmp_path / "x.onnx", None)
+
+
 def test_without_onnxruntime_it_says_what_to_install(monkeypatch):
     from openset import plugins
     from openset.findings import InputError

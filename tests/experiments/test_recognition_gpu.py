@@ -108,7 +108,9 @@ def test_the_commands_of_the_page_lead_from_official_files_to_the_table(tmp_path
     small = ["--folder", tmp_path, "--epochs", "1", "--device", "cpu", "--precision", "float32"]
     small += ["--network", "classifier8", "--size", "16", "--trials", "0", "--processes", "1"]
     lines = read_page(EXAMPLE.parent / "papers" / "openauc").definition.workflow
-    for line in lines:  # all of them: a line that nothing leads to would fail here
+    fetched = [line for line in lines if " | tar -xz -C CIFAR" in line]
+    assert len(fetched) == 2  # the archives of both, which unpack to what `cifar` wrote
+    for line in lines[2:]:  # all others: a line that nothing leads to would fail here
         python, *words = shlex.split(line)
         assert python == "python"
         given = [sys.executable, EXAMPLE.parents[1] / words[0], *words[1:]]
@@ -119,6 +121,13 @@ def test_the_commands_of_the_page_lead_from_official_files_to_the_table(tmp_path
     tables = page.split("| method | trials |")[1:]
     assert len(tables) == 3  # three data sets, eight methods each
     assert all(len(re.findall(r"^\| \S.* \| 1 \|", each, re.M)) == 8 for each in tables)
+
+
+def test_a_folder_without_the_data_is_noticed_once(tmp_path):
+    given = [sys.executable, EXAMPLE, "cifar10", "--folder", tmp_path, "--rows", tmp_path / "rows"]
+    done = subprocess.run(given, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.count("OS810") == 1, done.stderr
+    assert "--folder" in done.stderr and "Traceback" not in done.stderr
 
 
 def row(method, trial, openauc, **more):

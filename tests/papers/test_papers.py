@@ -10,7 +10,7 @@ import pytest
 
 from openset import InputError
 from openset.papers import Column, Estimate, Run, read_page, read_run, verify, write_pages
-from openset.papers.figures import draw, is_current, points
+from openset.papers.figures import draw, is_current, points, specification
 from openset.papers.page import Figure
 
 PAGE = """
@@ -67,6 +67,7 @@ def run(gain: Estimate | float | None = GAIN) -> Run:
             ("ours", "0.5", 0.5, 0.07, gain, 5678.0),
         ),
         commands=("openset evaluate gt.json dt.json --json",),
+        inputs={"$DATA/gt.json": "1" * 64},
         needs=("data",),
         notes=("a note",),
     )
@@ -137,6 +138,41 @@ def test_a_line_of_one_point_is_seen(tmp_path):
         draw(Run(columns, tuple(some)), figure, tmp_path / "f.svg")
         shapes.append((tmp_path / "f.svg").read_text().count('aria-roledescription="point"'))
     assert shapes == [0, 3]
+
+
+def test_a_figure_is_drawn_alike_however_many_were_before(tmp_path):
+    figure = Figure(x="recall", y="WI", by="detector")
+    texts = []
+    for name in ("first", "second"):
+        draw(run(), figure, tmp_path / f"{name}.svg")
+        texts.append((tmp_path / f"{name}.svg").read_text())
+    assert texts[0] == texts[1] and "clip0" in texts[0]
+
+
+def test_what_was_trained_stands_on_the_page(tmp_path, source):
+    more = 'workflow = ["openset evaluate gt.json dt.json"]\ntraining = ["python train.py"]\n'
+    more += 'trained_from = "weights of someone"\n'
+    text = PAGE.replace('workflow = ["openset evaluate gt.json dt.json"]\n', more)
+    (source / "page.toml").write_text(text)
+    write_pages(tmp_path / "docs", source.parent)
+    page = (tmp_path / "docs" / "paper.md").read_text()
+    assert "weights of someone\n\n```bash\npython train.py\n```" in page
+    (source / "wild.json").unlink()
+    with pytest.raises(InputError, match=r"python train\.py; python measure\.py"):
+        verify(tmp_path, source.parent)
+
+
+def test_an_erratum_may_be_read(tmp_path, source):
+    text = PAGE.replace('"openset explain wi"', '"read from Section 3"')
+    (source / "page.toml").write_text(text)
+    write_pages(tmp_path / "docs", source.parent)
+    assert "Check: read from Section 3" in (tmp_path / "docs" / "errata.md").read_text()
+
+
+def test_differences_are_drawn_in_points():
+    figure = Figure(x="recall", y="gain", by="detector")
+    assert points(run(), figure) == [{"model": "ours", "x": 0.5, "y": 2.0}]
+    assert '"gain, points"' in json.dumps(specification(run(), figure))
 
 
 def test_what_cannot_fail_is_no_claim(source):
@@ -238,6 +274,37 @@ def test_a_run_made_from_a_file_that_has_changed_since_is_found(pages, source, g
     assert finding.fix == f"python measure.py; openset verify {pages} --write"
 
 
+def test_a_run_that_names_a_file_without_its_checksum_is_found(pages, source):
+    results = pages.parent / "results"
+    results.mkdir()
+    (results / "all.json").write_text("x")
+    made_from(source, results / "all.json", "results/all.json")
+    held = read_run(source / "wild.json")
+    (results / "other.json").write_text("y")
+    more = (*held.commands, "openset evaluate a=results/other.json results/all.json measure.py")
+    replace(held, commands=more).save(source / "wild.json")
+    write_pages(pages, source.parent)
+    (finding,) = verify(pages)[0].findings
+    assert finding.code == "OS955" and finding.example == "results/other.json"
+
+
+def test_a_run_of_data_without_any_checksum_is_found(pages, source):
+    replace(run(), inputs={"$DATA/lists": "a folder"}).save(source / "wild.json")
+    (finding,) = verify(pages)[0].findings
+    assert finding.code == "OS955" and "holds no checksum" in finding.message
+
+
+def test_run_files_that_lie_elsewhere_differ_by_their_numbers_alone(tmp_path, pages, source):
+    away = tmp_path / "far" / "away"
+    away.mkdir(parents=True)
+    source.parent.rename(away / "runs")
+    assert not [each for one in verify(pages, away / "runs") for each in one.findings]
+    path = away / "runs" / "paper" / "wild.json"
+    path.write_text(path.read_text().replace("0.07", "0.08"))
+    finding = verify(pages, away / "runs")[0].findings[0]
+    assert "7.0 %" in finding.message and "8.0 %" in finding.message
+
+
 def test_run_files_copied_without_their_inputs_are_not_accused(pages, source):
     file = pages / "all.json"
     file.write_text("x")
@@ -287,6 +354,60 @@ def test_that_nothing_differs_can_only_be_contradicted(source, gain, verdict):
     run(gain).save(source / "wild.json")
     page = read_page(source)
     assert page.verdict(page.definition.claim[0]) == verdict
+
+
+@pytest.mark.parametrize(
+    ("gain", "verdict"),
+    [
+        (Estimate(0.02, -0.01, 0.03), "holds"),
+        (Estimate(0.02, -0.01, 0.05), "cannot tell"),
+        (Estimate(-0.02, -0.06, -0.01), "cannot tell"),
+        (Estimate(-0.06, -0.07, -0.05), "does not hold"),
+        (0.01, "holds"),
+    ],
+)
+def test_that_little_differs_takes_the_whole_interval(source, gain, verdict):
+    (source / "page.toml").write_text(
+        PAGE.replace('where = "Section 2"', 'where = "Section 2"\nexpected = "within 0.04"')
+    )
+    run(gain).save(source / "wild.json")
+    page = read_page(source)
+    assert page.verdict(page.definition.claim[0]) == verdict
+
+
+@pytest.mark.parametrize(
+    ("asked", "column", "rows"),
+    [
+        ("*", "WI", ["ours / 0.1", "ours / 0.5"]),
+        ("ours / *", "gain", ["ours / 0.5"]),
+        ("ours / 0.1", "gain", ["ours / 0.1"]),
+        ("* / 0.1", "gain", ["ours / 0.1"]),
+    ],
+)
+def test_a_claim_takes_all_rows_that_it_asks_for(source, asked, column, rows):
+    text = PAGE.replace('["wild", "ours / 0.5", "gain"]', f'["wild", "{asked}", "{column}"]')
+    (source / "page.toml").write_text(text)
+    page = read_page(source)
+    (claim,) = page.definition.claim
+    assert page.cells(claim) == [("wild", row, column) for row in rows]
+    left = page.not_taken(claim)
+    assert {row for _, row, _ in left}.isdisjoint(rows)
+    assert bool(left) == (column == "gain" and rows == ["ours / 0.1"])
+
+
+def test_a_claim_about_rows_that_are_not_there_is_refused(tmp_path, source):
+    text = PAGE.replace('["wild", "ours / 0.5", "gain"]', '["wild", "theirs / *", "gain"]')
+    (source / "page.toml").write_text(text)
+    with pytest.raises(InputError, match="no row is called so"):
+        write_pages(tmp_path / "docs", source.parent)
+
+
+def test_a_verdict_says_on_what(tmp_path, source):
+    more = 'where = "Section 2"\nsetting = "at [[wild | ours / 0.5 | WI]]"\nleft_out = "a row"'
+    (source / "page.toml").write_text(PAGE.replace('where = "Section 2"', more))
+    write_pages(tmp_path / "docs", source.parent)
+    text = (tmp_path / "docs" / "paper.md").read_text()
+    assert "(left out: a row) | **holds** at 7.0 % |" in text
 
 
 def test_one_cell_that_contradicts_decides(source):

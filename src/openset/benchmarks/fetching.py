@@ -56,10 +56,20 @@ class FoundSource:
 
 def look(benchmark: Benchmark, folder: Path) -> list[FoundSource]:
     """Every source of a benchmark, and whether it is there with the right bytes."""
-    return [_item(name, source, folder) for name, source in files.needed(benchmark).items()]
+    return [
+        _item(name, source, folder, _expected(benchmark, name))
+        for name, source in files.needed(benchmark).items()
+    ]
 
 
-def _item(name: str, source: Source, folder: Path) -> FoundSource:
+def _expected(benchmark: Benchmark, name: str) -> int:
+    """How many pictures a source must have at least: those of the largest split of it alone."""
+    alone = (split for split in benchmark.splits.values() if tuple(split.sources) == (name,))
+    counts = [split.expect.get("images", 0) for split in alone]
+    return max((max(n) if isinstance(n, list) else n for n in counts), default=0)
+
+
+def _item(name: str, source: Source, folder: Path, expected: int) -> FoundSource:
     path = next((folder / p for p in source.path if (folder / p).exists()), None)
     if path is None:
         archive = files.unpacked_from(source, folder)
@@ -70,6 +80,8 @@ def _item(name: str, source: Source, folder: Path) -> FoundSource:
         files.verify(name, source, path, digest)
     except InputError as error:
         return FoundSource(name, path, Presence.WRONG, source, error.findings[0].message)
+    if lacks := files.lacking(source, path, expected):
+        return FoundSource(name, path, Presence.WRONG, source, f"{path} {lacks}")
     return FoundSource(name, path, Presence.THERE, source)
 
 

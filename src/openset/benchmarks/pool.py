@@ -21,6 +21,7 @@ from openset.tables import Annotations, Vocabulary
 from openset.tables.vocabulary import Role, vocabularies
 
 Lists = Mapping[str, Sequence[str]]
+_SHOWN = 5  # labels of the sources that a refusal names
 
 
 def expanded(names: Iterable[str], lists: Lists) -> tuple[str, ...]:
@@ -102,8 +103,17 @@ def no_such_label(lost: Sequence[str], labels: Iterable[str]) -> InputError:
         f"{len(lost)} class names match no label of the sources",
         count=len(lost),
         example=", ".join(map(repr, lost[:5])),
-        fix=f"did you mean {hint}?" if hint else "",
+        fix=f"did you mean {hint}?"
+        if hint
+        else f"call them as the sources do: {_some(by_spelling)}",
     )
+
+
+def _some(by_spelling: Mapping[str, str]) -> str:
+    """A few labels, so that another version or language of a data set is seen."""
+    names = list(by_spelling.values())
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(map(repr, names[:_SHOWN])) + more
 
 
 @dataclass(frozen=True)

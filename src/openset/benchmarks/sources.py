@@ -124,6 +124,39 @@ def _flaw(source: Source, path: Path) -> str:
             return f"has no ImageSets/Main/{split}.txt: that archive is not unpacked there"
         if not any((path / "Annotations").glob("*.xml")):
             return "has no Annotations/*.xml"
+    if source.format == "mtsd" and not (path / "splits" / f"{split}.txt").is_file():
+        return f"has no splits/{split}.txt: the annotations are not unpacked there"
+    return ""
+
+
+_LISTED = {  # of folders with a file per picture: the lists of splits, and those files
+    "voc": ("ImageSets/Main/{}.txt", "Annotations/{}.xml"),
+    "mtsd": ("splits/{}.txt", "annotations/{}.json"),
+}
+
+
+def lacking(source: Source, path: Path, expected: int = 0) -> str:
+    """What a folder lacks of the pictures that its own list has, or that a split is to have.
+
+    Args:
+        source: Its definition.
+        path: Where it lies.
+        expected: How many pictures a split is to have that is made from it.
+    """
+    split = source.options.get("split")
+    if source.format not in _LISTED or not split or not path.is_dir():
+        return ""
+    listing, annotation = _LISTED[source.format]
+    lines = (path / listing.format(split)).read_text("utf-8", "replace").splitlines()
+    names = [line.split()[0] for line in lines if line.strip()]
+    if len(names) < expected:
+        return f"lists {len(names):,} pictures, of which {expected:,} are to be taken"
+    for name in names:
+        file = path / annotation.format(name)
+        if not file.is_file():
+            return f"has no {annotation.format(name)}, which its list has: part of it is missing"
+        if not file.stat().st_size:
+            return f"has an {annotation.format(name)} of 0 bytes"
     return ""
 
 

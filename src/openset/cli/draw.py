@@ -169,6 +169,13 @@ def _seen(
     from openset.formats import read_detections
     from openset.nets.pictures import ImageFiles
 
+    if not images.exists():
+        raise refuse(
+            "OS101",
+            f"no such folder of images, nor a photo: {images}",
+            fix="give the folder that holds the images",
+        )
+
     source, from_ = unknown
     files, found = ImageFiles.of(images), read_detections(run)
     found = found if source is None else with_unknownness(found, source)

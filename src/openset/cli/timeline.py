@@ -36,7 +36,7 @@ def timeline(
     from openset.evaluation.learned import Learned
     from openset.learning.figure import through_time
 
-    named = model_names([path if path.is_dir() else path.parent for path in chains])
+    named = model_names([path.parent if path.is_file() else path for path in chains])
     held = {name: Learned.load(path) for name, path in named.items()}
     lines = [line for name, one in held.items() for line in _lines(name, one)]
     if out is not None:

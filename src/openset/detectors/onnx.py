@@ -19,7 +19,7 @@ from openset.detectors import _yolo
 from openset.detectors._found import Filters, Found
 from openset.detectors._spec import EvidenceName, Model, detector
 from openset.findings import UsageError, refuse
-from openset.plugins import lookup
+from openset.plugins import check_installed, lookup
 from openset.tables import LogitLayout
 from openset.tables.overlap import class_wise_nms
 
@@ -221,6 +221,7 @@ class OnnxModel:
 
 
 def _session(path: Path, device: str | None) -> Any:
+    check_installed("an ONNX model", ("onnxruntime",))
     import onnxruntime
 
     if not path.is_file():

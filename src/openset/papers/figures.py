@@ -6,6 +6,7 @@ does not, and stands in the file. Beside it stands that of the drawing, which te
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +19,7 @@ from openset.papers.run_file import Estimate, Run
 
 MARGIN = 24  # pixels around long names, which a reader's font may draw wider
 SQUARE = 18  # pixels of a cell of a matrix
+_COUNTED = re.compile(r"\b(?:clip|gradient_)\d+\b")
 _MARK = "<!-- shows {}, drawn as {} -->"
 
 
@@ -35,9 +37,16 @@ def draw(run: Run, figure: Figure, path: Path) -> None:
     spec = specification(run, figure)
     with replacing(path, folder=False) as draft:
         made = draft.with_suffix(".svg")
-        picture = vega.write_chart(spec, made).read_text("utf-8").rstrip()
+        picture = _numbered(vega.write_chart(spec, made).read_text("utf-8").rstrip())
         made.unlink()
         draft.write_text(f"{picture}\n{_mark(spec, picture)}\n", "utf-8")
+
+
+def _numbered(picture: str) -> str:
+    """The picture with its clips and gradients counted from 0: the renderer never begins anew."""
+    names = dict.fromkeys(_COUNTED.findall(picture))
+    anew = {name: f"{name.rstrip('0123456789')}{at}" for at, name in enumerate(names)}
+    return _COUNTED.sub(lambda found: anew[found[0]], picture)
 
 
 def is_current(run: Run, figure: Figure, path: Path) -> bool:
@@ -56,10 +65,11 @@ def points(run: Run, figure: Figure) -> list[vega.Row]:
     for name in _chosen(run, figure):
         cells = [(_value(row[at[figure.x]]), _value(row[at[name]])) for row in run.rows]
         found += [{"model": name, "x": x, "y": y} for x, y in cells if y is not None]
+    scale = 100 if not figure.columns and _unit(run, figure) == "points" else 1
     for row in () if figure.columns else run.rows:
         x, y = _value(row[at[figure.x]]), _value(row[at[figure.y]])
-        if x is not None and y is not None:
-            found.append({"model": str(row[at[figure.by]]), "x": x, "y": y})
+        if x is not None and isinstance(y, float):
+            found.append({"model": str(row[at[figure.by]]), "x": x, "y": scale * y})
     return found
 
 
@@ -86,7 +96,7 @@ def _lines(rows: list[vega.Row], names: list[str], figure: Figure, run: Run) -> 
     units = {column.name: column.unit for column in run.columns}
     axes = vega.Axes(
         figure.x,
-        figure.y,
+        f"{figure.y}, points" if units[figure.y] == "points" else figure.y,
         percent_x=units[figure.x] == "%",
         percent_y=units[figure.y] == "%",
         domain_x=None,

@@ -14,9 +14,14 @@ ERRATA = """# Errata
 
 {made}
 
-Where measuring again contradicts a paper, its text or its code. Each was verified by the command
-beside it; what a paper prints is typed from it, what was measured comes from the run files.
+Where a paper contradicts itself, or measuring again, its text or its code. Each was verified by the
+command or the reading beside it; what a paper prints is typed from it, what was measured comes from
+the run files.
 """
+
+
+READ = "read "
+"""How the check of an erratum begins that no command can make."""
 
 
 def made_from(where: str) -> str:
@@ -39,6 +44,7 @@ def markdown(page: Page, where: str) -> str:
         page.filled(held.about.strip()),
         "## From the official files to the main table",
         _block(held.workflow),
+        *_trained(page),
         "## What the paper claims, and what is seen here",
         _claims(page),
         "## All tables and figures",
@@ -60,7 +66,7 @@ def errata(pages: Sequence[Page], where: str) -> str:
             lines = [
                 f"- **{each.where}** says: {says}",
                 f"Found: {found}",
-                f"Check: `{each.command}`",
+                f"Check: {each.command if each.command.startswith(READ) else f'`{each.command}`'}",
             ]
             parts.append("\n  ".join(lines))
     return "\n\n".join(parts) + "\n"
@@ -83,23 +89,40 @@ def _block(commands: Sequence[str]) -> str:
     return "\n".join(["```bash", *commands, "```"])
 
 
+def _trained(page: Page) -> list[str]:
+    """What made the detectors that were measured, where that is not at hand."""
+    held = page.definition
+    if not held.training:
+        return []
+    about = page.filled(held.trained_from.strip())
+    return ["## What was trained for the numbers here", about, _block(held.training)]
+
+
 def _claims(page: Page) -> str:
     rows = [
-        (each.says, each.where, _seen(page, each), f"**{page.verdict(each)}**")
+        (each.says, each.where, _seen(page, each), _verdict(page, each))
         for each in page.definition.claim
     ]
     return _of_texts(("claim", "where", "here", "verdict"), rows)
 
 
+def _verdict(page: Page, claim: Claim) -> str:
+    """The verdict, and on what, where that is not what the paper looked at."""
+    return f"**{page.verdict(claim)}** {page.filled(claim.setting)}".rstrip()
+
+
 def _seen(page: Page, claim: Claim) -> str:
+    why = page.filled(claim.why)
     if not claim.cells:
-        return claim.why
+        return why
     seen = [
         f"{row}, {column}: {page.runs[run].shown(row, column)}"
-        for run, row, column in claim.cells
+        for run, row, column in page.cells(claim)
         if page.cell(run, row, column) is not None
     ]
-    return "<br>".join(seen or ["not measured"]) + (f" ({claim.why})" if claim.why else "")
+    more = [why, f"left out: {page.filled(claim.left_out)}" if claim.left_out else ""]
+    said = "; ".join(filter(None, more))
+    return "<br>".join(seen or ["not measured"]) + (f" ({said})" if said else "")
 
 
 def _overview(page: Page) -> str:

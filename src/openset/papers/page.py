@@ -20,7 +20,8 @@ from openset.papers.run_file import Cell, Estimate, Run, read_run
 
 DEFINITION = "page.toml"
 POINTER = re.compile(r"\[\[([^\[\]|]+)\|([^\[\]|]+)\|([^\[\]|]+)\]\]")
-_EXPECTED = re.compile(r"([<>=]) (-?\d+(?:\.\d+)?)")
+_EXPECTED = re.compile(r"([<>=]|within) (-?\d+(?:\.\d+)?)")
+ALL = "*"
 
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,7 +60,8 @@ class Element(_Strict, frozen=True):
     Attributes:
         name: As the paper calls it, ``Table 1``.
         shows: What it shows, in a few words.
-        status: Whether it is reproduced from its own inputs, measured again on others, or not here.
+        status: Whether it is reproduced from its own inputs (all of it, or in part), measured again
+            on others, or not here.
         run: The run file that answers it.
         text: What differs from the paper, or why it is not here.
         commands: What someone types who has the data.
@@ -69,7 +71,7 @@ class Element(_Strict, frozen=True):
 
     name: str
     shows: str
-    status: Literal["reproduced", "re-measured", "not here"]
+    status: Literal["reproduced", "in part", "re-measured", "not here"]
     text: str
     run: str | None = None
     commands: list[str] = []
@@ -83,10 +85,14 @@ class Claim(_Strict, frozen=True):
     Attributes:
         says: The claim, in one sentence.
         where: Its place in the paper.
-        cells: Run, row and column of the numbers that decide.
-        expected: ``> 0``, ``< 0.5``: what the claim says of each of them; ``= 0`` an interval can
-            contradict, and never confirm.
+        cells: Run, row and column of the numbers that decide. A part of a row that is ``*`` stands
+            for all that have a number there: ``digits / * / 0.3``, or ``*`` alone.
+        expected: ``> 0``, ``< 0.5``: what the claim says of each of them; ``within 0.05`` is no
+            farther from 0, ``= 0`` an interval can contradict, and never confirm.
         why: Why it cannot be told, where there is nothing to look at.
+        setting: On what it was measured, where that is not what the paper has: ``on digits``; it
+            stands behind the verdict.
+        left_out: Why rows of a run file that have such a number are not among the cells.
         definition: Whether no measurement could contradict it: the cells only show how much.
     """
 
@@ -95,11 +101,20 @@ class Claim(_Strict, frozen=True):
     cells: list[tuple[str, str, str]] = []
     expected: str = "> 0"
     why: str = ""
+    setting: str = ""
+    left_out: str = ""
     definition: bool = False
 
 
 class Erratum(_Strict, frozen=True):
-    """Where measuring again contradicts the paper, its text or its code."""
+    """Where measuring again contradicts the paper, its text or its code.
+
+    Attributes:
+        where: The place.
+        says: What stands there.
+        found: What is so.
+        command: What verifies it, or ``read from ...`` where that is reading alone.
+    """
 
     where: str
     says: str
@@ -108,7 +123,15 @@ class Erratum(_Strict, frozen=True):
 
 
 class Definition(_Strict, frozen=True):
-    """The whole ``page.toml``; `measured_by` is the command that makes its run files."""
+    """The whole ``page.toml``.
+
+    Attributes:
+        measured_by: The command that makes the run files.
+        workflow: From the official files to the main table of the paper.
+        training: What made the detectors and classifiers that were measured here, and `measured_by`
+            takes for granted.
+        trained_from: What that takes, and where it comes from.
+    """
 
     title: str
     paper: str
@@ -116,6 +139,8 @@ class Definition(_Strict, frozen=True):
     measured_by: str
     workflow: list[str]
     element: list[Element]
+    training: list[str] = []
+    trained_from: str = ""
     claim: list[Claim] = []
     erratum: list[Erratum] = []
 
@@ -156,6 +181,49 @@ class Page:
 
         return POINTER.sub(number, text)
 
+    def cells(self, claim: Claim) -> list[tuple[str, str, str]]:
+        """The numbers of a claim by their three names, those that ``*`` stands for spelt out."""
+        found = [
+            (run, row, column)
+            for run, asked, column in claim.cells
+            for row in self._rows(run, asked, column)
+        ]
+        return list(dict.fromkeys(found))
+
+    def _rows(self, run: str, asked: str, column: str) -> list[str]:
+        """The rows that are asked for: one by its name, or all with a number that fit."""
+        parts = asked.split(" / ")
+        if ALL not in parts:
+            return [asked]
+        there = [row for row in self._named(run) if asked == ALL or _fits(row.split(" / "), parts)]
+        if not there:
+            raise self._points_nowhere(f"[[{run} | {asked} | {column}]]", "no row is called so")
+        return [row for row in there if self._is_number(run, row, column)] or there
+
+    def not_taken(self, claim: Claim) -> list[tuple[str, str, str]]:
+        """Numbers beside those of a claim, in the same columns of its run files."""
+        taken = self.cells(claim)
+        columns = dict.fromkeys((run, column) for run, _, column in taken)
+        return [
+            (run, row, column)
+            for run, column in columns
+            for row in self._numbers(run, column)
+            if (run, row, column) not in taken
+        ]
+
+    def _numbers(self, run: str, column: str) -> list[str]:
+        """The rows of a run that have a number in a column."""
+        return [row for row in self._named(run) if self._is_number(run, row, column)]
+
+    def _named(self, run: str) -> list[str]:
+        """The rows of a run, by their names."""
+        if run not in self.runs:
+            raise self._points_nowhere(f"[[{run} | {ALL}]]", f"no run {run!r}")
+        return [self.runs[run].key(row) for row in self.runs[run].rows]
+
+    def _is_number(self, run: str, row: str, column: str) -> bool:
+        return isinstance(self.cell(run, row, column), (float, Estimate))
+
     def verdict(self, claim: Claim) -> str:
         """Whether a claim holds: ``holds``, ``does not hold`` or ``cannot tell``.
 
@@ -163,7 +231,7 @@ class Page:
         """
         if claim.definition:
             return "by definition"
-        verdicts = [self._one(self.cell(*names), claim) for names in claim.cells]
+        verdicts = [self._one(self.cell(*names), claim) for names in self.cells(claim)]
         if "does not hold" in verdicts:
             return "does not hold"
         return "holds" if verdicts and set(verdicts) == {"holds"} else "cannot tell"
@@ -176,6 +244,10 @@ class Page:
             return "cannot tell"
         sign, bound = (1 if found[1] == ">" else -1), float(found[2])
         ends = (cell.low, cell.high) if isinstance(cell, Estimate) else (cell, cell)
+        if found[1] == "within":
+            farther = ends[0] > bound or ends[1] < -bound
+            inside = -bound < ends[0] and ends[1] < bound
+            return "holds" if inside else "does not hold" if farther else "cannot tell"
         above, below = (all(way * sign * (end - bound) > 0 for end in ends) for way in (1, -1))
         if found[1] == "=":
             return "does not hold" if above or below else "cannot tell"
@@ -184,6 +256,12 @@ class Page:
     def _points_nowhere(self, what: str, why: str) -> InputError:
         message = f"{self.name}/{DEFINITION}: {what}: {why}"
         return InputError([Finding("OS954", Level.ERROR, message)])
+
+
+def _fits(row: list[str], asked: list[str]) -> bool:
+    return len(row) == len(asked) and all(
+        of in (ALL, part) for part, of in zip(row, asked, strict=True)
+    )
 
 
 def read_page(folder: Path) -> Page:
@@ -200,9 +278,10 @@ def read_page(folder: Path) -> Page:
     except (ValueError, msgspec.ValidationError) as error:
         raise InputError([Finding("OS954", Level.ERROR, f"{path}: {error}")]) from error
     there = {each.stem: each for each in sorted(folder.glob("*.json"))}
+    makes = "; ".join((*definition.training, definition.measured_by))
     missing = [each for each in definition.element if each.run and each.run not in there]
     if missing:
-        raise InputError([_missing(folder, each, definition.measured_by) for each in missing])
+        raise InputError([_missing(folder, each, makes) for each in missing])
     return Page(folder.name, definition, {name: read_run(each) for name, each in there.items()})
 
 

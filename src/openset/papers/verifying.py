@@ -18,6 +18,7 @@ from openset.findings import Finding, InputError, Level, refuse
 from openset.papers import figures
 from openset.papers.markdown import errata, markdown, pictures
 from openset.papers.page import POINTER, Figure, Page, pages_in, read_page
+from openset.papers.run_file import Run
 
 SHOWN = 90  # letters of a line that differs
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -96,6 +97,7 @@ def _checked(page: Page, folder: Path, runs: Path, root: Path | None) -> Checked
         if not figures.is_current(page.runs[run], figure, folder / name):
             found.append(_stale(folder / name, f"does not show what {run}.json holds"))
     found += _outdated(page, folder, runs, root) if root else []
+    found += _unsummed(page, folder, runs, root)
     return Checked(
         page.name,
         sum(run.numbers for run in page.runs.values()),
@@ -137,6 +139,34 @@ def _outdated(page: Page, folder: Path, runs: Path, root: Path) -> Iterator[Find
             )
 
 
+def _unsummed(page: Page, folder: Path, runs: Path, root: Path | None) -> Iterator[Finding]:
+    """Run files that rest on files whose checksum they do not hold."""
+    for run, held in page.runs.items():
+        summed = {name for name, of in held.inputs.items() if _DIGEST.fullmatch(of)}
+        lacking = [name for name in _named(held, root) if name not in summed] if root else []
+        if "data" in held.needs and not summed:
+            lacking.append("data")
+        if lacking:
+            yield Finding(
+                "OS955",
+                Level.ERROR,
+                f"{runs / page.name / run}.json was made from {lacking[0]}, "
+                "of which it holds no checksum",
+                count=len(lacking),
+                example=lacking[0],
+                fix=f"{page.definition.measured_by}; openset verify {folder} --write",
+            )
+
+
+def _named(run: Run, root: Path) -> list[str]:
+    """Files of the repository that the commands of a run file read: all they name but scripts."""
+    words = [word for command in run.commands for word in command.split()]
+    names = dict.fromkeys(word.rpartition("=")[2] for word in words)
+    return [
+        name for name in names if Path(name).suffix not in ("", ".py") and (root / name).is_file()
+    ]
+
+
 def _text(page: Page, folder: Path, runs: Path) -> str:
     return markdown(page, _seen_from(folder, runs / page.name))
 
@@ -164,7 +194,7 @@ def _differs(path: Path, wanted: str) -> Iterator[Finding]:
     if not path.is_file():
         yield _stale(path, "is not there")
         return
-    there, derived = load_text(path).splitlines(), wanted.splitlines()
+    there, derived = (_anywhere(text).splitlines() for text in (load_text(path), wanted))
     pairs = enumerate(zip(there, derived, strict=False), 1)
     wrong = [(number, old, new) for number, (old, new) in pairs if old != new]
     if wrong or len(there) != len(derived):
@@ -172,6 +202,11 @@ def _differs(path: Path, wanted: str) -> Iterator[Finding]:
         count = len(wrong) + abs(len(there) - len(derived))
         says, derives = _where_they_part(old, new)
         yield _stale(path, f"line {number} says {says!r}, the run files {derives!r}", count)
+
+
+def _anywhere(text: str) -> str:
+    """A page without the place of its run files, which may lie elsewhere."""
+    return _MADE_FROM.sub("<!-- made by ", text)
 
 
 def _where_they_part(old: str, new: str) -> tuple[str, str]:
