@@ -1007,6 +1007,9 @@ _ENTRIES = (
          "has none for it, or one that is no picture.",
          "half a download, or pictures of another split",
          "complete the folder, or move it away to build without sizes"),
+    Code("OS918", "audit of other images", "What the audit says is not said of what the run was "
+         "measured on.", "an audit of another benchmark, or of another split",
+         "audit the files of the run: openset audit FOLDER -o audit.json"),
     Code("OS951", "page differs from its run files", "A number, verdict or figure of a page is not "
          "what its run files say.", "a run file changed, or the page was edited by hand",
          "openset verify PAGES --write makes the pages again"),

@@ -13,6 +13,7 @@ from openset.benchmarks.principles import Check, Principle, Verdict, failed, not
 from openset.findings import InputError
 from openset.report import audit as section
 from openset.report.page import Beside, render
+from openset.tables.names import MARKS, name_marks
 from scenes.report_runs import run
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -78,9 +79,32 @@ def test_the_verdict_and_the_navigation_point_at_it(page):
     assert "is not audited" not in page
 
 
-def test_a_benchmark_that_passes_is_no_sentence(tmp_path):
+def test_a_benchmark_that_passes_is_no_sentence(tmp_path, made):
     fine = [Audit("mine", (judged("tasks", passed("grow", "3 tasks")),))]
-    assert list(section.sentences(section.read_audits(written(tmp_path, fine)))) == []
+    read = section.read_audits(written(tmp_path, fine))
+    assert list(section.sentences(read, made.truth.images)) == []
+
+
+def marked(*names):
+    marks = tuple(name_marks(names)[:MARKS])
+    return [Audit("mine", (judged("tasks", passed("grow", "3 tasks")),), marks)]
+
+
+def test_an_audit_of_other_images_is_led_with(tmp_path, made):
+    images = made.truth.images
+    read = section.read_audits(written(tmp_path, marked("voc1.jpg", "voc2.jpg")))
+    (said,) = section.strange(read, images)
+    assert said.code == "OS918" and "'mine'" in said.message
+    (led,) = section.sentences(read, images)
+    assert "is of other test images than these" in led.text
+    assert "is of other test images" in render(made, beside=Beside(read))
+
+
+@pytest.mark.parametrize("more", [0, 20_000])
+def test_an_audit_of_more_images_than_the_run_s_is_its_own(more, tmp_path, made):
+    names = [str(one) for one in made.truth.images.id] + [f"other{at}" for at in range(more)]
+    read = section.read_audits(written(tmp_path, marked(*names)))
+    assert not [*section.strange(read, made.truth.images)]
 
 
 def test_without_an_audit_health_says_how_to_make_one(made):

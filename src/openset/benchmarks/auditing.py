@@ -12,6 +12,7 @@ from openset.benchmarks.principles import Check, Principle, Verdict, principles
 from openset.files import ImageFolder
 from openset.plugins import lookup
 from openset.render import Table
+from openset.tables.names import MARKS, name_marks
 from openset.version import __version__
 
 SCHEMA = "openset.audit/1"
@@ -44,10 +45,17 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found out about a benchmark."""
+    """What an audit found out about a benchmark.
+
+    Attributes:
+        benchmark: Its name.
+        judgements: Every principle that was asked.
+        tested: Marks of some of its test images, for `report` to know them again.
+    """
 
     benchmark: str
     judgements: tuple[Judgement, ...]
+    tested: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -72,6 +80,7 @@ class Audit:
         return {
             "benchmark": self.benchmark,
             "passed": self.passed,
+            "tested": list(self.tested),
             "principles": {one.name: _document(one) for one in self.judgements},
         }
 
@@ -86,7 +95,8 @@ def audit(bundle: Bundle, only: Sequence[str] = ()) -> Audit:
     table = principles()
     chosen = [lookup(table, name, "principle") for name in only] or list(table.values())
     found = [Judgement(one, tuple(one.check(bundle))) for one in chosen]
-    return Audit(bundle.name, tuple(found))
+    tested = name_marks(name for part in bundle.of_stage("test") for name in part.lines)
+    return Audit(bundle.name, tuple(found), tuple(tested[:MARKS]))
 
 
 def with_options(

@@ -58,6 +58,7 @@ def report(
     from openset.evaluation.run import Run
     from openset.plugins import lookup
     from openset.report.alone import write_alone
+    from openset.report.audit import strange
 
     kinds = listed(figures)
     for kind in kinds:
@@ -76,6 +77,8 @@ def report(
             write_alone(alone, page)
         else:
             loaded, beside = Run.load(runs[0]), _beside(audit, recognition)
+            for finding in strange(beside.audits, loaded.truth.images):
+                output.report(finding)
             if images is not None and not browse:  # which counts them all
                 _tell_if_none(loaded, images, output)
             if images is not None:

@@ -15,9 +15,12 @@ import msgspec
 
 from openset.diagnosis.verdict import Sentence
 from openset.files import load
-from openset.findings import refuse
+from openset.findings import Finding, Level, refuse
+from openset.tables import Images
+from openset.tables.names import MARKS, file_names, name_marks
 from openset.wording import listed, short
 
+_FEWEST = 3  # images of a run that should be among those of the audit
 Verdict = Literal["PASS", "FAIL", "UNKNOWN", "note"]
 
 
@@ -57,6 +60,16 @@ class StoredAudit(msgspec.Struct, frozen=True):
     benchmark: str
     passed: bool
     principles: dict[str, StoredJudgement]
+    tested: tuple[str, ...] = ()
+
+    def of_other_images(self, images: Images) -> bool:
+        """Whether these are no test images of the audit, as far as names say."""
+        named, numbered = name_marks(file_names(images)), name_marks(map(str, images.id.tolist()))
+        if not self.tested or not set(self.tested).isdisjoint((*named, *numbered)):
+            return False
+        # The lowest marks are kept: of a part of many test images, none may be low enough to tell.
+        cut = len(self.tested) >= MARKS
+        return sum(not cut or mark <= self.tested[-1] for mark in named or numbered) >= _FEWEST
 
     @property
     def summary(self) -> str:
@@ -84,9 +97,23 @@ def read_audits(path: Path) -> tuple[StoredAudit, ...]:
         raise refuse("OS114", f"{path} is no audit: {error}", fix=fix) from error
 
 
-def sentences(audits: Sequence[StoredAudit]) -> Iterator[Sentence]:
-    """What the verdict of the page says of benchmarks that fail."""
+def strange(audits: Sequence[StoredAudit], images: Images) -> Iterator[Finding]:
+    """A finding for each audit that looked at other test images than those of the run."""
     for audit in audits:
+        if audit.of_other_images(images):
+            said = f"the audit of {audit.benchmark!r} is of other test images than the run's "
+            said += f"{len(images)}: none has the name of one"
+            yield Finding("OS918", Level.WARNING, said, len(images), audit.benchmark)
+
+
+def sentences(audits: Sequence[StoredAudit], images: Images) -> Iterator[Sentence]:
+    """What the verdict of the page says of benchmarks that fail, and of those that are others."""
+    for audit in audits:
+        if audit.of_other_images(images):
+            name = short(audit.benchmark, 40)
+            said = f"The audit on this page, of “{name}”, is of other test images than these."
+            yield Sentence(said, "audit", "bad")
+            continue
         if not audit.passed:
             name, broken = short(audit.benchmark, 40), listed(audit.failing())
             yield Sentence(f"The benchmark “{name}” fails its audit: {broken}.", "audit", "bad")

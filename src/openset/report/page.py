@@ -43,6 +43,7 @@ from openset.report.payload import (
 )
 from openset.report.recognition import recognised
 from openset.report.shell import fill
+from openset.tables import Images
 from openset.version import __version__
 from openset.wording import distinct, grouped, listed, short
 
@@ -134,11 +135,11 @@ def render(
         pixels = None if images is None else Pixels(Path(images))
         context = _context(run, first_trainings(run), pixels, crops)
         inline = [library.result(), scripts.own()]
-    context |= _beside(context, beside)
+    context |= _beside(context, beside, run.truth.images)
     return fill("page.html.j2", context, context.pop("payload"), inline)
 
 
-def _beside(context: dict[str, Any], beside: Beside) -> dict[str, Any]:
+def _beside(context: dict[str, Any], beside: Beside, images: Images) -> dict[str, Any]:
     """What changes with an audit of the benchmark, with results of classifiers, with all images."""
     shown = recognised(beside.recognition) if beside.recognition else None
     drawn = figures_payload([shown.figure] if shown else [])
@@ -154,7 +155,7 @@ def _beside(context: dict[str, Any], beside: Beside) -> dict[str, Any]:
         "recognised": shown,
         "browsing": beside.browsing,
         "sections": [*sections, *extra, health, glossary],
-        "minded": (*context["verdict"].minded, *sentences(beside.audits)),
+        "minded": (*context["verdict"].minded, *sentences(beside.audits, images)),
         "payload": payload | {"figures": payload["figures"] | drawn},
     }
 

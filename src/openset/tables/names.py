@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,9 @@ from openset.tables.columns import positions
 from openset.tables.join import join_images
 from openset.tables.paths import stem_of
 from openset.tables.vocabulary import normal
+
+MARKS = 256  # of a set of images, by which it is known again
+_SUFFIX = re.compile(r"\.(jpe?g|png|bmp|webp|tiff?)$", re.IGNORECASE)
 
 
 def category_ids(table: Detections, truth: Annotations | None) -> NDArray[np.int64]:
@@ -61,6 +67,16 @@ def stems(images: Images) -> list[str]:
         if all(names) and len(set(names)) == len(names):
             return names
     return [str(value) for value in images.id.tolist()]
+
+
+def name_marks(names: Iterable[str]) -> list[str]:
+    """Marks of images by their names, whatever folder and suffix: equal for the same images.
+
+    >>> name_marks(["a/X.jpg"]) == name_marks(["x"]) != name_marks(["y"])
+    True
+    """
+    plain = {_SUFFIX.sub("", name.rpartition("/")[2]).casefold() for name in names if name}
+    return sorted(sha256(name.encode()).hexdigest()[:12] for name in plain)
 
 
 def file_names(images: Images) -> list[str]:
