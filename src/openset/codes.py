@@ -324,6 +324,11 @@ _ENTRIES = (
          "names were sorted, or listed anew, and numbers and annotations kept",
          "give each category its own name again, from the file before names were changed; "
          "force=True evaluates as it is"),
+    Code("OS337", "one class under two names", "Objects of a known class that go by another name "
+         "are unknown here: right boxes on them are open-set errors, and A-OSE is of a spelling.",
+         "two annotators or files called one class differently",
+         "write one name in the ground truth, or state the other in a vocabulary file (TOML): "
+         "synonyms = [[\"person\", \"persons\"]]; nothing, if these are other things"),
     Code("OS339", "unknownness ranks nothing", "Separation of known and unknown is measured at "
          "every threshold; one value has none, and two have one.",
          "a constant, or a decision, was written in place of a score",
