@@ -854,6 +854,11 @@ _ENTRIES = (
     Code("OS676", "training on test data", "What a detector is tested on would have been taught.",
          "the test split was given in place of the training split",
          "give the training split; nothing, if the file is not what it is called"),
+    Code("OS682", "chains of other tasks", "Chains are drawn side by side, and their stages do not "
+         "answer the same question: other classes were taught, or other images tested.",
+         "folders of two benchmarks, or of two builds of one, were given",
+         "draw chains of one benchmark together; nothing, where the order of classes is what is "
+         "compared"),
     Code("OS701", "impossible world", "No scene can be made with these parameters.",
          "a value out of range, or parameters that contradict each other",
          "change the parameters named"),

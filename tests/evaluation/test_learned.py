@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from openset.evaluation.learned import Kept, Learned, Taught
+from openset.evaluation.learned import Kept, Learned, Taught, unlike_chains
 from openset.findings import InputError
 from scenes.chains import farm
 
@@ -68,3 +69,22 @@ def test_every_class_through_time_and_before_it_was_taught(chain):
     assert dog == Kept("dog", 2, (None, 0.7, 0.7), (None, None, None))
     assert chain.taught() == [Taught("dog", 2, {"cat": 3, "cow": 1}, 4, 9, 0.7)]
     assert [*chain.taught()[0].called] == ["cat", "cow"]  # the most frequent first
+
+
+def judged_on(chain, test):
+    return replace(chain, rows=tuple(replace(row, test=test) for row in chain.rows))
+
+
+def test_chains_that_do_not_answer_one_question_are_told():
+    (said,) = unlike_chains({"a": farm(), "b": farm(name="horse")})
+    assert said.code == "OS682" and "b and a teach other classes in task 2" in said.message
+    one, other = (judged_on(farm(), test) for test in ("x", "y"))
+    (said,) = unlike_chains({"a": one, "b": other})
+    assert "other test files in 3 stages" in said.message
+
+
+def test_chains_of_one_benchmark_are_compared_without_a_word():
+    longer = replace(farm(), tasks=(*farm().tasks, ("cow",)))
+    assert not unlike_chains({"a": farm(), "b": farm((0.9, 0.5, 0.6)), "c": longer})
+    assert not unlike_chains({"a": judged_on(farm(), "x"), "b": farm()})  # an older file
+    assert not unlike_chains({"a": farm()})

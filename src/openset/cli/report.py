@@ -68,7 +68,7 @@ def report(
     written: list[Path] = []
     with output.progress(2 + bool(kinds) + browse) as step:
         step("reading")
-        alone = _alone(runs)
+        alone = _alone(runs, output)
         page = _place(runs, out)
         if alone is not None:
             if images or audit or recognition or kinds or browse:
@@ -98,16 +98,18 @@ def report(
     return Answer(text, lambda: {**found, "figures": paths[browse:], "images": paths[:browse]})
 
 
-def _alone(runs: list[Path]) -> Alone | None:
+def _alone(runs: list[Path], output: Output) -> Alone | None:
     """The page of classifiers or of chains of tasks; None for a run of detectors."""
     from openset.cli._inputs import model_names
-    from openset.evaluation.learned import FILE, Learned
+    from openset.evaluation.learned import FILE, Learned, unlike_chains
     from openset.recognition.folder import FOLDER, load
     from openset.report.alone import about_chains, about_classifiers
 
     others = [run for run in runs if not (run / FILE).is_file()]
     if not others:
         held = {name: Learned.load(path) for name, path in model_names(runs).items()}
+        for finding in unlike_chains(held):
+            output.report(finding)
         return about_chains(held)
     if len(runs) > 1:
         raise UsageError(

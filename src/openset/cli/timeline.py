@@ -33,11 +33,13 @@ def timeline(
         output: How to speak.
     """
     from openset.cli._inputs import model_names
-    from openset.evaluation.learned import Learned
+    from openset.evaluation.learned import Learned, unlike_chains
     from openset.learning.figure import through_time
 
     named = model_names([path.parent if path.is_file() else path for path in chains])
     held = {name: Learned.load(path) for name, path in named.items()}
+    for finding in unlike_chains(held):
+        output.report(finding)
     lines = [line for name, one in held.items() for line in _lines(name, one)]
     if out is not None:
         lines.append(f"wrote {through_time(held, out)}")

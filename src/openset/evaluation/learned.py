@@ -23,7 +23,7 @@ import msgspec
 from openset.evaluation.across_tasks import Forgetting, forgetting
 from openset.evaluation.result import Evaluation
 from openset.files import load_text, replacing
-from openset.findings import InputError, refuse
+from openset.findings import Finding, InputError, Level, refuse
 from openset.render import Table
 
 SCHEMA = "openset.learned/1"
@@ -70,6 +70,7 @@ class Row:
         drops: The same by class.
         called: What objects of classes that are still unknown were called: class → known class →
             objects.
+        test: A hash of the test it was judged on; empty where a file does not say.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Row:
     forgetting: float | None = None
     drops: Mapping[str, float | None] = field(default_factory=dict)
     called: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    test: str = ""
 
     def value(self, metric: str) -> float | None:
         """A number, None where there is none."""
@@ -220,6 +222,34 @@ class Learned:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             fix = "name a folder that openset learn wrote"
             raise refuse("OS114", f"{file} is not of openset learn: {error}", fix=fix) from error
+
+
+def unlike_chains(chains: Mapping[str, Learned]) -> list[Finding]:
+    """A finding for each chain whose stages are not of the first one's classes, or tests."""
+    (first, own), *others = chains.items()
+    return [
+        Finding(
+            "OS682",
+            Level.WARNING,
+            f"{name} and {first} {said}: their numbers are not of the same question",
+            example=example,
+        )
+        for name, other in others
+        if (found := _unlike(own, other)) is not None
+        for said, example in (found,)
+    ]
+
+
+def _unlike(one: Learned, other: Learned) -> tuple[str, str] | None:
+    """What differs in the tasks that both have; a chain may have more of them."""
+    for task, (mine, theirs) in enumerate(zip(one.tasks, other.tasks, strict=False), 1):
+        if {*mine} != {*theirs}:
+            return f"teach other classes in task {task}", f"{', '.join(mine)}; {', '.join(theirs)}"
+    tests = {row.name: row.test for row in one.rows if row.test}
+    differ = [r.name for r in other.rows if r.test and tests.get(r.name, r.test) != r.test]
+    if not differ:
+        return None
+    return f"are judged on other test files in {len(differ)} stages", f"stage {differ[0]}"
 
 
 def numbers_of(result: Evaluation) -> dict[str, Number]:

@@ -304,6 +304,7 @@ def _row(stage: Stage, judged: Run, before: Sequence[Evaluation]) -> Row:
         forgetting=None if lost is None else lost.value.value,
         drops={} if lost is None else lost.drops,
         called=_called(result),
+        test=result.provenance.truth_hash,
     )
 
 

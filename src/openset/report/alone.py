@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openset.evaluation.learned import Learned
+from openset.evaluation.learned import Learned, unlike_chains
 from openset.evaluation.trainings import Given
 from openset.files import replacing
 from openset.report import scripts
@@ -62,7 +62,8 @@ def about_chains(chains: Mapping[str, Learned]) -> Alone:
     title = f"What {who} {verbs}, task after task"
     context = {"time": shown, "names": shown.names, "most_classes": MOST_CLASSES}
     lost = zip(shown.names, shown.chains, strict=True)
-    answers = [f"{name}: {said}" for name, one in lost for said in one.learned.losses()[-1:]]
+    answers = [one.message for one in unlike_chains(chains)]
+    answers += [f"{name}: {said}" for name, one in lost for said in one.learned.losses()[-1:]]
     return Alone(title, THROUGH_TIME, context, shown.figures, answers)
 
 
