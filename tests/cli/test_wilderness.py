@@ -53,6 +53,9 @@ def test_fetch_sees_what_is_not_whole(data, openset):
         return {k: (v["state"], v["why"]) for k, v in done.json["sources"].items()}, done.code
 
     found, code = state("--splits", "wr-1")
+    assert code == 1 and f"lists {len(TESTED)} pictures" in found["voc07-test"][1]
+    voc_tree(data, "VOC2007", {"test": {f"{n:06d}": ["dog"] for n in range(4952)}})
+    found, code = state("--splits", "wr-1")
     assert (set(found), code) == ({"voc07-test", "coco-train"}, 0)
     found, code = state()
     assert found["voc07-test"][0] == "there" and found["voc12-trainval"][0] == "missing"
