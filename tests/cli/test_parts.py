@@ -198,8 +198,11 @@ def test_progress_is_of_parts(evidence, openset, monkeypatch):
 def test_merge_joins_folders_of_shards(evidence, openset):
     for shard in (1, 2):
         assert openset(*SCORE, "-o", f"s{shard}.parts", "--shard", f"{shard}/2").code == 0
+    alone = " ".join(openset("evaluate", "gt.json", "s1.parts", *K).err.split())
+    assert "OS365" in alone and "-o s1.parts --shard 2/2" in alone and "openset merge s1" in alone
     early = openset("merge", "s1.parts", "-o", "all.parts")
     assert early.code == 2 and "OS365" in early.err
+    assert "openset merge OTHER ... s1.parts -o all.parts" in " ".join(early.err.split())
     done = openset("merge", "s1.parts", "s2.parts", "-o", "all.parts")
     assert done.code == 0 and "all are done: 71 detections on 24 images" in done.out
     assert openset(*SCORE, "-o", "whole.parts").code == 0

@@ -13,6 +13,7 @@ of folders without a manifest: the order of images, which decides ties, would be
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -52,6 +53,8 @@ from openset.wording import some
 
 _OF_ONE_RUN = "give the shards of one run: the same command but for --shard and -o"
 _SKIPPED = "skipped_images"  # in the provenance of detections, where a detector left some out
+_MERGE = "openset merge "
+_SHARD = re.compile(r"--shard[= ](?P<own>\d+)/(?P<count>\d+)")
 Table = Annotations | Detections
 
 
@@ -162,9 +165,30 @@ class Parts:
                 f"{len(lost)} of {len(self)} parts of {self.folder} are not done",
                 count=len(lost),
                 example=self.manifest.parts[lost[0]].file,
-                fix=self._again(lost[0]),
+                fix=self._other_shards(lost) or self._again(lost[0]),
             )
         return self
+
+    def _other_shards(self, lost: Sequence[int]) -> str:
+        """What is to be done where parts are those of other shards; nothing if they are not."""
+        command = command_of(self.folder, self.manifest.parts[lost[0]])
+        if command.startswith(_MERGE):
+            more = command.removeprefix(_MERGE)
+            return f"name the folders of all shards: {_MERGE}OTHER ... {more}"
+        shard = _SHARD.search(command)
+        if shard is None:
+            return ""
+        own, count = int(shard["own"]), int(shard["count"])
+        others = sorted({at % count + 1 for at in lost} - {own})
+        if not others:
+            return ""
+        flags = [f"--shard {n}/{count}" for n in others]
+        other = _SHARD.sub(flags[0], command, count=1)
+        more = f", and with {some(flags[1:], 3)}" if flags[1:] else ""
+        return (
+            f"make the other shards, too: {other}{more}; where they are in folders of their own, "
+            f"join all of them: openset merge {self.folder} OTHER ... -o ALL.parts"
+        )
 
     def _again(self, number: int, before: str = "") -> str:
         """The command that makes a part again, as a fix; nothing if none is known."""
