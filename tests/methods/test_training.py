@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -107,10 +108,28 @@ BANKS = [
     {"method": "siren"},
     {"method": "ore", "method_options": {"items": 3, "start": 0.3, "every": 0.2}},
     {"method": "pad", "method_options": {"start": 0.3}},
+    {"method": "cosine"},
+    {"detector": "mask_rcnn", "method": "vos", "method_options": {"queue": 3, "start": 0.3}},
+    {"detector": "mask_rcnn", "method": "siren", "ema": 0.0},
 ]
+QUERIES = [
+    {"detector": "rt_detr", "options": {"size": "small"}},
+    {"detector": "deformable_detr", "options": {"size": "small", "queries": 20}},
+]
+ON_QUERIES = [
+    {"method": "siren", "method_options": {"inner": 8}},
+    {"method": "recognition_loss", "method_options": {"objective": "arpl"}},
+    {"method": "prob", "method_options": {"group": 2}},
+]
+if find_spec("transformers"):
+    BANKS += [{**detector, **one} for detector in QUERIES for one in ON_QUERIES]
 
 
-@pytest.mark.parametrize("chosen", BANKS, ids=lambda one: one["method"])
+def named(chosen):
+    return " ".join((chosen["method"], *filter(None, [chosen.get("detector")])))
+
+
+@pytest.mark.parametrize("chosen", BANKS, ids=named)
 def test_killed_it_goes_on_to_the_same_weights(truth, tmp_path, chosen):
     whole, folder = trained(truth, tmp_path / "whole", **chosen).folder, tmp_path / "run"
     command = [sys.executable, str(SCRIPT), str(folder), str(truth), "5", json.dumps(chosen)]
@@ -122,7 +141,7 @@ def test_killed_it_goes_on_to_the_same_weights(truth, tmp_path, chosen):
     assert same(weights(folder, "checkpoint.pt"), weights(whole, "checkpoint.pt"))
     assert log(folder) == log(whole)
     added = {key for row in log(whole) for key in row if key.startswith("method_")}
-    assert added or chosen["method"] == "pad"
+    assert added or chosen["method"] in ("pad", "cosine")
     assert all(row[key] > 0 for row in log(whole)[3:] for key in added)
 
 
