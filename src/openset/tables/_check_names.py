@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from openset.findings import Finding, Level
 from openset.tables._check_case import first, object_at, share
 from openset.tables.annotations import Annotations
-from openset.tables.vocabulary import Role, Vocabulary, normal, vocabularies
+from openset.tables.vocabulary import Role, Vocabulary, normal
 from openset.wording import some, spaced
 
 # As letters and digits alone.
@@ -33,7 +33,7 @@ _PERHAPS = {"other", "others", "misc", "miscellaneous"}  # honest classes are ca
 _UNKNOWN = "unknown objects"
 _LETTERS = re.compile(r"[\W_]+")
 
-# COCO's super-classes, and the numbers that it left out of 1 to 90.
+# COCO's classes in the order of its numbers, which leave some of 1 to 90 out, by super-class.
 _ABOVE = {
     "person": "person",
     "vehicle": "bicycle, car, motorcycle, airplane, bus, train, truck, boat",
@@ -154,15 +154,14 @@ def _number(truth: Annotations, at: int) -> int:
 
 def _by_number(truth: Annotations) -> tuple[list[int], int, str] | None:
     """Names that are not those of their numbers, where names and numbers are all those of COCO."""
-    names = [normal(name) for name in vocabularies()["coco80"].known]
-    numbers = [at for at in range(1, 91) if at not in _GAPS]
+    names = ", ".join(_ABOVE.values()).split(", ")
     own = [normal(name) for name in truth.labels]
-    if not truth.numbered or sorted(own) != sorted(names):
+    if not truth.numbered or sorted(own) != sorted(map(normal, names)):
         return None
     held = [_number(truth, at) for at in range(len(own))]
-    if sorted(held) != numbers:
+    meant = dict(zip((at for at in range(1, 91) if at not in _GAPS), names, strict=True))
+    if sorted(held) != [*meant]:
         return None
-    meant = dict(zip(numbers, vocabularies()["coco80"].known, strict=True))
     wrong = [at for at, number in enumerate(held) if normal(meant[number]) != own[at]]
     pairs = (f"{held[at]} is {truth.labels[at]!r}, in COCO {meant[held[at]]!r}" for at in wrong)
     return wrong, len(own), some(pairs, 3)
