@@ -40,7 +40,9 @@ def test_from_pictures_to_a_number(openset, data):
     ran = openset("run", "model", "data/train.json", "-o", "test.parquet", *kept)
     assert ran.code == 0, ran.err
     fit = ("--scorers", "safe", "--fit", "attacked.parquet", "--minimum-score", "0.0")
-    scored = openset("score", "test.parquet", *fit, "-o", "safe.parquet")
+    leaked = openset("score", "test.parquet", *fit, "-o", "safe.parquet")
+    assert leaked.code == 2 and "OS505" in leaked.err  # the pictures are those that were attacked
+    scored = openset("score", "test.parquet", *fit, "-o", "safe.parquet", "--force")
     assert scored.code == 0, scored.err
     assert "safe fitted on data train" in scored.out
     known = ("--known", "red,green", "--no-intervals")
