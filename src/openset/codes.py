@@ -1020,6 +1020,11 @@ _ENTRIES = (
     Code("OS918", "audit of other images", "What the audit says is not said of what the run was "
          "measured on.", "an audit of another benchmark, or of another split",
          "audit the files of the run: openset audit FOLDER -o audit.json"),
+    Code("OS919", "split was edited", "A file of a built benchmark has other bytes than were "
+         "built: numbers on it are not those of the benchmark.",
+         "annotations were corrected or filtered by hand, or another version was copied there",
+         "move the file elsewhere, and give the openset build command again: it makes "
+         "what is missing"),
     Code("OS951", "page differs from its run files", "A number, verdict or figure of a page is not "
          "what its run files say.", "a run file changed, or the page was edited by hand",
          "openset verify PAGES --write makes the pages again"),

@@ -49,7 +49,7 @@ def check(
         group_by: Which images belong together, as in `openset evaluate`.
         output: How to speak.
     """
-    from openset.cli._inputs import known_labels, model_names
+    from openset.cli._inputs import edited_since, known_labels, model_names
     from openset.evaluation.grouping import as_grouped
     from openset.evaluation.pairs import one_set
     from openset.evaluation.reading import Reading
@@ -73,7 +73,7 @@ def check(
         )
         truth = truth if group_by is None else as_grouped(truth, group_by)
         ground = Ground.of(truth, settings.vocabulary(truth), settings)
-        found = {gt.name: ground.findings}
+        found = {gt.name: [*ground.findings, *edited_since(gt)]}
         for name, one in tables.items():
             step(f"checking {name}")
             found[name] = _findings(ground, one, settings)
