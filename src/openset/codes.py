@@ -967,6 +967,10 @@ _ENTRIES = (
          "samples, so that metrics at it are those of a classifier that rejects none, or all.",
          "a threshold of another score: a probability, where openness is a logit with a minus",
          "give a threshold on the scale of openness, larger = more unknown"),
+    Code("OS830", "samples in another order", "Classifiers are compared sample by sample, and rows "
+         "of one file are not the samples that they are in the other.",
+         "a file was written from a shuffled loader, or sorted; or it is of other samples",
+         "write samples in one order; --force compares them as they are"),
     Code("OS901", "benchmark not understood", "A key or value of its TOML file is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/benchmarks.md for all keys"),
     Code("OS902", "source missing", "A file that the benchmark is made from is not in the folder.",
