@@ -650,6 +650,11 @@ _ENTRIES = (
          "objects: if their files were lost, whatever is found on them is wrong.",
          "half a copy of the labels, or images without objects, which some tools leave out",
          "copy the labels again; nothing, if these images show no object"),
+    Code("OS462", "listed classes without objects", "Lists of the data set name classes on images "
+         "that have no object of them: right boxes there count as wrong.",
+         "annotations were filtered or renamed, or are of another version than the lists",
+         "give the annotations that belong to the lists; or remove the lists, if these are out of "
+         "date"),
     Code("OS470", "image ids went through float32", "Ids beyond 2^24 lost their last digits: boxes "
          "of several images are on one, and most images have none.",
          "ids were kept in a tensor or a column of 32-bit floats",

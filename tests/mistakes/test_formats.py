@@ -295,3 +295,54 @@ def test_images_without_objects_need_no_label_file(yolo, world, openset):
     assert absent(openset) == ["note"]
     gone[0].touch()  # the others would have an empty file, too
     assert absent(openset) == ["warning"]
+
+
+@pytest.fixture
+def tree(world):
+    """The ground truth as VOC, with class files; the objects of one image are difficult."""
+    folder = world / converted(world, "voc")
+    main = folder / "ImageSets" / "Main"
+    main.mkdir(parents=True)
+    files = sorted((folder / "Annotations").glob("*.xml"))
+    first = files[0].read_text()
+    files[0].write_text(first.replace("<difficult>0<", "<difficult>1<"))
+    (main / "test.txt").write_text("".join(f"{file.stem}\n" for file in files))
+    for name in NAMES.values():
+        lines = []
+        for file in files:
+            objects = [one for one in file.read_text().splitlines() if f"<name>{name}<" in one]
+            plain = any("<difficult>0<" in one for one in objects)
+            lines.append(f"{file.stem} {' 1' if plain else ' 0' if objects else '-1'}\n")
+        (main / f"{name}_test.txt").write_text("".join(lines))
+    (main / "t1_known_test.txt").write_text("".join(f"{file.stem}\n" for file in files))
+    return folder
+
+
+def listed(openset):
+    """What is said of the class files of the tree."""
+    done = openset("check", "voc", "--known", ",".join(KNOWN), "--json")
+    return [one for one in done.json["findings"]["voc"] if one["code"] == "OS462"]
+
+
+def test_class_files_of_voc_that_fit(tree, openset):
+    assert listed(openset) == []
+
+
+def test_class_files_that_name_what_no_xml_has(tree, openset):
+    shown = [
+        line.split()[0]
+        for line in (tree / "ImageSets" / "Main" / "dog_test.txt").read_text().splitlines()
+        if line.endswith(" 1")
+    ]
+    for file in (tree / "Annotations").glob("*.xml"):
+        rows = file.read_text().splitlines(True)
+        file.write_text("".join(row for row in rows if "<name>dog<" not in row))
+    [said] = listed(openset)
+    assert said["level"] == "warning" and said["count"] == len(shown)
+    assert f"dog on {len(shown)}" in said["message"] and shown[0] in said["example"]
+
+
+def test_class_files_of_other_images_say_nothing(tree, openset):
+    for file in (tree / "ImageSets" / "Main").glob("*_test.txt"):
+        file.write_text("".join(f"2008_{line}\n" for line in file.read_text().splitlines()))
+    assert listed(openset) == []

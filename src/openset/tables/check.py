@@ -41,7 +41,7 @@ from openset.tables._check_scores import scores
 from openset.tables._check_sets import truth_sets
 from openset.tables._check_twice import detected_twice, truth_twice
 from openset.tables._check_unknownness import unknownness
-from openset.tables.absent_labels import detected_files, truth_files
+from openset.tables.absent_labels import detected_files, truth_files, truth_lists
 from openset.tables.annotations import Annotations, without_objects
 from openset.tables.detections import Detections
 from openset.tables.join import Joined
@@ -133,6 +133,7 @@ def _plain(truth: Annotations, vocabulary: Vocabulary | None) -> Iterator[Findin
     yield from truth_names(truth, vocabulary)
     yield from truth_twice(truth)
     yield from truth_crowds(truth)
+    yield from truth_lists(truth)
     yield from federated(truth)
 
 
@@ -204,6 +205,7 @@ def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
     yield from truth_names(truth, vocabulary)
     yield from truth_records(truth)
     yield from truth_files(truth)
+    yield from truth_lists(truth)
     yield from truth_groups(truth)
     yield from truth_twice(truth)
     yield from truth_sets(truth, vocabulary)
