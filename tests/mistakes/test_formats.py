@@ -346,3 +346,47 @@ def test_class_files_of_other_images_say_nothing(tree, openset):
     for file in (tree / "ImageSets" / "Main").glob("*_test.txt"):
         file.write_text("".join(f"2008_{line}\n" for line in file.read_text().splitlines()))
     assert listed(openset) == []
+
+
+@pytest.fixture
+def open_images(world):
+    """The ground truth as Open Images, detections in pixels by its names, sizes in a file."""
+    converted(world, "openimages")
+    (world / "classes.json").write_bytes((world / "gt.json").read_bytes())
+    truth = json.loads((world / "gt.json").read_text())
+    stems = {one["id"]: one["file_name"].rpartition(".")[0] for one in truth["images"]}
+    found = json.loads((world / "dt.json").read_text())
+    named = [one | {"image_id": stems[one["image_id"]]} for one in found]
+    (world / "dt.json").write_text(json.dumps(named))
+
+    def sizes(*sides):
+        rows = [
+            ",".join(map(str, (stems[one["id"]], *(one[side] for side in sides))))
+            for one in truth["images"]
+        ]
+        (world / "sizes.csv").write_text("\n".join(["ImageID,width,height", *rows]) + "\n")
+
+    return sizes
+
+
+PIXELS = ("dt.json", *EVALUATE, "--category-ids", "classes.json", "--json")
+
+
+def test_pixels_on_shares_of_images_without_sizes(open_images, openset):
+    done = openset("evaluate", "openimages", *PIXELS)
+    assert done.code == 2
+    assert [one["code"] for one in done.json["error"]["findings"]] == ["OS110"]
+    fix = done.json["error"]["findings"][0]["fix"]
+    open_images("width", "height")
+    words = fix.partition("openset convert GT --sizes FILE ")[2].partition(";")[0].split()
+    assert openset("convert", "openimages", "--sizes", "sizes.csv", *words).code == 0
+    assert openset("evaluate", "gt.json", *PIXELS).code == 0
+
+
+def test_sizes_exchanged_in_the_file_of_sizes(open_images, openset):
+    open_images("height", "width")
+    line = ("openimages", "--sizes", "sizes.csv", "--to", "coco", "-o", "made.json")
+    assert openset("convert", *line).code == 0
+    said = openset("evaluate", "made.json", *PIXELS).json["error"]["findings"]
+    assert [one["code"] for one in said] == ["OS215"]
+    assert "exchange width and height in the sizes of the ground truth" in said[0]["fix"]

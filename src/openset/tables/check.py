@@ -41,6 +41,7 @@ from openset.tables._check_scores import scores
 from openset.tables._check_sets import truth_sets
 from openset.tables._check_twice import detected_twice, truth_twice
 from openset.tables._check_unknownness import unknownness
+from openset.tables._check_unsized import pixels_on_shares
 from openset.tables.absent_labels import detected_files, truth_files, truth_lists
 from openset.tables.annotations import Annotations, without_objects
 from openset.tables.detections import Detections
@@ -214,8 +215,8 @@ def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
 
 
 def _of_detections(case: Case) -> list[Finding]:
-    lost = [*float_ids(case)]
-    if lost:  # all else would speak of other images
+    lost = [*float_ids(case)] or [*pixels_on_shares(case)]
+    if lost:  # all else would speak of other images, or of their corners
         return lost
     boxes, again = [*detected_boxes(case)], [*carried_on(case)]
     otherwise = again or [*read_otherwise(case)]
