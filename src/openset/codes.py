@@ -111,6 +111,10 @@ _ENTRIES = (
     Code("OS120", "ids in scientific notation", "Long numbers were rounded to a few digits: which "
          "image is meant is lost.", "a spreadsheet opened the file and saved it",
          "export again without a spreadsheet, or with its columns of ids as text"),
+    Code("OS121", "lists of classes contradict", "Classes are numbered, and two lists name numbers "
+         "otherwise, or a list is not as long as it says: every class may be another one.",
+         "the list of another data set was copied beside the labels, or names were sorted",
+         "leave the list that is of these labels"),
     Code("OS125", "something else was replaced", "What was written stands where something else "
          "was. What openset had written is gone, and its command is said; any other file has a new "
          "name.",

@@ -390,3 +390,54 @@ def test_sizes_exchanged_in_the_file_of_sizes(open_images, openset):
     said = openset("evaluate", "made.json", *PIXELS).json["error"]["findings"]
     assert [one["code"] for one in said] == ["OS215"]
     assert "exchange width and height in the sizes of the ground truth" in said[0]["fix"]
+
+
+def with_nc(folder, config, names):
+    """A count of classes that is not that of the names."""
+    config.write_text(config.read_text() + f"nc: {len(names) + 3}\n")
+
+
+def with_other_yaml(folder, config, names):
+    """Two lists of another name than data.yaml, one of them turned round."""
+    config.rename(folder / "a.yaml")
+    (folder / "b.yaml").write_text(json.dumps({"val": "images", "names": names[::-1]}))
+
+
+def with_classes(folder, config, names):
+    """The list of a labelling tool beside the labels, turned round."""
+    (folder / "labels" / "classes.txt").write_text("\n".join(names[::-1]) + "\n")
+
+
+@pytest.mark.parametrize("spoil", [with_nc, with_other_yaml, with_classes])
+def test_lists_of_classes_that_contradict(spoil, yolo, openset):
+    names = list(NAMES.values())
+    spoil(yolo, yolo / "data.yaml", names)
+    line = ("dt.json", *EVALUATE, "--category-ids", "gt.json")
+    done = openset("evaluate", "yolo", *line, "--json")
+    assert done.code == 2
+    assert [one["code"] for one in done.json["error"]["findings"]] == ["OS121"]
+    if spoil is with_other_yaml:  # the fix: give the file
+        assert openset("evaluate", "yolo/a.yaml", *line).code == 0
+    else:
+        (yolo / "names.txt").write_text("\n".join(names) + "\n")
+        check = ("check", "yolo", *EVALUATE[:2])
+        assert openset(*check).code == 2
+        assert openset(*check, "--names", "yolo/names.txt").code == 0
+
+
+def test_lists_of_classes_that_agree(yolo, openset):
+    names = list(NAMES.values())
+    config = yolo / "data.yaml"
+    config.write_text(config.read_text() + f"nc: {len(names)}\n")
+    spelt = [name.replace(" ", "_").title() for name in names]
+    (yolo / "labels" / "classes.txt").write_text("\n".join([*spelt, "another"]) + "\n")
+    (yolo / "data.yml").write_text(config.read_text())
+    (yolo / "task1.yaml").write_text("names: [cat, dog]\n")
+    line = ("dt.json", *EVALUATE, "--category-ids", "gt.json")
+    assert openset("evaluate", "yolo", *line).code == 0
+    config.unlink()
+    (yolo / "data.yml").unlink()
+    (yolo / "task1.yaml").unlink()
+    (yolo / "labels" / "classes.txt").unlink()
+    done = openset("evaluate", "yolo", *line)
+    assert done.code == 2 and "nothing names the classes of yolo" in " ".join(done.err.split())
