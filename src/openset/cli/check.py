@@ -55,6 +55,7 @@ def check(
     from openset.evaluation.reading import Reading
     from openset.evaluation.settings import Settings
     from openset.evaluation.steps import Ground
+    from openset.tables.check import beside_detections
 
     # Forced, to find what only matching can: that nothing overlaps anything.
     settings = Settings(
@@ -77,6 +78,8 @@ def check(
         for name, one in tables.items():
             step(f"checking {name}")
             found[name] = _findings(ground, one, settings)
+        of_detections = [one for name in tables for one in found[name]]
+        found[gt.name] = beside_detections(found[gt.name], of_detections)
     wrong = any(f.level is Level.ERROR for findings in found.values() for f in findings)
     return Answer(_text(found, len(truth.images), len(truth)), lambda: _document(found), int(wrong))
 

@@ -51,6 +51,7 @@ from openset.tables.vocabulary import Vocabulary
 from openset.tables.written import Written
 
 __all__ = [
+    "beside_detections",
     "check",
     "check_alone",
     "check_detections",
@@ -74,6 +75,7 @@ _READ, _PARTLY = (
 _EXPLAINED = (*_PLAIN, "OS205", "OS207", "OS403")
 # What is said of detections whose objects are read wrongly themselves.
 _OF_OBJECTS = (*_READ, *_PARTLY, "OS207", "OS410", "OS424", "OS430", "OS434")
+_OF_LAYOUT = ("OS207", "OS211", "OS241")  # of objects that are read wrongly
 _ORDER = (Level.ERROR, Level.WARNING, Level.NOTE)
 
 
@@ -99,7 +101,8 @@ def check(
     if detections is not None:
         written = Written(detections)
         found = check_detections(truth, vocabulary, written, written.read(truth, vocabulary))
-        findings += with_truth(findings, found)
+        found = with_truth(findings, found)
+        findings = [*beside_detections(findings, found), *found]
     return in_order(findings)
 
 
@@ -175,6 +178,16 @@ def with_truth(truth: Iterable[Finding], found: list[Finding]) -> list[Finding]:
     """What was found about detections, less what wrong boxes of the ground truth explain."""
     wrong = any(one.code in _PLAIN for one in truth)
     return [one for one in found if not (wrong and one.code in _OF_OBJECTS)]
+
+
+def beside_detections(truth: Iterable[Finding], found: Iterable[Finding]) -> list[Finding]:
+    """What was found about the ground truth alone, less what detections say better.
+
+    Objects that end before their pictures do (OS241), or beyond them (OS207, OS211), are one with a
+    ground truth that fits in another layout, or as of pictures of another size (OS430).
+    """
+    fits = any(one.code == "OS430" for one in found)
+    return [one for one in truth if not (fits and one.code in _OF_LAYOUT)]
 
 
 def check_federated(truth: Annotations) -> list[Finding]:
