@@ -56,9 +56,21 @@ def head(path: Path) -> bytes:
 
         with _located(path), gzip.open(path) as unpacked:
             start = unpacked.read(HEAD)
+        _refuse_packed_twice(path, start)
     if not start:
         raise undecodable(str(path), "the file is empty")
     return start.removeprefix(BOM)
+
+
+def _refuse_packed_twice(path: Path, unpacked: bytes) -> None:
+    """Refuse gzip within gzip: what is in it has no size that could be checked."""
+    if unpacked[:2] == _GZIP:
+        raise undecodable(
+            str(path),
+            "it is compressed twice, gzip within gzip",
+            cause="a compressed file was compressed again",
+            fix=f"unpack it once, and give what is in it: gunzip -k {path.name}",
+        )
 
 
 def _refuse_pipe(path: Path) -> None:
@@ -90,7 +102,11 @@ def load(path: Path) -> bytes:
     _refuse_pipe(path)
     with _located(path):
         data = path.read_bytes()
-        return _unpacked(path, data) if data[:2] == _GZIP else data
+        if data[:2] != _GZIP:
+            return data
+        unpacked = _unpacked(path, data)
+    _refuse_packed_twice(path, unpacked)
+    return unpacked
 
 
 def _unpacked(path: Path, data: bytes) -> bytes:

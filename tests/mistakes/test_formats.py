@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import numpy as np
@@ -441,3 +442,44 @@ def test_lists_of_classes_that_agree(yolo, openset):
     (yolo / "labels" / "classes.txt").unlink()
     done = openset("evaluate", "yolo", *line)
     assert done.code == 2 and "nothing names the classes of yolo" in " ".join(done.err.split())
+
+
+SHEET = csv([f"{1013 + i},cat,1,2,30,40,0.{i + 1}" for i in range(8)])
+
+
+def test_a_table_that_ends_in_the_middle_of_a_line(world, openset):
+    (world / "d.csv").write_text(SHEET[:-7])
+    done = openset("evaluate", "gt.json", "d.csv", *EVALUATE, "--json")
+    [said] = done.json["error"]["findings"]
+    assert done.code == 2 and said["code"] == "OS102" and "cut off" in said["cause"]
+    assert "row 8" in said["example"] and "1020,cat,1,2,30" in said["example"]
+
+
+@pytest.mark.parametrize("text", [SHEET, SHEET[:-1], SHEET.replace(",0.5", ",")[:-1]])
+def test_a_last_line_without_an_end_is_no_cut(text, world, openset):
+    (world / "d.csv").write_text(text)
+    assert "OS102" not in openset("check", "gt.json", "d.csv", *EVALUATE[:2]).err
+
+
+def test_rows_in_the_order_of_classes_that_end_early(world, openset):
+    found = json.loads((world / "dt.json").read_text())
+    found.sort(key=lambda one: one["category_id"])
+    (world / "dt.json").write_text(json.dumps([one for one in found if one["category_id"] < 10]))
+    done = openset("check", "gt.json", "dt.json", *EVALUATE[:2], "--json")
+    [said] = [one for one in done.json["findings"]["dt"] if one["code"] == "OS308"]
+    assert "end with 3, before those of these classes: the file was cut off" in said["cause"]
+    missing = [one for one in found if one["category_id"] not in (1, 3)]
+    (world / "dt.json").write_text(json.dumps(missing))
+    done = openset("check", "gt.json", "dt.json", *EVALUATE[:2], "--json")
+    [said] = [one for one in done.json["findings"]["dt"] if one["code"] == "OS308"]
+    assert "cut off" not in said["cause"]
+
+
+def test_gzip_within_gzip_is_said(world, openset):
+    twice = gzip.compress(gzip.compress((world / "dt.json").read_bytes()))
+    (world / "dt.json.gz").write_bytes(twice)
+    done = openset("evaluate", "gt.json", "dt.json.gz", *EVALUATE, "--json")
+    [said] = done.json["error"]["findings"]
+    assert said["code"] == "OS102" and "gzip within gzip" in said["message"]
+    (world / "dt.json.gz").write_bytes(gzip.decompress(twice))  # gunzip
+    assert openset("evaluate", "gt.json", "dt.json.gz", *EVALUATE).code == 0
