@@ -642,6 +642,16 @@ class ImageFolder:
             )
         self.folder = folder.resolve()
 
+    def lost_links(self) -> tuple[str, str]:
+        """Cause and fix where links in the folder lead nowhere; nothing where none does."""
+        lost = [path for path in self.folder.iterdir() if path.is_symlink() and not path.exists()]
+        if not lost:
+            return "", ""
+        first = min(lost)
+        cause = f"{len(lost)} links in the folder lead nowhere, such as {first.name} to "
+        cause += f"{shown(str(first.readlink()))}"
+        return cause, "mount the disk that they lead to, or give the folder of the files"
+
     def find(self, name: str) -> Path | None:
         """The file of an image, by its path or the end of it, inside of the folder.
 
