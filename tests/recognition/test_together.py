@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from openset.recognition.flaws import digits
-from openset.recognition.together import in_another_order, reordered, repeated_scores
+from openset.recognition.together import in_another_order, kept_apart, repeated_scores
 from scenes.recognition import made
 
 ONE = digits()
@@ -58,25 +58,38 @@ def moved(scores, known, unknown):
 def test_rows_in_another_order_are_told_by_labels_and_by_ids():
     rng = np.random.default_rng(3)
     known, unknown = rng.permutation(ONE.n_known), rng.permutation(ONE.n_unknown)
-    assert reordered("a", ONE, noisy(0)) is None
-    by_label = reordered("a", ONE, moved(noisy(0), known, unknown))
+    assert kept_apart("a", ONE, noisy(0)) is None
+    by_label = kept_apart("a", ONE, moved(noisy(0), known, unknown))
     assert by_label.code == "OS830" and "another label than in a" in by_label.message
     ids = np.arange(ONE.n_known), np.arange(ONE.n_unknown) + ONE.n_known
     named, other = replace(ONE, ids=ids), replace(noisy(0), ids=ids)
-    assert reordered("a", named, other) is None
-    rows = reordered("a", named, moved(other, known, unknown))
+    assert kept_apart("a", named, other) is None
+    rows = kept_apart("a", named, moved(other, known, unknown))
     assert "another id than in a" in rows.message and "sort the rows" in rows.fix
     apart = replace(other, ids=(ids[0][known], ids[1]))
-    said = reordered("a", named, apart)
+    said = kept_apart("a", named, apart)
     assert said.cause == "ids were written in another order than labels and scores"
     assert "sort" not in said.fix
 
 
+def test_classes_that_another_file_spells_otherwise_are_named():
+    loud = replace(noisy(0), classes=tuple(name.upper() + " x" for name in ONE.classes))
+    plain = replace(ONE, classes=tuple(f"{name}_x" for name in ONE.classes))
+    said = kept_apart("a", plain, loud)
+    assert (said.code, said.level) == ("OS821", "error")
+    assert f"{len(ONE.classes)} of {len(ONE.classes)} classes are spelt otherwise" in said.message
+    assert kept_apart("a", plain, replace(noisy(0), classes=plain.classes)) is None
+    letters = tuple("aAbBcCdDeEfF"[: len(ONE.classes)])
+    assert (
+        kept_apart("a", replace(ONE, classes=letters), replace(noisy(0), classes=letters)) is None
+    )
+
+
 def test_other_samples_of_other_numbers_are_not_called_another_order():
     fewer = made(n_known=59)
-    assert reordered("a", made(), fewer) is None
+    assert kept_apart("a", made(), fewer) is None
     other = replace(made(), label=np.where(made().label == 1, 0, made().label))
-    assert reordered("a", made(), other) is None
+    assert kept_apart("a", made(), other) is None
 
 
 def large(seed, shared):

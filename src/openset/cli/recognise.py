@@ -91,9 +91,10 @@ def _of_each_other(
 ) -> list[tuple[tuple[str, int], Finding]]:
     """What the scores of several classifiers say of each other, by name and training.
 
-    Samples in another order than the first one's keep any two from being compared, unless labels of
-    a file are in no order at all (OS819). Trainings are held against those in the same place, since
-    they may be of several splits of the classes; of what else can be told, the first ones are.
+    Names of classes, or an order of samples, that are not the first one's keep any two from being
+    compared; of a file whose labels are in no order at all (OS819) nothing more is said. Trainings
+    are held against those in the same place, since they may be of several splits of the classes; of
+    what else can be told, the first ones are.
     """
     from openset.evaluation.steps import settle
     from openset.recognition.together import in_another_order, repeated_scores
@@ -102,7 +103,7 @@ def _of_each_other(
     moved: dict[tuple[str, int], Finding] = {}
     for name in others:
         for at, (one, other) in enumerate(zip(found[first], found[name], strict=False)):
-            wrong = _order_of(first, one, other)
+            wrong = _kept_apart(first, one, other)
             if wrong is not None:
                 moved[name, at] = settle([wrong], force)[0]
     firsts = {name: one[0].scores for name, one in found.items() if (name, 0) not in moved}
@@ -113,13 +114,13 @@ def _of_each_other(
     return [*moved.items(), *(((name, 0), one) for name, one in of_first.items())]
 
 
-def _order_of(first: str, one: Recognition, other: Recognition) -> Finding | None:
-    from openset.recognition.together import reordered
+def _kept_apart(first: str, one: Recognition, other: Recognition) -> Finding | None:
+    from openset.recognition.together import kept_apart
 
     drawn = any(finding.code == "OS819" for finding in (*one.findings, *other.findings))
     if drawn or one.scores is None or other.scores is None:
         return None
-    return reordered(first, one.scores, other.scores)
+    return kept_apart(first, one.scores, other.scores)
 
 
 def _write(

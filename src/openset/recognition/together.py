@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.ranking import area_under_roc
+from openset.recognition._names import spelt_otherwise
 from openset.recognition.scores import Scores
 
 Floats = NDArray[np.float64]
@@ -36,13 +37,15 @@ def repeated_scores(scores: Mapping[str, Scores]) -> dict[str, Finding]:
     return found
 
 
-def reordered(first: str, one: Scores, other: Scores) -> Finding | None:
-    """OS830, if samples are those of the first classifier in another order, as ids or labels say.
+def kept_apart(first: str, one: Scores, other: Scores) -> Finding | None:
+    """What keeps a classifier from being compared with the first: names, or the order of samples.
 
-    Two sets of as many samples of every class look the same; they cannot be compared either.
+    As ids or labels say: two sets of as many samples of every class look the same, and cannot be
+    compared either.
     """
-    if one.n_known != other.n_known or one.n_unknown != other.n_unknown:
-        return None
+    spelt = spelt_otherwise(first, one, other)
+    if spelt is not None or one.n_known != other.n_known or one.n_unknown != other.n_unknown:
+        return spelt
     named = [_ids(scores) for scores in (one, other)]
     if named[0] is not None and named[1] is not None:
         by_id = _moved(first, named[0], named[1], "id")
