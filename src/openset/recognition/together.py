@@ -125,7 +125,7 @@ def _unrelated(name: str, one: Scores, other: Scores) -> Finding | None:
     r = {"known": _correlation(*ranks), "unknown": _correlation(*unknown)}
     size = {"known": one.n_known, "unknown": one.n_unknown}
     related = [k for k in r if r[k] >= max(_RELATED, _SURE / size[k] ** 0.5)]
-    not_at_all = [k for k in r if r[k] <= _CHANCE / size[k] ** 0.5]
+    not_at_all = [k for k in r if _nothing(r[k], size[k])]
     excluded = all(_RELATED - r[k] >= _SURE / size[k] ** 0.5 for k in r)
     if len(not_at_all) == len(r) and excluded and _knows(one) and _knows(other):
         said = f"openness has nothing to do with that of {name} (correlation {r['known']:.2f} on "
@@ -141,6 +141,15 @@ def _unrelated(name: str, one: Scores, other: Scores) -> Finding | None:
     )
     said += f"not on {kind} ones ({r[kind]:.2f}), as if these were in another order"
     return Finding("OS827", Level.NOTE, said, size[kind], f"{size[kind]} {kind} samples")
+
+
+def _nothing(r: float, n: int) -> bool:
+    """Whether a correlation is chance, and half as much as that of a pair is excluded, too.
+
+    Real pairs have 0.1 and more, also where one of them is hardly taught.
+    """
+    deviation = n**-0.5
+    return r <= _CHANCE * deviation and r + _CHANCE * deviation < _RELATED / 2
 
 
 def _knows(scores: Scores) -> bool:
