@@ -119,7 +119,7 @@ def test_garbage_named_csv(case, tmp_path):
 
 def test_gzip_in_gzip_is_named(tmp_path):
     (tmp_path / "dt.csv").write_bytes(gzip.compress(gzip.compress(ROWS.encode())))
-    with pytest.raises(openset.InputError, match="OS102.*gzip within gzip"):
+    with pytest.raises(openset.InputError, match=r"OS102.*gzip within gzip"):
         read(tmp_path / "dt.csv")
 
 
