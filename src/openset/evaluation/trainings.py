@@ -339,7 +339,7 @@ def unlike(
         # First, since a protocol also decides which synonyms join and which objects are ignored.
         "protocols": ([_rules(one) for one in (first, second)], "protocol="),
         "vocabularies": ([one.vocabulary_hash for one in (first, second)], "known="),
-        "ground truths": ([one.truth_hash for one in (first, second)], "ground truth"),
+        "ground truths": ([one.truth_hash for one in (first, second)], _truth_of(first)),
         "groups": ([one.groups_hash or "none" for one in (first, second)], "groups="),
         "samples": (_named(first, second), "samples, in one order"),
     }
@@ -349,6 +349,11 @@ def unlike(
             plain = f"{x} in {sides[0]} and {y} in {sides[1]}"
             return Unlike(what, said or plain, f"evaluate both with the same {same}")
     return None
+
+
+def _truth_of(one: Provenance) -> str:
+    """What is to be the same; what classifiers are held against has an order."""
+    return "samples, in one order" if one.protocol == "recognition" else "ground truth"
 
 
 def _named(first: Provenance, second: Provenance) -> list[str]:
