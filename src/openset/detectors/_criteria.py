@@ -6,7 +6,9 @@ only help to train (encoder, denoising) are the library's. The loss of the class
 here, so that a query can be taught "unknown", which has a column of its own: without a method's
 labels it is the library's to the last bit.
 
-Not used where a detector carries no method: then the library computes its loss alone.
+Deformable DETR without a method is left to the library. RT-DETR never is: up to transformers 5.17
+the library's own sum lets queries that only help to train, which begin beside the objects, take the
+objects from the queries of the last layer, so that what detects is not taught.
 """
 
 from __future__ import annotations
@@ -118,12 +120,23 @@ class DeformableCriterion(DeformableDetrImageLoss):
         return share * (told * (1 - right) ** 2)
 
 
-def rt_detr_loss(given: Given, embedding: Tensor, relabel: Relabel, weight: float) -> Tensor:
-    """The loss of RT-DETR on a batch, as its library sums it.
+def plain_rt_detr(*given: Any, **more: Any) -> tuple[Tensor, Given, None]:
+    """In place of the library's loss of RT-DETR: the same of any of its versions."""
+    _, held, _ = deferred(*given, **more)
+    return rt_detr_loss(held, None, _as_it_is, 0.0), held, None
+
+
+def _as_it_is(layer: Layer) -> Tensor:
+    return layer.label
+
+
+def rt_detr_loss(given: Given, embedding: Tensor | None, relabel: Relabel, weight: float) -> Tensor:
+    """The loss of RT-DETR on a batch, as its paper sums it.
 
     Args:
         given: What `deferred` was handed.
-        embedding: Those of all layers, ``[images, layers, queries, width]``, with denoising.
+        embedding: Those of all layers, ``[images, layers, queries, width]``, with denoising; None
+            is without a method.
         relabel: From a decoder layer to the labels of its queries.
         weight: Of the column "unknown".
     """
@@ -133,12 +146,15 @@ def rt_detr_loss(given: Given, embedding: Tensor, relabel: Relabel, weight: floa
         rest = {"denoising_meta_values": noisy}
         noisy_classes, classes = classes.split(noisy["dn_num_split"], 2)
         noisy_coords, coords = coords.split(noisy["dn_num_split"], 2)
-        embedding = embedding[:, :, -classes.shape[2] :]
+        embedding = None if embedding is None else embedding[:, :, -classes.shape[2] :]
         rest["dn_auxiliary_outputs"] = _outputs(noisy_classes.unbind(1), noisy_coords.unbind(1))
-    layers = _outputs(classes.unbind(1), coords.unbind(1), embedding.unbind(1))
+    seen = None if embedding is None else embedding.unbind(1)
+    layers = _outputs(classes.unbind(1), coords.unbind(1), seen)
     encoder = _outputs([more["enc_topk_logits"]], [more["enc_topk_bboxes"]])
-    outputs = {**layers[-1], "auxiliary_outputs": [*layers[:-1], *encoder], **rest}
-    criterion = RTDetrCriterion(given["config"], relabel, weight).to(embedding.device)
+    outputs = layers[-1]
+    if given["config"].auxiliary_loss:
+        outputs = {**outputs, "auxiliary_outputs": [*layers[:-1], *encoder], **rest}
+    criterion = RTDetrCriterion(given["config"], relabel, weight).to(classes.device)
     total: Tensor = sum(criterion(outputs, given["labels"]).values())
     return total
 

@@ -242,6 +242,12 @@ class CarryingModel(QueryModel):
 class RTDetr(CarryingModel):
     """RT-DETR: as many pairs as there are queries."""
 
+    def __init__(self, *given: Any, **more: Any) -> None:
+        from openset.detectors._criteria import plain_rt_detr
+
+        super().__init__(*given, **more)
+        self._network.loss_function = plain_rt_detr
+
     def inputs(self, images: list[Tensor]) -> dict[str, Tensor]:
         """Images scaled to a square, not normalised."""
         sized = [resize(image, [self.side, self.side], antialias=True) for image in images]
