@@ -197,7 +197,8 @@ class CarryingModel(QueryModel):
         self.method.shown = "queries"
         self._network.loss_function = _criteria.deferred
         if self.method.unknown:
-            self.replace_classifiers(_criteria.with_unknown(self.classifiers()))
+            taught = self.method.unknown_weight > 0
+            self.replace_classifiers(_criteria.with_unknown(self.classifiers(), taught=taught))
             self.layout = LogitLayout.SIGMOID_UNKNOWN_LAST
 
     def scores(self, embedding: Tensor, logits: Tensor) -> Tensor:
