@@ -1,4 +1,4 @@
-"""A test file that is a program, too: two processes of it, under torchrun, each write what they found.
+"""A test file that is a program, too: two processes of it, under torchrun, write what they find.
 
 The program ends its ``main`` with ``write_found``; the test reads both with `found_by_two`.
 """

@@ -73,7 +73,7 @@ class DenseModel(TorchModel):
         self.network.get_submodule("backbone").compile()
 
     def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
-        """Losses; those of RetinaNet are means over images, in which processes have equal shares."""
+        """Losses; RetinaNet's are means over images, of which processes have equal shares."""
         losses: dict[str, Tensor] = self.network(images, targets)
         return losses
 
