@@ -765,6 +765,10 @@ _ENTRIES = (
          "the method.", "a detector of one class, such as pedestrians",
          "a method that needs no other classes: vos, opendet, or a distance to points "
          "(--method recognition_loss --method-option objective=arpl)"),
+    Code("OS643", "precision of a GPU on a CPU", "A CPU computes float16 number by number, several "
+         "times slower than float32: it computes float32 instead, which is more precise.",
+         "a recipe of a paper that was trained on GPUs", "nothing, if it is expected; --precision "
+         "float32 says it in the recipe, --device cuda needs a GPU"),
     Code("OS648", "no regions before suppression", "A rule on regions reads all pairs of a region "
          "and a class, with the number of each region, before any was suppressed.",
          "the file is what a detector finds in the end, or is not of openset run",

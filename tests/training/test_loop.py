@@ -238,6 +238,23 @@ def test_two_processes_train_as_one_program(truth, tmp_path):
     assert load(str(tmp_path / "run/model.pt"), device="cpu").labels == LABELS
 
 
+def test_float16_is_float32_on_a_cpu_and_said(truth, tmp_path):
+    said, kinds = [], set()
+
+    def watch(_part, _given, output):
+        kinds.update({output.dtype} if isinstance(output, torch.Tensor) else ())
+
+    hook = torch.nn.modules.module.register_module_forward_hook(watch)
+    try:
+        chosen, data = recipe(precision="float16", steps=2), TrainingData.of(truth)
+        train(chosen, data, tmp_path / "run", device="cpu", report=said.append)
+    finally:
+        hook.remove()
+    assert kinds == {torch.float32} and [one.code for one in said] == ["OS643"]
+    train(recipe(steps=2), data, tmp_path / "plain", device="cpu", report=said.append)
+    assert len(said) == 1 and same(weights(tmp_path / "run"), weights(tmp_path / "plain"))
+
+
 def test_half_precision_trains(truth, tmp_path):
     done = trained(truth, tmp_path / "run", precision="bfloat16", steps=2)
     assert all(torch.isfinite(v).all() for v in weights(done.folder).values())
