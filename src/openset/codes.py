@@ -756,10 +756,10 @@ _ENTRIES = (
          "two of them: nothing says which picture is meant.",
          "two data sets that number their images alike, or one folder inside of another",
          "give only the folders that the ground truth's images are from"),
-    Code("OS641", "class that was never seen", "The method has learned nothing about it: it is "
-         "left out of the loss and of unknownness.", "a class without objects in the training "
-         "file, or a short training", "leave the class out of the known ones, or train on images "
-         "of it"),
+    Code("OS641", "class that was never seen", "Nothing is learned about it but that it is not "
+         "there; a method leaves it out of its loss and of unknownness.",
+         "a class without objects in the training file, or a short training",
+         "leave the class out of the known ones, or train on images of it"),
     Code("OS642", "method that learns nothing of one class", "The loss compares classes: with a "
          "single one it is the same whatever the network says, and the detector is trained without "
          "the method.", "a detector of one class, such as pedestrians",

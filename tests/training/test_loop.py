@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -253,6 +254,17 @@ def test_float16_is_float32_on_a_cpu_and_said(truth, tmp_path):
     assert kinds == {torch.float32} and [one.code for one in said] == ["OS643"]
     train(recipe(steps=2), data, tmp_path / "plain", device="cpu", report=said.append)
     assert len(said) == 1 and same(weights(tmp_path / "run"), weights(tmp_path / "plain"))
+
+
+def test_a_class_without_an_object_is_said_before_the_first_step(truth, tmp_path):
+    data, said = TrainingData.of(truth), []
+    more = replace(data, labels=(*data.labels, "blue"))
+    train(recipe(steps=1), more, tmp_path / "run", device="cpu", report=said.append)
+    train(recipe(steps=1), data, tmp_path / "all", device="cpu", report=said.append)
+    assert [(one.code, one.count, one.example) for one in said] == [("OS641", 1, "blue")]
+    start = {"start": tmp_path / "all/model.pt", "report": said.append}  # it may have been learned
+    train(recipe(steps=1), more, tmp_path / "next", device="cpu", **start)
+    assert len(said) == 1
 
 
 def test_half_precision_trains(truth, tmp_path):

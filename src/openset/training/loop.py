@@ -114,8 +114,9 @@ def train(
             state.model.compile_step()
         if among.first:
             if report is not None:
-                foreseen = _foreseen(state.model, recipe, data)
-                for finding in (*foreign, *_computed(state.model, recipe), *foreseen):
+                at_start = [] if weights or start else _absent(data)
+                foreseen = [*_computed(state.model, recipe), *_foreseen(state.model, recipe, data)]
+                for finding in (*foreign, *at_start, *foreseen):
                     report(finding)
             place.claim(_about(recipe, data, start), asdict(Recipe()))
         held = place.resume(cut_log=among.first)
@@ -162,6 +163,16 @@ def _computed(model: TorchModel, recipe: Recipe) -> list[Finding]:
         return []
     said = f"the recipe computes in {recipe.precision}, and this device is a CPU: float32 it is"
     return [Finding("OS643", Level.WARNING, said, 1, f"precision is {recipe.precision!r}")]
+
+
+def _absent(data: TrainingData) -> list[Finding]:
+    """That classes are to be taught of which there is no object."""
+    there = set(np.concatenate([*data.classes, np.arange(0)]).tolist())
+    absent = [label for at, label in enumerate(data.labels) if at not in there]
+    if not absent:
+        return []
+    said = f"{len(absent)} of {len(data.labels)} classes to teach are on no image of the training"
+    return [Finding("OS641", Level.WARNING, said, len(absent), absent[0])]
 
 
 def _foreseen(model: TorchModel, recipe: Recipe, data: TrainingData) -> list[Finding]:
