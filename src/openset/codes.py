@@ -765,15 +765,19 @@ _ENTRIES = (
          "two of them: nothing says which picture is meant.",
          "two data sets that number their images alike, or one folder inside of another",
          "give only the folders that the ground truth's images are from"),
-    Code("OS641", "class that was never seen", "The method has learned nothing about it: it is "
-         "left out of the loss and of unknownness.", "a class without objects in the training "
-         "file, or a short training", "leave the class out of the known ones, or train on images "
-         "of it"),
+    Code("OS641", "class that was never seen", "Nothing is learned about it but that it is not "
+         "there; a method leaves it out of its loss and of unknownness.",
+         "a class without objects in the training file, or a short training",
+         "leave the class out of the known ones, or train on images of it"),
     Code("OS642", "method that learns nothing of one class", "The loss compares classes: with a "
          "single one it is the same whatever the network says, and the detector is trained without "
          "the method.", "a detector of one class, such as pedestrians",
          "a method that needs no other classes: vos, opendet, or a distance to points "
          "(--method recognition_loss --method-option objective=arpl)"),
+    Code("OS643", "precision of a GPU on a CPU", "A CPU computes float16 number by number, several "
+         "times slower than float32: it computes float32 instead, which is more precise.",
+         "a recipe of a paper that was trained on GPUs", "nothing, if it is expected; --precision "
+         "float32 says it in the recipe, --device cuda needs a GPU"),
     Code("OS648", "no regions before suppression", "A rule on regions reads all pairs of a region "
          "and a class, with the number of each region, before any was suppressed.",
          "the file is what a detector finds in the end, or is not of openset run",

@@ -96,7 +96,7 @@ def test_queries_keep_their_classes(tmp_path):
     ("labels", "code", "said"),
     [
         (("one", "zero", "two"), "OS664", "'zero' there, 'one' here"),
-        (("zero",), "OS664", "'one' there, 'none' here"),
+        (("zero",), "OS664", "'one' there, no such class here"),
         (("Zero", "one", "two"), "OS663", "'zero': 'Zero'"),
     ],
 )

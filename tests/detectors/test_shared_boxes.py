@@ -1,17 +1,17 @@
-"""Losses of detectors with queries are divided by the boxes of all processes, as published."""
+"""Losses mean the same in any number of processes, however many boxes each of them has.
+
+Those of queries are divided by the boxes of all processes and those of FCOS by the places on them,
+as published; those of RetinaNet are means over images, as torchvision has them.
+"""
 
 from __future__ import annotations
-
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 pytest.importorskip("transformers", reason="the transformers extra is not installed")
+
+from scenes.two_processes import found_by_two, write_found  # noqa: E402
 
 CASES = {
     "rt_detr": "",
@@ -20,7 +20,10 @@ CASES = {
     "rt_detr prob": "prob",
     "deformable_detr prob": "prob",
     "deformable_detr siren": "siren",
+    "fcos": "",
+    "retinanet": "",
 }
+DENSE = ("fcos", "retinanet")
 COUNTS = (1, 0, 5, 4)  # objects of each image: the halves of the batch have 1 and 9
 LAST = "bbox"  # weights that boxes alone teach: those of the classes are DETR's own mean
 
@@ -30,7 +33,8 @@ def made(case):
     from openset.detectors import carry, find
 
     torch.manual_seed(0)
-    one = find(case.split()[0]).build(("a", "b", "c"), device="cpu", size="small")
+    small = {"backbone": "small"} if case in DENSE else {"size": "small"}
+    one = find(case.split()[0]).build(("a", "b", "c"), device="cpu", **small)
     if CASES[case]:
         torch.manual_seed(1)
         carry(one, CASES[case], {"group": 2})
@@ -40,7 +44,8 @@ def made(case):
                 setattr(part, name, 0.0)
         if isinstance(part, torch.nn.modules.batchnorm._BatchNorm):
             part.eval()
-    one.network.config.num_denoising = 0
+    if case not in DENSE:
+        one.network.config.num_denoising = 0
     return one
 
 
@@ -62,27 +67,9 @@ def slopes(case, which):
     return torch.cat([named[name].flatten() for name in sorted(kept)])
 
 
-def main():
-    from torch import distributed
-
-    torch.set_num_threads(1)
-    distributed.init_process_group("gloo")
-    rank = distributed.get_rank()
-    mine = slice(2 * rank, 2 * rank + 2)
-    found = {case: slopes(case, mine).tolist() for case in CASES}
-    Path(sys.argv[1], f"{rank}.json").write_text(json.dumps(found))
-    distributed.destroy_process_group()
-
-
 @pytest.fixture(scope="module")
 def halves(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("halves")
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone",
-               __file__, str(folder)]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False,
-                          env={**os.environ, "OMP_NUM_THREADS": "1"})  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
+    return found_by_two(__file__, tmp_path_factory.mktemp("halves"))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -94,4 +81,4 @@ def test_two_processes_with_few_and_many_boxes_are_one_with_all(halves, case):
 
 
 if __name__ == "__main__":
-    main()
+    write_found(lambda rank: {c: slopes(c, slice(2 * rank, 2 * rank + 2)).tolist() for c in CASES})

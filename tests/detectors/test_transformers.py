@@ -141,3 +141,14 @@ def test_where_a_query_has_one_class_regions_are_the_detections(name):
         regions = model.found(images(), KEEP)
     assert filters == (0.1, None, None)
     assert all(np.array_equal(a.score, b.score) for a, b in zip(regions, stock, strict=True))
+
+
+@pytest.mark.parametrize("name", ["rt_detr", "detr", "deformable_detr"])
+def test_norms_begin_with_weights_of_one(name):
+    """The library draws RT-DETR's around 0, and little is learned from there."""
+    network = built(name).network
+    weights = {**dict(network.named_parameters()), **dict(network.named_buffers())}
+    norms = [key for key in weights if "norm" in key and key.endswith(".weight")]
+    norms += [key for key in weights if "_proj." in key and key.endswith(".1.weight")]
+    assert len(norms) > 15
+    assert all((weights[key] == 1).all() for key in norms)

@@ -63,8 +63,11 @@ def test_pickled_objects_are_refused_and_never_run(tmp_path, monkeypatch, how):
         torch.save({"model": Bomb()}, path)
     else:
         path.write_bytes(pickle.dumps(Bomb()))
-    with pytest.raises(InputError, match="OS604"):
+    with pytest.raises(InputError, match="OS604") as refused:
         built(weights=str(path))
+    assert (
+        "unsupported" in refused.value.findings[0].example.lower()
+    )  # torch advises to load it anyhow
     assert not (tmp_path / "exploded").exists()
 
 

@@ -14,8 +14,7 @@ pytest.importorskip("transformers", reason="the transformers extra is not instal
 
 from scenes import halves  # noqa: E402
 from scenes.training import log, make_data, weights  # noqa: E402
-
-TORCHRUN = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone")
+from scenes.two_processes import TORCHRUN  # noqa: E402
 
 
 @pytest.fixture(scope="module")

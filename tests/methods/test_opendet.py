@@ -202,3 +202,31 @@ def test_a_class_called_unknown_is_refused():
     with pytest.raises(InputError, match="OS618"):
         carry(model, "opendet", {})
     carry(model, "vos", {})  # which has no such column
+
+
+@pytest.mark.parametrize("name", ["opendet", "opendet_cwa"])
+def test_what_is_taught_as_unknown_teaches_no_box(name):
+    """Neither losses nor weights of boxes know of it: they have a tower of their own."""
+    found, slopes = {}, {}
+    for weight in (0.0, 100.0):
+        torch.manual_seed(0)
+        options = {"backbone": "small", "shortest": 64, "longest": 64}
+        one = find("faster_rcnn").build(("red", "green", "blue"), device="cpu", **options)
+        carry(one, name, {"weight": weight, "start": 0.0})
+        torch.manual_seed(3)
+        box = torch.tensor([[8.0, 8, 40, 40], [20, 20, 60, 60]])
+        images = [torch.rand(3, 64, 64) for _ in range(2)]
+        losses = one.train()(images, [{"boxes": box, "labels": torch.tensor([0, 2])}] * 2)
+        sum(losses.values()).backward()
+        found[weight] = losses
+        slopes[weight] = {key: w.grad for key, w in one.network.named_parameters()}
+    taught = {key for key in found[0.0] if "box_reg" in key}
+    assert taught == {"loss_box_reg", "loss_rpn_box_reg"}
+    assert found[100.0]["method_unknown"] > 0 and "method_unknown" not in found[0.0]
+    assert all(torch.equal(found[0.0][key], found[100.0][key]) for key in taught)
+    own = [key for key in slopes[0.0] if "bbox_pred" in key or ".boxed." in key]
+    assert len(own) >= 8
+    for key in own:
+        assert slopes[0.0][key].any() and torch.equal(slopes[0.0][key], slopes[100.0][key])
+    named = "roi_heads.box_head.named.fc6.weight"
+    assert not torch.equal(slopes[0.0][named], slopes[100.0][named])

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 pytest.importorskip("torchvision", reason="the torch extra is not installed")
+
+from scenes.two_processes import found_by_two, write_found  # noqa: E402
 
 CASES = {
     "vos": {"queue": 4, "start": 0.0},
@@ -69,26 +65,9 @@ def stepped(name, groups):
     return {"losses": losses, "slopes": slopes, "memory": memory}
 
 
-def main():
-    from torch import distributed
-
-    torch.set_num_threads(1)
-    distributed.init_process_group("gloo")
-    rank = distributed.get_rank()
-    found = {name: stepped(name, slice(rank, rank + 1)) for name in CASES}
-    Path(sys.argv[1], f"{rank}.json").write_text(json.dumps(found))
-    distributed.destroy_process_group()
-
-
 @pytest.fixture(scope="module")
 def halves(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("halves")
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone",
-               __file__, str(folder)]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False,
-                          env={**os.environ, "OMP_NUM_THREADS": "1"})  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
+    return found_by_two(__file__, tmp_path_factory.mktemp("halves"))
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
@@ -106,4 +85,4 @@ def test_two_processes_with_a_group_each_are_one_with_two(halves, name):
 
 
 if __name__ == "__main__":
-    main()
+    write_found(lambda rank: {name: stepped(name, slice(rank, rank + 1)) for name in CASES})

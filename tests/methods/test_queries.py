@@ -8,6 +8,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 pytest.importorskip("transformers", reason="the transformers extra is not installed")
 
+from transformers.loss.loss_rt_detr import RTDetrHungarianMatcher  # noqa: E402
+from transformers.loss.loss_utils import LOSS_MAPPING  # noqa: E402
+
 from openset.detectors import Queries, carry, find  # noqa: E402
 from openset.detectors._torch import tapped  # noqa: E402
 from openset.findings import UsageError  # noqa: E402
@@ -57,6 +60,13 @@ def carried(detector, name, **options):
     return one
 
 
+def of_the_library(detector):
+    """A detector whose loss is the library's own."""
+    one = model(detector)
+    one.network.loss_function = LOSS_MAPPING[type(one.network).__name__]
+    return one
+
+
 def taken(detector, kind=Plain):
     one = model(detector)
     one.take(kind(len(LABELS), WIDTH))
@@ -85,14 +95,31 @@ def slopes(one):
 @every_detector
 @pytest.mark.parametrize("labels", [((0, 2), (1, 1)), ((0,), ()), ((), ())])
 def test_without_a_word_from_the_method_the_loss_is_the_librarys_to_the_last_bit(detector, labels):
-    stock, ours = model(detector), taken(detector)
-    one, two = losses(stock, labels), losses(ours, labels)
-    assert one.keys() == two.keys() == {"loss"} and torch.equal(one["loss"], two["loss"])
-    for made in (one, two):
-        made["loss"].backward()
-    first, second = slopes(stock), slopes(ours)
-    assert first.keys() == second.keys()
-    assert all(torch.equal(grad, second[name]) for name, grad in first.items())
+    stock = of_the_library(detector)
+    loss = losses(stock, labels)["loss"]
+    loss.backward()
+    first = slopes(stock)
+    for ours in (model(detector), taken(detector)):
+        found = losses(ours, labels)
+        assert found.keys() == {"loss"} and torch.equal(found["loss"], loss)
+        found["loss"].backward()
+        second = slopes(ours)
+        assert first.keys() == second.keys()
+        assert all(torch.equal(grad, second[name]) for name, grad in first.items())
+
+
+@pytest.mark.parametrize("make", [model, taken])
+def test_queries_that_denoise_are_matched_to_nothing(make, monkeypatch):
+    """They begin beside the objects: what detects would be left without any (transformers 5.17)."""
+    stock, shown = RTDetrHungarianMatcher.forward, []
+
+    def matched(self, outputs, targets):
+        shown.append(outputs["logits"].shape[1])
+        return stock(self, outputs, targets)
+
+    monkeypatch.setattr(RTDetrHungarianMatcher, "forward", matched)
+    losses(make("rt_detr"))
+    assert shown == [30] * 3  # of two layers of the decoder, and of the encoder
 
 
 @every_detector

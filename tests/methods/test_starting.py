@@ -130,6 +130,9 @@ def test_other_classes_are_refused_with_a_method_and_said_without(truth, model):
     more = replace(other, labels=("red", "green", "blue"))
     with pytest.raises(InputError, match=r"OS664[\s\S]*--from in place of --weights"):
         _prepared(recipe(**asked("vos")), more, "cpu", model("vos"), None)
+    less = replace(other, labels=("red",))
+    with pytest.raises(InputError, match=r"class 1 is 'green' there, missing here"):
+        _prepared(recipe(**asked("vos")), less, "cpu", model("vos"), None)
     _, (said,) = _prepared(recipe(), other, "cpu", model(""), None)
     assert (said.code, said.level, said.count) == ("OS664", Level.WARNING, 2)
     assert said.example == "class 0 is 'red' there, 'cat' here"

@@ -125,6 +125,30 @@ if find_spec("transformers"):
     BANKS += [{**detector, **one} for detector in QUERIES for one in ON_QUERIES]
 
 
+OFF_ON_QUERIES = [
+    ("siren", {"weight": 0.0}),
+    ("recognition_loss", {"weight": 0.0}),
+    ("prob", {"weight": 0.0, "empty": 0.0, "group": 2}),
+]
+
+
+@pytest.mark.skipif(not find_spec("transformers"), reason="the transformers extra is not installed")
+@pytest.mark.parametrize("detector", QUERIES, ids=lambda one: one["detector"])
+def test_off_it_is_the_base_training_of_queries_bit_for_bit(truth, tmp_path, detector):
+    base = trained(truth, tmp_path / "base", **detector).folder
+    for name, options in OFF_ON_QUERIES:
+        chosen = {**detector, "method": name, "method_options": options}
+        off = trained(truth, tmp_path / name, **chosen).folder
+        for file in ("model.pt", "checkpoint.pt"):
+            # beside a column "unknown" stand those of the known classes
+            mine = {key.replace(".known.", "."): w for key, w in weights(off, file).items()}
+            theirs = weights(base, file)
+            added = {key for key in mine.keys() - theirs.keys() if ".unknown." not in key}
+            assert added and all(key.startswith("method.") for key in added)
+            assert same({key: mine[key] for key in theirs}, theirs)
+        assert log(off) == log(base)
+
+
 def named(chosen):
     return " ".join((chosen["method"], *filter(None, [chosen.get("detector")])))
 

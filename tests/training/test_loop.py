@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -236,6 +237,34 @@ def test_two_processes_train_as_one_program(truth, tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     assert [row["step"] for row in log(tmp_path / "run")] == list(range(1, 9))
     assert load(str(tmp_path / "run/model.pt"), device="cpu").labels == LABELS
+
+
+def test_float16_is_float32_on_a_cpu_and_said(truth, tmp_path):
+    said, kinds = [], set()
+
+    def watch(_part, _given, output):
+        kinds.update({output.dtype} if isinstance(output, torch.Tensor) else ())
+
+    hook = torch.nn.modules.module.register_module_forward_hook(watch)
+    try:
+        chosen, data = recipe(precision="float16", steps=2), TrainingData.of(truth)
+        train(chosen, data, tmp_path / "run", device="cpu", report=said.append)
+    finally:
+        hook.remove()
+    assert kinds == {torch.float32} and [one.code for one in said] == ["OS643"]
+    train(recipe(steps=2), data, tmp_path / "plain", device="cpu", report=said.append)
+    assert len(said) == 1 and same(weights(tmp_path / "run"), weights(tmp_path / "plain"))
+
+
+def test_a_class_without_an_object_is_said_before_the_first_step(truth, tmp_path):
+    data, said = TrainingData.of(truth), []
+    more = replace(data, labels=(*data.labels, "blue"))
+    train(recipe(steps=1), more, tmp_path / "run", device="cpu", report=said.append)
+    train(recipe(steps=1), data, tmp_path / "all", device="cpu", report=said.append)
+    assert [(one.code, one.count, one.example) for one in said] == [("OS641", 1, "blue")]
+    start = {"start": tmp_path / "all/model.pt", "report": said.append}  # it may have been learned
+    train(recipe(steps=1), more, tmp_path / "next", device="cpu", **start)
+    assert len(said) == 1
 
 
 def test_half_precision_trains(truth, tmp_path):

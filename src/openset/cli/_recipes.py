@@ -27,7 +27,7 @@ class Changes:
     ] = None
     precision: Annotated[
         str | None,
-        _help("float32, bfloat16 or float16; a CPU is slow at float16."),
+        _help("float32, bfloat16 or float16; on a CPU float16 is float32."),
     ] = None
     option: Annotated[
         list[str] | None,

@@ -98,9 +98,10 @@ def of_other_classes(held: Mapping[str, Any], labels: Sequence[str], where: str)
 def _differing(theirs: Sequence[str], ours: Sequence[str]) -> tuple[int, str]:
     """How many classes are others, and the first."""
     pairs = [*zip_longest(theirs, ours)]
-    at, (there, here) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
+    at, pair = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
     count = sum(there != here for there, here in pairs)
-    return count, f"class {at} is {there!r} there, {here!r} here"
+    there, here = ("missing" if label is None else repr(label) for label in pair)
+    return count, f"class {at} is {there} there, {here} here"
 
 
 def trained_on(about: Mapping[str, Any]) -> LedgerEntry | None:

@@ -6,7 +6,9 @@ only help to train (encoder, denoising) are the library's. The loss of the class
 here, so that a query can be taught "unknown", which has a column of its own: without a method's
 labels it is the library's to the last bit.
 
-Not used where a detector carries no method: then the library computes its loss alone.
+Deformable DETR without a method is left to the library. RT-DETR never is: up to transformers 5.17
+the library's own sum lets queries that only help to train, which begin beside the objects, take the
+objects from the queries of the last layer, so that what detects is not taught.
 """
 
 from __future__ import annotations
@@ -61,20 +63,19 @@ class RTDetrCriterion(RTDetrLoss):
     ) -> dict[str, Tensor]:
         """Of the classes, on one layer."""
         if "embedding" not in outputs:  # these queries are no method's
-            known = {**outputs, "logits": outputs["logits"][..., : self.num_classes]}
-            stock: dict[str, Tensor] = super().loss_labels_vfl(known, targets, indices, num_boxes)
+            given = (outputs, targets, indices, num_boxes)
+            stock: dict[str, Tensor] = super().loss_labels_vfl(*given)
             return stock
         layer, own = _layer(outputs, targets, indices)
         label = self.relabel(layer)
         # What is taught by the method's word alone has no box to be as good as.
         good = torch.where(label == layer.label, own, 1.0)
         queries, each = layer.logits.shape[1], self._each
-        known_columns = layer.logits[..., : self.num_classes]
-        loss = each(known_columns, _columns(label, self.num_classes), good)
+        loss = each(outputs["logits"], _columns(label, self.num_classes), good)
         loss = loss.mean(1).sum() * queries / num_boxes
-        if self.weight and layer.logits.shape[-1] > self.num_classes:
+        if self.weight and "unknown" in outputs:
             said = (label == self.num_classes).long()[..., None]
-            more = each(layer.logits[..., self.num_classes :], said, good)
+            more = each(outputs["unknown"], said, good)
             loss = loss + self.weight * more.mean(1).sum() * queries / num_boxes
         return {"loss_vfl": loss}
 
@@ -101,12 +102,11 @@ class DeformableCriterion(DeformableDetrImageLoss):
         """Of the classes, on one layer."""
         layer, _ = _layer(outputs, targets, indices)
         label, queries = self.relabel(layer), layer.logits.shape[1]
-        known_columns = layer.logits[..., : self.num_classes]
-        loss = self._focal(known_columns, _columns(label, self.num_classes))
+        loss = self._focal(outputs["logits"], _columns(label, self.num_classes))
         loss = loss.mean(1).sum() / num_boxes * queries
-        if self.weight and layer.logits.shape[-1] > self.num_classes:
+        if self.weight and "unknown" in outputs:
             said = (label == self.num_classes).to(loss.dtype)[..., None]
-            more = self._focal(layer.logits[..., self.num_classes :], said)
+            more = self._focal(outputs["unknown"], said)
             loss = loss + self.weight * more.mean(1).sum() / num_boxes * queries
         return {"loss_ce": loss}
 
@@ -118,35 +118,53 @@ class DeformableCriterion(DeformableDetrImageLoss):
         return share * (told * (1 - right) ** 2)
 
 
-def rt_detr_loss(given: Given, embedding: Tensor, relabel: Relabel, weight: float) -> Tensor:
-    """The loss of RT-DETR on a batch, as its library sums it.
+def plain_rt_detr(*given: Any, **more: Any) -> tuple[Tensor, Given, None]:
+    """In place of the library's loss of RT-DETR: the same of any of its versions."""
+    _, held, _ = deferred(*given, **more)
+    return rt_detr_loss(held, None, _as_it_is, 0.0), held, None
+
+
+def _as_it_is(layer: Layer) -> Tensor:
+    return layer.label
+
+
+def rt_detr_loss(given: Given, embedding: Tensor | None, relabel: Relabel, weight: float) -> Tensor:
+    """The loss of RT-DETR on a batch, as its paper sums it.
 
     Args:
         given: What `deferred` was handed.
-        embedding: Those of all layers, ``[images, layers, queries, width]``, with denoising.
+        embedding: Those of all layers, ``[images, layers, queries, width]``, with denoising; None
+            is without a method.
         relabel: From a decoder layer to the labels of its queries.
         weight: Of the column "unknown".
     """
-    more, classes, coords = given["more"], given["classes"], given["coords"]
+    more, config, coords = given["more"], given["config"], given["coords"]
+    classes, unknown = _parted(given["classes"], config.num_labels)
     noisy, rest = more["denoising_meta_values"], dict[str, Any]()
     if noisy is not None:
         rest = {"denoising_meta_values": noisy}
         noisy_classes, classes = classes.split(noisy["dn_num_split"], 2)
         noisy_coords, coords = coords.split(noisy["dn_num_split"], 2)
-        embedding = embedding[:, :, -classes.shape[2] :]
-        rest["dn_auxiliary_outputs"] = _outputs(noisy_classes.unbind(1), noisy_coords.unbind(1))
-    layers = _outputs(classes.unbind(1), coords.unbind(1), embedding.unbind(1))
-    encoder = _outputs([more["enc_topk_logits"]], [more["enc_topk_bboxes"]])
-    outputs = {**layers[-1], "auxiliary_outputs": [*layers[:-1], *encoder], **rest}
-    criterion = RTDetrCriterion(given["config"], relabel, weight).to(embedding.device)
+        queries = slice(-classes.shape[2], None)
+        embedding = None if embedding is None else embedding[:, :, queries]
+        unknown = None if unknown is None else unknown[:, :, queries]
+        rest["dn_auxiliary_outputs"] = _layers(1, logits=noisy_classes, pred_boxes=noisy_coords)
+    layers = _layers(1, logits=classes, pred_boxes=coords, embedding=embedding, unknown=unknown)
+    encoder = {"logits": more["enc_topk_logits"], "pred_boxes": more["enc_topk_bboxes"]}
+    outputs = layers[-1]
+    if config.auxiliary_loss:
+        outputs = {**outputs, "auxiliary_outputs": [*layers[:-1], encoder], **rest}
+    criterion = RTDetrCriterion(config, relabel, weight).to(classes.device)
     total: Tensor = sum(criterion(outputs, given["labels"]).values())
     return total
 
 
 def deformable_loss(given: Given, embedding: Tensor, relabel: Relabel, weight: float) -> Tensor:
     """The loss of Deformable DETR on a batch; arguments are those of `rt_detr_loss`."""
-    layers = _outputs(given["classes"], given["coords"], embedding.unbind(1))
     config = given["config"]
+    classes, unknown = _parted(given["classes"], config.num_labels)
+    told = {"logits": classes, "pred_boxes": given["coords"], "unknown": unknown}
+    layers = _layers(0, **told, embedding=embedding.transpose(0, 1))
     criterion = DeformableCriterion(config, relabel, weight).to(embedding.device)
     found = criterion({**layers[-1], "auxiliary_outputs": layers[:-1]}, given["labels"])
     factor = {"ce": 1, "bbox": config.bbox_loss_coefficient, "giou": config.giou_loss_coefficient}
@@ -154,12 +172,15 @@ def deformable_loss(given: Given, embedding: Tensor, relabel: Relabel, weight: f
     return total
 
 
-def with_unknown(layers: nn.ModuleList) -> nn.ModuleList:
-    """Classifiers with a column "unknown"; those that shared their weights share that one too."""
+def with_unknown(layers: nn.ModuleList, *, taught: bool = True) -> nn.ModuleList:
+    """Classifiers with a column "unknown"; those that shared their weights share that one too.
+
+    One that is not taught has no slope: among the others, zeros change how their norm is rounded.
+    """
     made: dict[int, nn.Linear] = {}
     for layer in layers:
         if id(layer.weight) not in made:
-            made[id(layer.weight)] = _column(layer)
+            made[id(layer.weight)] = _column(layer).requires_grad_(taught)
     return nn.ModuleList([Columns(layer, made[id(layer.weight)]) for layer in layers])
 
 
@@ -193,12 +214,21 @@ def _column(known: Any) -> nn.Linear:
     return column.to(known.weight)
 
 
-def _outputs(classes: Any, coords: Any, embeddings: Any = None) -> list[Given]:
-    pairs = zip(classes, coords, strict=True)
-    found = [{"logits": logits, "pred_boxes": boxes} for logits, boxes in pairs]
-    if embeddings is None:
-        return found
-    return [{**one, "embedding": e} for one, e in zip(found, embeddings, strict=True)]
+def _parted(logits: Tensor, classes: int) -> tuple[Tensor, Tensor | None]:
+    """Those of the known classes, and the column "unknown" if there is one.
+
+    The former are laid out as they are without the latter: torch rounds otherwise where numbers lie
+    apart, and a method that is off would not be the detector without it.
+    """
+    if logits.shape[-1] == classes:
+        return logits, None
+    return logits[..., :classes].contiguous(), logits[..., classes:]
+
+
+def _layers(across: int, **columns: Tensor | None) -> list[Given]:
+    """What each layer says, from what all of them say, side by side in a dimension."""
+    held = {name: value.unbind(across) for name, value in columns.items() if value is not None}
+    return [dict(zip(held, one, strict=True)) for one in zip(*held.values(), strict=True)]
 
 
 def _layer(outputs: Given, targets: Any, indices: Any) -> tuple[Layer, Tensor]:
@@ -213,6 +243,8 @@ def _layer(outputs: Given, targets: Any, indices: Any) -> tuple[Layer, Tensor]:
             shared = box_iou(*sides)
             overlap[at], own[at, query] = shared.amax(1), shared[query, thing]
         label[at, query] = target["class_labels"][thing]
+    if "unknown" in outputs:
+        logits = torch.cat([logits, outputs["unknown"]], -1)
     return Layer(outputs["embedding"], logits, label, overlap), own
 
 

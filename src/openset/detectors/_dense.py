@@ -12,8 +12,10 @@ column 0, which needs a label of its own.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -24,6 +26,7 @@ from torchvision.ops import boxes as box_ops
 from openset.detectors._found import Filters
 from openset.detectors._spec import EvidenceName
 from openset.detectors._torch import BoxTensors, Target, TorchModel, averaged, opened, tapped
+from openset.nets.processes import shared
 from openset.tables import LogitLayout
 
 
@@ -61,13 +64,16 @@ class DenseModel(TorchModel):
         self, network: RetinaNet | FCOS, labels: tuple[str, ...], device: str | None
     ) -> None:
         super().__init__(network, labels, LogitLayout.SIGMOID, device)
+        if isinstance(network, FCOS):
+            head: Any = network.head
+            head.compute_loss = partial(_of_all_places, head.compute_loss)
 
     def compile_step(self) -> None:
         """Let torch compile the backbone; the losses, which loop over images, stay as they are."""
         self.network.get_submodule("backbone").compile()
 
     def forward(self, images: list[Tensor], targets: list[Target]) -> dict[str, Tensor]:
-        """Losses."""
+        """Losses; RetinaNet's are means over images, of which processes have equal shares."""
         losses: dict[str, Tensor] = self.network(images, targets)
         return losses
 
@@ -98,6 +104,24 @@ class DenseModel(TorchModel):
     def unsuppressed(self) -> AbstractContextManager[Filters]:
         """The best pairs of a location and a class of each level, as before suppression."""
         return opened(self.network)
+
+
+def _of_all_places(
+    stock: Callable[..., dict[str, Tensor]],
+    targets: Any,
+    outputs: Any,
+    anchors: Any,
+    matched: list[Tensor],
+) -> dict[str, Tensor]:
+    """The losses of FCOS, divided by the places on objects of all processes, as published.
+
+    Torchvision divides by those of its own images: a process whose objects are few or small would
+    count as much as one with many.
+    """
+    mine = torch.stack([(place >= 0).sum() for place in matched]).sum().float()
+    factor = mine.clamp(min=1) / shared(mine).clamp(min=1)
+    found = stock(targets, outputs, anchors, matched)
+    return {name: loss * factor for name, loss in found.items()}
 
 
 def _levels(

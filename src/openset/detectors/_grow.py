@@ -67,12 +67,12 @@ def refuse_not_first(held: Sequence[str], labels: Sequence[str], where: str) -> 
     if wrong and all(key(old) == key(new) for old, new in wrong):
         said = f"{len(wrong)} classes of {where} are called otherwise here"
         raise refuse("OS663", said, count=len(wrong), example=f"{wrong[0][0]!r}: {wrong[0][1]!r}")
-    old, new = wrong[0] if wrong else (held[len(labels)], "none")
+    old, new = wrong[0] if wrong else (held[len(labels)], None)
     raise refuse(
         "OS664",
         f"the {len(held)} classes of {where} are not the first of the {len(labels)} to teach",
         count=len(wrong) or len(held) - len(labels),
-        example=f"{old!r} there, {new!r} here",
+        example=f"{old!r} there, {'no such class' if new is None else repr(new)} here",
     )
 
 

@@ -197,7 +197,8 @@ class CarryingModel(QueryModel):
         self.method.shown = "queries"
         self._network.loss_function = _criteria.deferred
         if self.method.unknown:
-            self.replace_classifiers(_criteria.with_unknown(self.classifiers()))
+            taught = self.method.unknown_weight > 0
+            self.replace_classifiers(_criteria.with_unknown(self.classifiers(), taught=taught))
             self.layout = LogitLayout.SIGMOID_UNKNOWN_LAST
 
     def scores(self, embedding: Tensor, logits: Tensor) -> Tensor:
@@ -241,6 +242,12 @@ class CarryingModel(QueryModel):
 
 class RTDetr(CarryingModel):
     """RT-DETR: as many pairs as there are queries."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        from openset.detectors._criteria import plain_rt_detr
+
+        super().__init__(*given, **more)
+        self._network.loss_function = plain_rt_detr
 
     def inputs(self, images: list[Tensor]) -> dict[str, Tensor]:
         """Images scaled to a square, not normalised."""

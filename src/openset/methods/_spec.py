@@ -40,7 +40,8 @@ class Method(nn.Module):
     Attributes:
         group: Images that a loss acts on; losses are averaged over the groups of a batch.
         unknown: Whether the logits have a column "unknown", after those of the known classes.
-        unknown_weight: Of that column in the loss of classes, where they are sigmoids.
+        unknown_weight: Of that column in the loss of classes, where they are sigmoids; 0 leaves it
+            as it was drawn.
         unknown_boxes: Whether what it calls unknown is taught the box of the object it overlaps.
         unknown_objects: Whether objects of no known class are taught, too, as number `classes`.
         unknown_truth: A ground truth that has them, where the training file does not.

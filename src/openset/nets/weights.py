@@ -152,11 +152,19 @@ def _unsafe(where: Path, error: Exception) -> InputError:
     return refuse(
         "OS604",
         f"{where} is not a file of plain tensors",
-        example=_first_line(error),
+        example=_what_is_in(error),
         cause="a checkpoint with pickled Python objects, which could run code; or a damaged file",
         fix="save the state dictionary alone: torch.save(model.state_dict(), path)",
     )
 
 
+def _what_is_in(error: Exception) -> str:
+    """The object that torch will not unpickle; its first line advises to load it all the same."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    named = [line for line in lines if "unsupported" in line.lower()]
+    return named[0][:200] if named else _first_line(error)
+
+
 def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0][:200] or type(error).__name__
+    line = str(error).strip().partition("\n")[0][:200]
+    return f"{type(error).__name__}: {line}" if line else type(error).__name__

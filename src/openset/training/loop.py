@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from openset.detectors import TorchModel, carry, find, grow, of_other_classes, refuse_other_method
-from openset.findings import Finding, InputError, UsageError
+from openset.findings import Finding, InputError, Level, UsageError
 from openset.nets import weights as model_files
 from openset.nets.pictures import fingerprints, prints
 from openset.nets.processes import own_device, processes
@@ -27,7 +27,7 @@ from openset.training.data import Order, TrainingData, Views, resident
 from openset.training.folder import RunFolder, about_run
 from openset.training.log import Log, Progress
 from openset.training.recipe import Recipe
-from openset.training.steps import Kept, TrainingState, advance
+from openset.training.steps import Kept, TrainingState, advance, wants_gpu
 
 __all__ = ["Progress", "Trained", "TrainingState", "rehearse", "train"]
 _REGIONS = (
@@ -114,7 +114,9 @@ def train(
             state.model.compile_step()
         if among.first:
             if report is not None:
-                for finding in (*foreign, *_foreseen(state.model, recipe, data)):
+                at_start = [] if weights or start else _absent(data)
+                foreseen = [*_computed(state.model, recipe), *_foreseen(state.model, recipe, data)]
+                for finding in (*foreign, *at_start, *foreseen):
                     report(finding)
             place.claim(_about(recipe, data, start), asdict(Recipe()))
         held = place.resume(cut_log=among.first)
@@ -153,6 +155,24 @@ def rehearse(recipe: Recipe, data: TrainingData, *, started: bool = False) -> No
         state, _ = _prepared(recipe, data, "cpu", None, None)
         _refuse_parted(state.model, among.share(recipe.batch))
         _wanted(state.model, data)
+
+
+def _computed(model: TorchModel, recipe: Recipe) -> list[Finding]:
+    """That numbers are more precise than the recipe says, where they are."""
+    if not wants_gpu(recipe.precision, model.device):
+        return []
+    said = f"the recipe computes in {recipe.precision}, and this device is a CPU: float32 it is"
+    return [Finding("OS643", Level.WARNING, said, 1, f"precision is {recipe.precision!r}")]
+
+
+def _absent(data: TrainingData) -> list[Finding]:
+    """That classes are to be taught of which there is no object."""
+    there = set(np.concatenate([*data.classes, np.arange(0)]).tolist())
+    absent = [label for at, label in enumerate(data.labels) if at not in there]
+    if not absent:
+        return []
+    said = f"{len(absent)} of {len(data.labels)} classes to teach are on no image of the training"
+    return [Finding("OS641", Level.WARNING, said, len(absent), absent[0])]
 
 
 def _foreseen(model: TorchModel, recipe: Recipe, data: TrainingData) -> list[Finding]:

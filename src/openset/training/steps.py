@@ -183,9 +183,14 @@ def seed_at(seed: int, step: int, rank: int) -> int:
     return int(np.random.SeedSequence((seed, step, rank)).generate_state(1, np.uint64)[0] >> 1)
 
 
+def wants_gpu(precision: str, device: torch.device) -> bool:
+    """Whether a precision is a GPU's: a CPU has no arithmetic in float16, and is slow without."""
+    return precision == "float16" and device.type == "cpu"
+
+
 def precise(precision: str, device: torch.device, *, cached: bool = True) -> torch.autocast:
     """Where a network computes at a recipe's precision; `cached` if weights are cast once."""
-    half = _PRECISION.get(precision)
+    half = None if wants_gpu(precision, device) else _PRECISION.get(precision)
     return torch.autocast(device.type, half, enabled=half is not None, cache_enabled=cached)
 
 
