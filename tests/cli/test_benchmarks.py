@@ -78,6 +78,19 @@ def test_fetch_says_what_is_missing(openset, tmp_path):
     assert (code, json.loads(out)["sources"]) == (0, {})
 
 
+def test_fetch_looks_for_several_benchmarks_in_one_folder(openset, tmp_path):
+    clean(tmp_path)
+    one = openset("fetch", "clean.toml", "--json").json
+    done = openset("fetch", "clean.toml", "re-owod", "-o", ".")
+    assert done.code == 1, "one of the two is missing"
+    assert "there   all.json" in done.out and "instances_train2017.json" in done.out
+    found = openset("fetch", "clean.toml", "re-owod", "--json").json["benchmarks"]
+    assert found[0] == {key: one[key] for key in found[0]}
+    assert found[1]["sources"] and found[1]["benchmark"] == "re-owod"
+    refused = openset("fetch", "clean.toml", "re-owod", "--splits", "test")
+    assert refused.code == 2 and "--splits are of one benchmark" in refused.err
+
+
 def test_fetch_checks_bytes(openset, tmp_path):
     path = clean(tmp_path)
     code, out, _ = openset("fetch", "clean.toml")

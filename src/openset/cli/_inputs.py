@@ -194,12 +194,17 @@ def files_of(out: Path, names: list[str], suffix: str = ".parquet") -> dict[str,
         return {names[0]: out}
     if out.suffix:
         raise UsageError(f"{len(names)} results need a folder to write to, not the file {out}")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(out, error) from error
+    return file_places(out, names, suffix)
+
+
+def file_places(out: Path, names: Sequence[str], suffix: str = ".parquet") -> dict[str, Path]:
+    """A file of each name in a folder, which is made; a name may have folders of its own."""
     places = {name: out / f"{name}{suffix}" for name in names}
     for place in places.values():
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(place.parent, error) from error
         note_output(place)
     return places
 
