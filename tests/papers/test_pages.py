@@ -53,10 +53,10 @@ def test_the_way_to_the_main_table_is_short(source):
     assert 1 <= len(read_page(source.parent).definition.workflow) <= 10
 
 
-LATER = {"openauc"}  # scripts: tests/experiments/test_recognition_gpu.py runs them
+SCRIPTS = {"openauc"}  # of which tests/experiments/test_recognition_gpu.py runs all lines
 
 
-@pytest.mark.parametrize("paper", sorted(set(SHOWN) - LATER))
+@pytest.mark.parametrize("paper", sorted(set(SHOWN) - SCRIPTS))
 def test_the_way_to_the_main_table_is_run_by_a_test(paper):
     tests = (ROOT / "tests").glob("*/test_*.py")
     assert any(re.search(rf'follow\([^)]*"{paper}"', each.read_text("utf-8")) for each in tests)

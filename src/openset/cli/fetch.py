@@ -87,7 +87,10 @@ def _text(defined: Benchmark, items: Sequence[FoundSource], out: Path) -> str:
         lines += [f"        {key}: {value}" for key, value in rows.items() if value]
     if not items:
         lines.append("it needs no files")
-    if _whole(items):
+    if _whole(items) and defined.kind == "recognition":
+        data = defined.name.partition(":")[0].removeprefix("osr-")
+        lines.append(f'next: openset.recognition.data.open_split("{data}", folder="{out}")')
+    elif _whole(items):
         lines.append(f"next: openset build {defined.name} --source {out} -o DIR")
     elif defined.world is not None or any(item.source.download for item in items):
         lines.append(f"next: openset fetch {defined.name} -o {out} --download")
