@@ -435,6 +435,7 @@ def judge(given: argparse.Namespace) -> None:
     from openset.evaluation.run import evaluate_all
     from openset.formats import read_annotations
 
+    refuse_missing(given.work, given.found)
     truth, rows = read_annotations(given.work / "test.json"), found_in(given.found)
     run = evaluate_all(truth, rows, known="voc20")
     voc = of_voc(truth)
@@ -456,6 +457,23 @@ def judge(given: argparse.Namespace) -> None:
     if given.results.exists():
         facts = added(json.loads(given.results.read_text("utf-8")), facts)
     write_json(given.results, facts)
+
+
+def made_by(method: str) -> str:
+    """The commands that train a method once, and keep what it finds."""
+    script, given = "python experiments/photographs.py", f"--method {method} --seed 0"
+    train, find = (f"{script} {step} --work PHOTOS {given}" for step in ("train", "find"))
+    return f"`{train}` and `{find} --out FOUND`"
+
+
+def refuse_missing(work: Path, found: Path) -> None:
+    """Refuse to judge without pictures or trainings, with the commands that make them."""
+    if not (work / "test.json").is_file():
+        made = "python experiments/photographs.py prepare DATA --work PHOTOS"
+        raise SystemExit(f"error: {work} has no test.json (PHOTOS), which `{made}` makes")
+    if not any(found.glob("*.npz")):
+        rows = "".join(f"\n  {method}: {made_by(method)}" for method in METHODS)
+        raise SystemExit(f"error: no training is in {found} (FOUND); each row is made by{rows}")
 
 
 def added(before: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

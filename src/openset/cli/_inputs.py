@@ -66,6 +66,16 @@ def methods(given: Sequence[Path]) -> dict[str, list[Path]]:
     return found
 
 
+def refuse_absent(paths: Sequence[Path], made_by: str) -> None:
+    """Refuse rows of a table that are not there, all of them, with what makes them."""
+    lost = [path for path in paths if not is_there(path)]
+    if lost:
+        some = f" ({len(lost)} of {len(paths)})" if len(paths) > 1 else ""
+        cause = "not trained or not evaluated yet, a misspelt path, or one from another folder"
+        said = f"no such file{some}: {', '.join(map(str, lost))}"
+        raise refuse("OS101", said, count=len(lost), example=str(lost[0]), cause=cause, fix=made_by)
+
+
 def halves(path: Path) -> Path | Pair[Path]:
     """A file, or ``a+b``: a detector's output on an ID and on an OOD set.
 
