@@ -84,7 +84,7 @@ def prepare(given: argparse.Namespace) -> None:
     sources = given.work / "sources"
     sources.mkdir(parents=True, exist_ok=True)
     for name in SOURCES:
-        (path,) = given.data.glob(f"{name}*.json*")
+        path = photographs.one_in(given.data, f"{name}*.json*")
         write_json(sources / f"{name}.json", named(path, given.images))
     build(BENCHMARK, sources, given.work / BUNDLE)
     bundle = bundle_of(given.work / BUNDLE)
