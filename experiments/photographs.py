@@ -623,8 +623,14 @@ def read_found(path: Path) -> Found:
     return Found(boxes, told, about)
 
 
-def tail_unknown(found: Detections, score: NDArray[np.floating[Any]], tail: float) -> Detections:
+def tail_unknown(
+    found: Detections, score: NDArray[np.floating[Any]], tail: float | None
+) -> Detections:
     """What is more unknown than a tail, such as that of right detections on val, is called so."""
+    if tail is None:
+        raise SystemExit(
+            "error: no detection on val is right, which thresholds are of: train longer"
+        )
     label = np.where(score > tail, len(found.labels), found.label)
     return replace(found, label=label, labels=(*found.labels, "unknown"), unknownness=score)
 

@@ -117,6 +117,11 @@ def test_from_pictures_to_the_page(work, tmp_path, monkeypatch):
     assert one["difference"] == pytest.approx(two["difference"])
 
 
+def test_a_training_that_finds_nothing_on_val_is_said():
+    with pytest.raises(SystemExit, match="no detection on val is right"):
+        photographs.tail_unknown(None, np.zeros(2), None)
+
+
 def test_data_may_lie_in_folders_of_data(tmp_path):
     (tmp_path / "voc2007").mkdir()
     (tmp_path / "voc2007" / "a.tar").touch()
