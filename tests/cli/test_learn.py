@@ -108,7 +108,7 @@ def test_a_task_that_was_left_out_is_said(openset, here):
         (("learn", "world/images", "-o", "out"), "--recipe says how to train"),
         (("learn", "world/images", "--recipe", "tiny.toml", "-o", "out"), "OS912"),
         (("timeline", "world"), "no such file"),
-        (("timeline", "one", "two"), "no such file: one"),  # neither is there
+        (("timeline", "one", "two"), "no such file (2 of 2): one, two"),  # neither is there
     ],
 )
 def test_mistakes(openset, here, world, command, words):

@@ -140,12 +140,18 @@ def read_result(path: Path) -> Evaluation:
 def read_results(path: Path) -> list[Evaluation]:
     """The results of one method: a file, RUN/NAME, or the folder of a run that has but one.
 
-    Several results are trainings of the method.
+    Several results are trainings of the method; of `openset learn` on variants of a benchmark, the
+    last stage of each.
     """
+    from openset.cli._variants import last_of
+    from openset.evaluation.learned import FILE as LEARNED
     from openset.evaluation.result_folder import RESULT
     from openset.evaluation.run import result_files
     from openset.recognition.folder import FOLDER
 
+    learned = sorted(path.glob(f"*/{LEARNED}"))  # variants of one benchmark
+    if learned and not is_there(path / LEARNED):
+        return [last_of(one.parent) for one in learned]
     held = result_files(path) or (FOLDER.files(path) if FOLDER.is_in(path) else {})
     if len(held) == 1:
         return [read_result(file) for files in held.values() for file in files]
