@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import photographs
-from open_world import CHAINS, Course, learn_all, means
+from open_world import CHAINS, KEPT, Course, learn_all, means
 from photographs import write_json
 
 from openset.evaluation.settings import Settings
@@ -84,7 +84,7 @@ def prepare(given: argparse.Namespace) -> None:
     sources = given.work / "sources"
     sources.mkdir(parents=True, exist_ok=True)
     for name in SOURCES:
-        (path,) = given.data.glob(f"{name}*.json*")
+        path = photographs.one_in(given.data, f"{name}*.json*")
         write_json(sources / f"{name}.json", named(path, given.images))
     build(BENCHMARK, sources, given.work / BUNDLE)
     bundle = bundle_of(given.work / BUNDLE)
@@ -132,7 +132,15 @@ def learn(given: argparse.Namespace) -> None:
 
 def judge(given: argparse.Namespace) -> None:
     """Write the numbers that the page is made from."""
-    facts = json.loads((given.work / BUNDLE / "bundle.json").read_text("utf-8"))
+    script, bundle = "python experiments/open_world_photos.py", given.work / BUNDLE / "bundle.json"
+    if not bundle.is_file():
+        made = f"{script} prepare DATA --images PICTURES --work PHOTOS"
+        raise SystemExit(f"error: {given.work} has no {BUNDLE} (PHOTOS), which `{made}` makes")
+    if not any((given.work / KEPT).glob("*/t*.json")):
+        made = f"{script} learn --work PHOTOS --images PICTURES --weights WEIGHTS --only"
+        rows = "".join(f"\n  {name}: `{made} '{name}'`" for name in ONLY)
+        raise SystemExit(f"error: no training is in {given.work} (PHOTOS); rows are made by{rows}")
+    facts = json.loads(bundle.read_text("utf-8"))
     pictures = {name: split["images"] for name, split in facts["splits"].items()}
     write_json(
         given.results / "open_world_photos.json", {"pictures": pictures, **means(given.work)}

@@ -13,9 +13,10 @@ and torchvision beside this package:
 Faster R-CNN with a ResNet-50 that has seen ImageNet only learns the 20 classes of VOC 2007 trainval
 (but for one picture in twenty, on which thresholds are set), from pictures of 256 pixels. It is
 tested on VOC 2007 test and on COCO val2017 together, where the 60 other classes are unknown. DATA
-has the pictures (``*.tar``), the ground truths (``voc2007_trainval_coco.json.gz``,
-``voc2007_test_coco_difficult.json.gz``, ``instances_val2017*.json.gz``) and the weights
-(``resnet50*.safetensors``, int8 with a scale per channel).
+has, in it or in folders of it, the pictures (``*.tar``), the ground truths
+(``voc2007_trainval_coco.json.gz``, ``voc2007_test_coco_difficult.json.gz``,
+``instances_val2017*.json.gz``) and the weights (``resnet50*.safetensors``, int8 with a scale per
+channel).
 """
 
 from __future__ import annotations
@@ -141,15 +142,29 @@ def prepare(given: argparse.Namespace) -> None:
 
     from openset.formats import write
 
-    for path in sorted(given.data.glob("*.tar")):
+    for path in in_data(given.data, "*.tar"):
         with tarfile.open(path) as archive:
             archive.extractall(given.work / "images", filter="data")
-    for path in given.data.glob("resnet50*.safetensors"):
+    for path in in_data(given.data, "resnet50*.safetensors"):
         write_weights(path, given.work / WEIGHTS)
     for split in given.only:
         table = truth_of(split, given.data, given.work / "images")
         write(table, given.work / f"{split}.json")
         print(f"{split}: {len(table.images):,} pictures, {len(table):,} objects", flush=True)
+
+
+def in_data(data: Path, pattern: str) -> list[Path]:
+    """The files of DATA that are called so, be they in it or in a folder of it."""
+    return sorted({*data.glob(pattern), *data.glob(f"*/{pattern}")})
+
+
+def one_in(data: Path, pattern: str) -> Path:
+    """The file of DATA that is called so."""
+    found = in_data(data, pattern)
+    if len(found) != 1:
+        some = len(found) or "no"
+        raise SystemExit(f"error: {data} (DATA) has {some} {pattern}, in it or in a folder of it")
+    return found[0]
 
 
 def write_weights(source: Path, target: Path) -> None:
@@ -176,10 +191,10 @@ def truth_of(split: str, data: Path, pictures: Path) -> Annotations:
     from openset.formats import read_annotations
 
     if split == "test":
-        coco = sorted(data.glob("instances_val2017*.json.gz"))
-        files = data / "voc2007_test_coco_difficult.json.gz", *coco
+        coco = in_data(data, "instances_val2017*.json.gz")
+        files = [one_in(data, "voc2007_test_coco_difficult.json.gz"), *coco]
         return joined(*(scaled(read_annotations(path), pictures) for path in files))
-    taught = scaled(read_annotations(data / "voc2007_trainval_coco.json.gz"), pictures)
+    taught = scaled(read_annotations(one_in(data, "voc2007_trainval_coco.json.gz")), pictures)
     held = np.array([held_out(str(name)) for name in names_of(taught)])
     return part(taught, held if split == "val" else ~held)
 
@@ -435,6 +450,7 @@ def judge(given: argparse.Namespace) -> None:
     from openset.evaluation.run import evaluate_all
     from openset.formats import read_annotations
 
+    refuse_missing(given.work, given.found)
     truth, rows = read_annotations(given.work / "test.json"), found_in(given.found)
     run = evaluate_all(truth, rows, known="voc20")
     voc = of_voc(truth)
@@ -456,6 +472,23 @@ def judge(given: argparse.Namespace) -> None:
     if given.results.exists():
         facts = added(json.loads(given.results.read_text("utf-8")), facts)
     write_json(given.results, facts)
+
+
+def made_by(method: str) -> str:
+    """The commands that train a method once, and keep what it finds."""
+    script, given = "python experiments/photographs.py", f"--method {method} --seed 0"
+    train, find = (f"{script} {step} --work PHOTOS {given}" for step in ("train", "find"))
+    return f"`{train}` and `{find} --out FOUND`"
+
+
+def refuse_missing(work: Path, found: Path) -> None:
+    """Refuse to judge without pictures or trainings, with the commands that make them."""
+    if not (work / "test.json").is_file():
+        made = "python experiments/photographs.py prepare DATA --work PHOTOS"
+        raise SystemExit(f"error: {work} has no test.json (PHOTOS), which `{made}` makes")
+    if not any(found.glob("*.npz")):
+        rows = "".join(f"\n  {method}: {made_by(method)}" for method in METHODS)
+        raise SystemExit(f"error: no training is in {found} (FOUND); each row is made by{rows}")
 
 
 def added(before: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -590,8 +623,14 @@ def read_found(path: Path) -> Found:
     return Found(boxes, told, about)
 
 
-def tail_unknown(found: Detections, score: NDArray[np.floating[Any]], tail: float) -> Detections:
+def tail_unknown(
+    found: Detections, score: NDArray[np.floating[Any]], tail: float | None
+) -> Detections:
     """What is more unknown than a tail, such as that of right detections on val, is called so."""
+    if tail is None:
+        raise SystemExit(
+            "error: no detection on val is right, which thresholds are of: train longer"
+        )
     label = np.where(score > tail, len(found.labels), found.label)
     return replace(found, label=label, labels=(*found.labels, "unknown"), unknownness=score)
 

@@ -1,5 +1,11 @@
 r"""Open-set recognition on a GPU: methods on the five trials, as in OpenAUC's Table 2.
 
+    python experiments/recognition_gpu.py mnist svhn cifar10 cifar+10 tinyimagenet \
+        --also cifar+50 --folder DATA --rows rows.jsonl \
+        --methods softmax gcpl rpl arpl arpl_cs ce_plus acc_auc openauc
+
+trains all of it, with the epochs of each recipe; `--epochs` says others:
+
     python experiments/recognition_gpu.py cifar10 --folder DATA --epochs 114 --rows rows.jsonl \
         --work WORK --methods ce_plus openauc openauc,ranked=logit
 
@@ -7,8 +13,9 @@ A method may have other options than its recipe: ``openauc,ranked=logit,weight=0
 training is a row of JSON, kept in FILE: what is there is not trained again, and trainings that were
 cut off go on from their checkpoints in WORK, so that a table can be made in several short commands.
 ``--also cifar+50`` tests the networks of CIFAR+10 with the unknown classes of CIFAR+50 too: their
-known classes are the same. A row has OpenAUC by the largest logit and by the largest probability of
-the same network, seconds, and pictures. `recognition_gpu_page.py` makes a page of rows.
+known classes are the same. DATA holds the official files of all data sets (`openset fetch
+osr-mnist`). A row has OpenAUC by the largest logit and by the largest probability of the same
+network, seconds, and pictures. `recognition_gpu_page.py` makes a page of rows.
 
 Small enough for a CPU, in minutes a training:
 
@@ -24,8 +31,8 @@ once (``--ahead``). ``--graphed`` replays a CUDA graph of the step, ``--compiled
 first; neither changes what is computed, but for chance. One process a training: while one waits,
 the others keep the card busy, more so where NVIDIA's multi-process service lets them share it
 (`nvidia-cuda-mps-control -d`). A training that fails is said, and the others go on: the same
-command, with other flags if need be, trains what is missing. Needs NumPy, scikit-learn and torch
-only. Recipes are the package's, over fewer epochs.
+command, with other flags if need be, trains what is missing. Needs NumPy, scikit-learn (digits),
+SciPy (SVHN), Pillow (TinyImageNet) and torch only. Recipes are the package's.
 """
 
 from __future__ import annotations
@@ -47,7 +54,9 @@ if TYPE_CHECKING:
     from openset.recognition.recipe import ClassifierRecipe
     from openset.recognition.training import Classifier
 
-DATA = ("cifar10", "cifar+10", "cifar+50", "mnist", "fashion_mnist", "svhn", "digits")
+DATA = (
+    "mnist", "svhn", "cifar10", "cifar+10", "cifar+50", "tinyimagenet", "fashion_mnist", "digits",
+)  # fmt: skip
 METHODS = ("softmax", "ce_plus", "arpl", "openauc")
 SAME = ("data", "epochs", "precision", "network", "size", "images", "left_out")
 """Settings that make rows comparable."""
@@ -58,16 +67,17 @@ def main() -> None:
     given = vars(_arguments())
     there = rows_of(given["rows"])
     done = {_key(row) for row in there}
-    asked = [given | {"method": m, "trial": t} for m in given["methods"] for t in given["trials"]]
+    asked = jobs_of(given)
     missing = [job for job in asked if not {_key(one) for one in _tests(job)} <= done]
     print(f"{len(asked) - len(missing)} of {len(asked)} trainings are there", file=sys.stderr)
-    if missing:
-        check_data(missing[0])
+    for job in {job["data"]: job for job in missing}.values():
+        check_data(job)
     # Without what was cut off within a row.
     given["rows"].write_text("".join(json.dumps(row) + "\n" for row in there), "utf-8")
     with ProcessPoolExecutor(given["processes"], mp_context=get_context("spawn")) as pool:
         jobs = {
-            pool.submit(trained, one): f"{one['method']}, trial {one['trial']}" for one in missing
+            pool.submit(trained, one): f"{one['data']}, {one['method']}, trial {one['trial']}"
+            for one in missing
         }
         failed = 0
         for job in as_completed(jobs):
@@ -83,6 +93,28 @@ def main() -> None:
         raise SystemExit(f"{failed} of {len(missing)} trainings failed")
 
 
+def jobs_of(given: dict[str, Any]) -> list[dict[str, Any]]:
+    """A training for every data set, method and trial, with the epochs that it will have."""
+    for name in given["also"]:
+        if not any(_same_known(data, name) for data in given["data"]):
+            others = ", ".join(given["data"])
+            raise SystemExit(f"{name} has other known classes than {others}: no network fits both")
+    jobs = [
+        given
+        | {"data": data, "method": method, "trial": trial}
+        | {"also": [name for name in given["also"] if _same_known(data, name)]}
+        for data in given["data"]
+        for method in given["methods"]
+        for trial in given["trials"]
+    ]
+    return [job | {"epochs": job["epochs"] or recipe_of(job).epochs} for job in jobs]
+
+
+def _same_known(data: str, other: str) -> bool:
+    """Whether two data sets differ in their unknown classes alone: CIFAR+10 and CIFAR+50."""
+    return data != other and data.partition("+")[0] == other.partition("+")[0]
+
+
 def check_data(job: dict[str, Any]) -> None:
     """Refuse a folder without the data once, before every process finds out for itself."""
     from openset.findings import InputError
@@ -96,7 +128,7 @@ def check_data(job: dict[str, Any]) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("data", choices=DATA)
+    parser.add_argument("data", choices=DATA, nargs="+")
     parser.add_argument("--folder", default="", help="folder with the official files")
     parser.add_argument("--unknown-folder", default="", help="that of CIFAR-100, if it is another")
     parser.add_argument("--also", choices=DATA, nargs="+", default=[], help="test with these, too")
@@ -104,7 +136,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, help="folder for the checkpoints of trainings")
     parser.add_argument("--methods", nargs="+", default=METHODS, metavar="METHOD[,KEY=VALUE...]")
     parser.add_argument("--trials", type=int, nargs="+", default=list(range(5)))
-    parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--epochs", type=int, help="others than those of the recipes")
     parser.add_argument("--size", type=int, default=0, help="shrink pictures to this side")
     parser.add_argument("--network", default="", help="another network than the recipe's")
     parser.add_argument("--images", type=int, default=0, help="of each known class to train on")
@@ -162,10 +194,7 @@ def trained(job: dict[str, Any]) -> list[dict[str, Any]]:
 def _row(job: dict[str, Any], trained: Classifier, split: OpenSplit) -> dict[str, Any]:
     """What a network has on one test set."""
     if job["data"] != split.name:
-        other = split_of(job)
-        if other.known != split.known:
-            raise SystemExit(f"{job['data']} has other known classes than {split.name}")
-        split = other
+        split = split_of(job)
     logits = [trained.logits(part.images).cpu() for part in (split.test, split.unknown_test)]
     row = {name: job[name] for name in ("method", "trial", *SAME)}
     return row | measured(split.test.label, *(part.double().numpy() for part in logits))

@@ -34,7 +34,12 @@ PAPER = {  # Wang et al., NeurIPS 2022, Table 2, in the order of METHODS
     "cifar10": (83.8, 84.3, 85.2, 86.6, 87.9, 88.1, 87.6, 89.2),
     "cifar+10": (90.9, 91.0, 91.8, 93.5, 94.7, 93.2, 93.6, 95.2),
     "cifar+50": (88.5, 88.3, 89.6, 91.6, 92.9, 90.2, 92.0, 93.6),
+    "tinyimagenet": (60.8, 59.3, 53.2, 62.3, 65.9, 74.3, 74.0, 75.9),
 }
+WHOLE_TABLE = (
+    "**All data sets**, as Table 2 of OpenAUC: OpenAUC by each method's own openness, of the most "
+    "trials and then the most epochs that there are; in brackets the paper's number."
+)
 # Methods that are scored by the largest probability, as the package has them; others by logit.
 BY_PROBABILITY = ("softmax", "gcpl", "rpl")
 SCORES = ("openauc", "openauc_by_probability", "auc", "accuracy")
@@ -93,10 +98,34 @@ def block(rows: Sequence[Row]) -> str:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(_settings(row), []).append(row)
-    return "\n".join(
-        "\n\n".join([about, results(some).markdown(), *_said(some)]) + "\n"
-        for about, some in groups.items()
-    )
+    each = [[about, results(some).markdown(), *_said(some)] for about, some in groups.items()]
+    every = table_2([row for row in rows if _whole(row) and row["data"] in PAPER])
+    first = [[WHOLE_TABLE, every.markdown()]] if len(every.header) > 2 else []
+    return "\n".join("\n\n".join(parts) + "\n" for parts in [*first, *each])
+
+
+def table_2(rows: Sequence[Row]) -> Table:
+    """A line per method, a column per data set."""
+    data = [name for name in PAPER if any(row["data"] == name for row in rows)]
+    methods = [name for name in METHODS if any(row["method"] == name for row in rows)]
+    lines = []
+    for method in methods:
+        cells = [_cell([r for r in rows if (r["data"], r["method"]) == (d, method)]) for d in data]
+        lines.append((title(method), *cells))
+    return Table(("method", *data), tuple(lines))
+
+
+def _cell(rows: Sequence[Row]) -> str:
+    """Mean and deviation of the trainings with the most trials, and then the most epochs."""
+    if not rows:
+        return ""
+    several: dict[int, dict[int, Row]] = {}
+    for row in rows:
+        several.setdefault(row["epochs"], {})[row["trial"]] = row
+    _, trials = max(several.items(), key=lambda one: (len(one[1]), one[0]))
+    data, method = rows[0]["data"], rows[0]["method"]
+    mean = _mean([row[own_score(method)] for row in trials.values()])
+    return f"{mean} ({_paper(data, method)})"
 
 
 def _settings(row: Row) -> str:

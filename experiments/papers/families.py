@@ -21,7 +21,16 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from photographs import Found, of_voc, part, read_found, tail_of, tail_unknown
+from photographs import (
+    Found,
+    made_by,
+    of_voc,
+    part,
+    read_found,
+    refuse_missing,
+    tail_of,
+    tail_unknown,
+)
 from record import Recorder, number
 
 from openset import scorers
@@ -261,7 +270,11 @@ class Photographs:
         """How often each detector was trained."""
         times = {title: len(self._of(name)) for name, title in DETECTORS.items()}
         said = (f"{title} {TIMES.get(n, f'{n} times')}" for title, n in times.items() if n)
-        return f"Trained: {', '.join(said)}."
+        rows = (
+            f"{title}: {made_by(name)}" for name, title in DETECTORS.items() if not times[title]
+        )
+        lacking = "; ".join(rows)
+        return f"Trained: {', '.join(said)}." + (f" Not trained: {lacking}." if lacking else "")
 
     def _of(self, name: str) -> list[Path]:
         return sorted(self.folder.glob(f"{name}-*.npz"))
@@ -522,6 +535,7 @@ def photographs(to: Recorder, shown: Mapping[str, Column]) -> None:
         to: A recorder with the options ``found`` and ``photos``, whose work folder has the OOD set.
         shown: The metrics, each with its column.
     """
+    refuse_missing(Path(to.options["photos"]), Path(to.options["found"]))
     truth = read_annotations(Path(to.options["photos"]) / "test.json")
     tiered = read_annotations(to.work / "bench" / "ood.json")
     measured = Measured(to, Photographs.of(truth, tiered, Path(to.options["found"])), shown)

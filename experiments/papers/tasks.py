@@ -29,7 +29,7 @@ WORLDS = {
 }
 MADE = (
     "python experiments/open_world.py --work WORK --results experiments/results",
-    "python experiments/open_world_photos.py judge --work WORK --results experiments/results",
+    "python experiments/open_world_photos.py judge --work PHOTOS --results experiments/results",
 )
 SHOWN = {
     "wilderness_impact": Column("WI", "%", 2),

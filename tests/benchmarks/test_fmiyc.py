@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from openset.benchmarks import files
 from openset.cli import main
 from openset.tables.vocabulary import vocabularies
 from scenes.benchmarks import write_coco
@@ -65,6 +66,47 @@ def test_from_official_files_to_the_table(source, capsys):
     assert list(strata) == ["near", "far", "farther"]
     assert all(one["nose"]["interval"] for one in strata.values())
     assert "by-stratum" in (source / "run" / "report.html").read_text()
+
+
+def test_a_dictionary_of_another_version_is_not_there(source, openset):
+    found = openset("fetch", "fmiyc-coco", "-o", source, "--json").json["sources"]["wordnet"]
+    assert found["state"] == "there"
+    file = source / "data.noun"
+    licence = "  29 WordNet 3.1 Copyright 2011 by Princeton University.  All rights reserved.\n"
+    file.write_text(licence + file.read_text())
+    found = openset("fetch", "fmiyc-coco", "-o", source, "--json").json["sources"]["wordnet"]
+    assert found["state"] == "wrong" and "is of WordNet 3.1" in found["why"]
+    file.write_text(file.read_text().replace("WordNet 3.1", "WordNet 3.0"))
+    assert openset("fetch", "fmiyc-coco", "-o", source).code == 0
+    # Whoever pins synsets by hand may take another one.
+    own = source / "own.toml"
+    text = files()["fmiyc-coco"].read_text()
+    own.write_text(
+        text.replace(
+            'wordnet = "data.noun"', 'wordnet = "data.noun", synsets = { dog = "02084071" }'
+        )
+    )
+    file.write_text(file.read_text().replace("WordNet 3.0", "WordNet 3.1"))
+    assert openset("fetch", own, "-o", source).code == 0
+
+
+def test_every_misspelt_class_has_its_nearest(source, openset):
+    (source / "own.toml").write_text(
+        """
+        summary = "misspelt"
+        [classes]
+        known = ["zebraa", "piza", "qqqq"]
+        [sources.coco]
+        path = ["annotations/instances_val2017.json"]
+        [splits.test]
+        kind = "test"
+        source = "coco"
+        """
+    )
+    done = openset("build", source / "own.toml", "--source", source, "-o", source / "out")
+    words = " ".join(done.err.split())
+    assert done.code == 2 and "OS904 3 class names" in words
+    assert "did you mean 'zebra' for 'zebraa', 'pizza' for 'piza'?" in words
 
 
 def test_coco_val_and_a_real_detector(official, source, capsys):

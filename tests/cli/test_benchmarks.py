@@ -115,8 +115,35 @@ def test_fetch_says_what_is_missing(openset, tmp_path):
     assert "missing data/annotations/instances_train2017.json" in out
     assert "http://images.cocodataset.org" in out
     assert "CC BY 4.0" in out
-    code, out, _ = openset("fetch", "osr-mnist:trial1", "--json")
-    assert (code, json.loads(out)["sources"]) == (0, {})
+
+
+def test_fetch_names_the_files_of_classifiers(openset, tmp_path):
+    """Their benchmarks are splits of classes, whose pictures are needed all the same."""
+    batch = tmp_path / "d" / "cifar-10-batches-bin" / "test_batch.bin"
+    batch.parent.mkdir(parents=True)
+    for size, state in ((0, "wrong"), (30_729_999, "wrong"), (30_730_000, "there")):
+        batch.write_bytes(bytes(size))
+        found = openset("fetch", "osr-cifar10:trial1", "-o", "d", "--json").json["sources"]
+        assert found["cifar10-test-batch"]["state"] == state, size
+    assert found["cifar10-data-batch-1"]["state"] == "missing" and len(found) == 6
+    (tmp_path / "e").mkdir()
+    for kind in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
+        (tmp_path / "e" / f"{kind}-ubyte").write_bytes(b"0")
+    done = openset("fetch", "osr-mnist", "-o", "e")
+    assert done.code == 0 and 'open_split("mnist", folder="e")' in done.out
+
+
+def test_fetch_looks_for_several_benchmarks_in_one_folder(openset, tmp_path):
+    clean(tmp_path)
+    one = openset("fetch", "clean.toml", "--json").json
+    done = openset("fetch", "clean.toml", "re-owod", "-o", ".")
+    assert done.code == 1, "one of the two is missing"
+    assert "there   all.json" in done.out and "instances_train2017.json" in done.out
+    found = openset("fetch", "clean.toml", "re-owod", "--json").json["benchmarks"]
+    assert found[0] == {key: one[key] for key in found[0]}
+    assert found[1]["sources"] and found[1]["benchmark"] == "re-owod"
+    refused = openset("fetch", "clean.toml", "re-owod", "--splits", "test")
+    assert refused.code == 2 and "--splits are of one benchmark" in refused.err
 
 
 def test_fetch_checks_bytes(openset, tmp_path):

@@ -108,7 +108,7 @@ def test_a_task_that_was_left_out_is_said(openset, here):
         (("learn", "world/images", "-o", "out"), "--recipe says how to train"),
         (("learn", "world/images", "--recipe", "tiny.toml", "-o", "out"), "OS912"),
         (("timeline", "world"), "no such file"),
-        (("timeline", "one", "two"), "no such file: one"),  # neither is there
+        (("timeline", "one", "two"), "no such file (2 of 2): one, two"),  # neither is there
     ],
 )
 def test_mistakes(openset, here, world, command, words):
@@ -156,3 +156,23 @@ def test_a_users_own_file_in_three_tasks_as_the_page_says(openset, here):
     assert min(rows["t3-ft"]["objects"].values()) >= 5
     assert done.json["about"]["exemplars"]["rule"] == "published"
     assert (here / "out" / "exemplars-t3.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("verb", "fix"),
+    [
+        (("timeline", "plain", "ours"), "openset learn BUNDLE --recipe RECIPE -o FOLDER"),
+        (("report", "plain", "ours", "-o", "page.html"), "openset learn BUNDLE"),
+        (("compare", "a=plain,ours", "b=plain,theirs"), "openset evaluate GT DT -o RUN"),
+    ],
+    ids=lambda one: one[0],
+)
+def test_rows_that_are_not_there_are_all_named(openset, here, verb, fix):
+    """A table asked for without its trainings."""
+    (here / "plain").mkdir()
+    done = openset(*verb)
+    words = " ".join(done.err.split())
+    assert done.code == 2 and "OS101" in words and fix in words, done.err
+    lost = "ours, theirs" if verb[0] == "compare" else "ours"
+    of = "2 of 4" if verb[0] == "compare" else "1 of 2"
+    assert f"no such file ({of}): {lost}" in words

@@ -44,10 +44,10 @@ class Eye:
 @pytest.fixture
 def eye(monkeypatch):
     """`openset run` with that detector, whatever the model's name."""
-    import openset.cli.run as verb
+    from openset.cli._source import Source
 
     one = Eye()
-    monkeypatch.setattr(verb._Source, "__call__", lambda _: one)
+    monkeypatch.setattr(Source, "__call__", lambda _: one)
     return one
 
 

@@ -73,6 +73,58 @@ def test_a_trained_model_on_a_ground_truth(openset, data, snapshot):
     assert np.bincount(found.image).max() > 2
 
 
+@pytest.fixture
+def two(data):
+    """The same pictures under two ground truths, of which one lies elsewhere."""
+    (data / "more").mkdir()
+    truth = json.loads((data / "data/train.json").read_text())
+    truth["images"] = truth["images"][:3]
+    shown = {image["id"] for image in truth["images"]}
+    truth["annotations"] = [a for a in truth["annotations"] if a["image_id"] in shown]
+    (data / "more/few.json").write_text(json.dumps(truth))
+    return ("run", "model", "data/train.json", "more/few.json", "--images", "data", "-o", "found")
+
+
+def test_several_ground_truths_are_run_over_by_one_model(openset, two, data, monkeypatch):
+    from openset.cli._source import Source
+
+    loaded, load = [], Source.__call__
+    monkeypatch.setattr(Source, "__call__", lambda self: loaded.append(self) or load(self))
+    done = openset(*two, "--device", "cpu", "--json").json
+    assert len(loaded) == 1
+    assert [each["out"] for each in done["runs"]] == ["found/train.parquet", "found/few.parquet"]
+    assert openset(*RUN).code == 0
+    one, same, few = (
+        read_detections(data / name)
+        for name in ("found.parquet", "found/train.parquet", "found/few.parquet")
+    )
+    assert contents(data / "found/train.parquet") == contents(data / "found.parquet")
+    assert ledger.split_of(same) == ledger.split_of(one) == "data train"
+    assert ledger.split_of(few) == "more few" and set(few.image.tolist()) <= {0, 1, 2}
+
+
+def test_what_cannot_be_of_several_ground_truths_is_said(openset, two, data):
+    said = {
+        ("--split", "mine"): "--split names the images of one ground truth",
+        ("-o", "found.parquet"): "2 ground truths need a folder to write to",
+        ("data/images",): "several ground truths may be given, or photos once",
+    }
+    (data / "data/images").mkdir(exist_ok=True)
+    for more, words in said.items():
+        words_of = list(two[:-2]) if "-o" in more else list(two)
+        if more == ("data/images",):
+            words_of.insert(3, *more)
+        else:
+            words_of += more
+        done = openset(*words_of, "--device", "cpu")
+        assert done.code == 2 and words in done.err, done.err
+    (data / "more/few.json").write_text(
+        (data / "more/few.json").read_text().replace("0.png", "lost.png")
+    )
+    done = openset(*two, "--device", "cpu")
+    assert done.code == 2 and not (data / "found").exists(), "refused before the first is run"
+
+
 def test_score_and_options_change_a_trained_model(openset, data):
     command = (*RUN, "--minimum-score", "0.33", "--option", "most=2", "--split", "squares test")
     assert openset(*command).code == 0

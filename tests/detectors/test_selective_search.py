@@ -65,7 +65,7 @@ def test_by_command_it_needs_neither_weights_nor_labels(opencv, pictures, tmp_pa
     from openset.formats import read_detections
 
     out = tmp_path / "boxes.parquet"
-    answer = verb("selective_search", pictures.path[0].parent, out=out, option=["most=1"])
+    answer = verb("selective_search", [pictures.path[0].parent], out=out, option=["most=1"])
     assert (
         f"next: openset train RECIPE DATA --method pad --method-option advisor={out}" in answer.text
     )

@@ -175,5 +175,7 @@ def test_a_detector_that_was_not_trained_has_no_row(photos, tmp_path):
     measured.of_table_4()
     measured.between_methods()
     made, apart = (read_run(tmp_path / f"{name}.json") for name in ("methods", "between-methods"))
-    assert "SIREN once" in made.notes[-2] and "CWA" not in made.notes[-2]
+    trained, _, lacking = made.notes[-2].partition(" Not trained: ")
+    assert "SIREN once" in trained and "CWA" not in trained
+    assert "photographs.py train --work PHOTOS --method opendet_cwa --seed 0`" in lacking
     assert not any("CWA" in run.key(row) for run in (made, apart) for row in run.rows)

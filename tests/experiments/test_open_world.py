@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -93,3 +94,16 @@ def test_pad_acts_at_once_in_later_tasks():
     assert starts == [0.1, 0.0, 0.0] and recipe.seed == 2
     assert recipe.at(3, finetune=True).method_options["start"] == 0.0
     assert recipe.at(3, finetune=True).steps == 100
+
+
+def test_photographs_that_were_not_learned_are_named_with_their_command(tmp_path, monkeypatch):
+    given = ["x", "judge", "--work", str(tmp_path), "--results", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", given)
+    with pytest.raises(SystemExit, match=r"has no bundle .*open_world_photos.py prepare DATA"):
+        open_world_photos.main()
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "bundle" / "bundle.json").write_text("{}")
+    with pytest.raises(SystemExit, match="no training is in") as caught:
+        open_world_photos.main()
+    for name in open_world_photos.ONLY:
+        assert f"--only '{name}'`" in str(caught.value)

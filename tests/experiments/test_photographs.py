@@ -117,6 +117,34 @@ def test_from_pictures_to_the_page(work, tmp_path, monkeypatch):
     assert one["difference"] == pytest.approx(two["difference"])
 
 
+def test_a_training_that_finds_nothing_on_val_is_said():
+    with pytest.raises(SystemExit, match="no detection on val is right"):
+        photographs.tail_unknown(None, np.zeros(2), None)
+
+
+def test_data_may_lie_in_folders_of_data(tmp_path):
+    (tmp_path / "voc2007").mkdir()
+    (tmp_path / "voc2007" / "a.tar").touch()
+    (tmp_path / "b.tar").touch()
+    assert [path.name for path in photographs.in_data(tmp_path, "*.tar")] == ["b.tar", "a.tar"]
+    assert photographs.one_in(tmp_path, "a*").parent.name == "voc2007"
+    with pytest.raises(SystemExit, match=r"\(DATA\) has 2 \*\.tar, in it or in a folder"):
+        photographs.one_in(tmp_path, "*.tar")
+    with pytest.raises(SystemExit, match="has no c"):
+        photographs.one_in(tmp_path, "c")
+
+
+def test_a_table_without_its_trainings_names_the_rows_and_their_commands(work, tmp_path):
+    judge = ("judge", tmp_path, "--results", tmp_path / "results.json", "--work")
+    with pytest.raises(SystemExit, match=r"no test.json .*photographs.py prepare DATA --work"):
+        called(*judge, tmp_path)
+    with pytest.raises(SystemExit, match="no training is in") as caught:
+        called(*judge, work)
+    for method in photographs.METHODS:
+        assert f"train --work PHOTOS --method {method} --seed 0`" in str(caught.value)
+    assert not (tmp_path / "results.json").exists()
+
+
 def test_methods_that_were_judged_apart_are_compared_by_their_deviations():
     def held(value, sd):
         return {"values": {n: {"value": value, "sd_images": sd, "runs": [value]} for n in METRICS}}

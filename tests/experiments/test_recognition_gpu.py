@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from scenes.recognition import cifar
+from scenes.recognition import cifar, mnist, svhn, tinyimagenet
+from scenes.workflows import lines
 
 pytest.importorskip("torch", reason="the torch extra is not installed")
 EXAMPLE = Path(__file__).parents[2] / "experiments" / "recognition_gpu.py"
@@ -100,26 +101,45 @@ def test_one_network_is_tested_with_the_unknown_classes_of_both(tmp_path):
     assert "cifar10 has other known classes than cifar+10" in wrong.stderr
 
 
-def test_the_commands_of_the_page_lead_from_official_files_to_the_table(tmp_path):
-    """Those of the page about OpenAUC, with as little to compute as there can be."""
-    from openset.papers import read_page
+def test_a_recipe_says_how_many_epochs_unless_the_command_does():
+    import recognition_gpu
 
-    cifar(tmp_path, n=20)
-    small = ["--folder", tmp_path, "--epochs", "1", "--device", "cpu", "--precision", "float32"]
-    small += ["--network", "classifier8", "--size", "16", "--trials", "0", "--processes", "1"]
-    lines = read_page(EXAMPLE.parent / "papers" / "openauc").definition.workflow
-    fetched = [line for line in lines if " | tar -xz -C CIFAR" in line]
-    assert len(fetched) == 2  # the archives of both, which unpack to what `cifar` wrote
-    for line in lines[2:]:  # all others: a line that nothing leads to would fail here
-        python, *words = shlex.split(line)
-        assert python == "python"
+    given = JOB | {"data": ["svhn", "cifar+10"], "also": ["cifar+50"], "epochs": None}
+    given |= {"methods": ["ce_plus", "openauc", "arpl_cs"], "trials": [0, 1]}
+    jobs = recognition_gpu.jobs_of(given)
+    epochs = {(one["data"], one["method"]): one["epochs"] for one in jobs}
+    assert len(jobs) == 12 and epochs["svhn", "ce_plus"] == 600
+    assert epochs["svhn", "openauc"] == 200 and epochs["cifar+10", "arpl_cs"] == 100
+    assert {one["data"]: one["also"] for one in jobs} == {"svhn": [], "cifar+10": ["cifar+50"]}
+    assert {one["epochs"] for one in recognition_gpu.jobs_of(given | {"epochs": 7})} == {7}
+
+
+def test_the_commands_of_the_page_lead_from_official_files_to_the_table(tmp_path, openset):
+    """Those of the page about OpenAUC, with as little to compute as there can be."""
+    official = tmp_path / "official"
+    official.mkdir()
+    for write in (mnist, svhn, cifar, tinyimagenet):
+        write(official)
+    small = ["--epochs", "1", "--device", "cpu", "--precision", "float32", "--processes", "1"]
+    small += ["--network", "classifier8", "--trials", "0"]
+    for line in lines("openauc"):  # each: a line that nothing leads to would fail here
+        program, *words = shlex.split(line)
+        if program == "openset":
+            said = openset(*words)
+            assert said.code == 1 and "there   official/t10k-images" in said.out
+            assert "wrong   official/cifar-10-batches-bin/test_batch.bin" in said.out  # so few
+            continue
+        assert program == "python"
         given = [sys.executable, EXAMPLE.parents[1] / words[0], *words[1:]]
         given += small if words[0].endswith("recognition_gpu.py") else []
         done = subprocess.run(given, capture_output=True, text=True, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     page = (tmp_path / "table-2.md").read_text("utf-8")
-    tables = page.split("| method | trials |")[1:]
-    assert len(tables) == 3  # three data sets, eight methods each
+    whole, *tables = re.split(r"^\| method \| trials \|", page, flags=re.M)
+    assert "| method | mnist | svhn | cifar10 | cifar+10 | cifar+50 | tinyimagenet |" in whole
+    cell = r" \d+\.\d\d \(\d\d\.\d\) \|"
+    assert len(re.findall(rf"^\| \S+ \|{6 * cell}$", whole, re.M)) == 8, whole
+    assert len(tables) == 6  # and what each data set says, eight methods each
     assert all(len(re.findall(r"^\| \S.* \| 1 \|", each, re.M)) == 8 for each in tables)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -450,6 +451,20 @@ def test_missing_rows_are_named_with_their_command(tmp_path, source):
         verify(tmp_path, source.parent)
     (finding,) = caught.value.findings
     assert "Table 1" in finding.message and finding.fix == "openset train x; python measure.py"
+
+
+def test_what_is_missing_is_said_of_all_pages_and_rows(tmp_path, source, capsys):
+    """From the command line: by one command everything that has to be measured is known."""
+    from openset.cli import main
+
+    shutil.copytree(source, source.parent / "other")
+    (source / "wild.json").unlink()
+    old = source.parent / "other" / "wild.json"
+    old.write_text(old.read_text().replace("openset paper run 1", "openset paper run 0"))
+    assert main(["verify", str(tmp_path), "--runs", str(source.parent)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "OS952 Table 1" in said and "fix python measure.py" in said
+    assert "OS953" in said and "other/wild.json is no run file" in said
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Data sets: files in their official layout, made small; the published splits; bad files."""
 
-import gzip
 import hashlib
 import json
 
@@ -12,7 +11,7 @@ from openset.findings import InputError, UsageError
 from openset.recognition.data import open_split, table
 from openset.recognition.data._split import _classes
 from openset.recognition.data.cifar import HUNDRED, TEN
-from scenes.recognition import cifar
+from scenes.recognition import cifar, mnist, picture, svhn, tinyimagenet
 
 # How many trials each has, and a hash of their classes: known, then unknown ones, in order.
 SPLITS = {
@@ -30,44 +29,6 @@ SPLITS = {
     ("tinyimagenet", "all"): (5, "e9cc49d63376885d"),
 }
 RNG = np.random.default_rng(0)
-
-
-def idx(path, array):
-    sizes = np.array([0x0800 + array.ndim, *array.shape], ">u4").tobytes()
-    data = sizes + array.astype(np.uint8).tobytes()
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-
-
-def mnist(folder, suffix=""):
-    for prefix, n in (("train", 40), ("t10k", 20)):
-        label = np.arange(n) % 10
-        idx(folder / f"{prefix}-images-idx3-ubyte{suffix}", RNG.integers(0, 256, (n, 28, 28)))
-        idx(folder / f"{prefix}-labels-idx1-ubyte{suffix}", label)
-
-
-def svhn(folder):
-    from scipy.io import savemat
-
-    for part, n in (("train", 40), ("test", 20)):
-        label = (np.arange(n) % 10 + 1)[:, None]  # 1 to 10; 10 is the digit 0
-        images = np.broadcast_to(label.ravel().astype(np.uint8), (32, 32, 3, n))
-        savemat(folder / f"{part}_32x32.mat", {"X": images, "y": label})
-
-
-def picture(path, colour, size=(64, 64)):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.new("RGB", size, (colour, 0, 0)).save(path, format="JPEG")
-
-
-def tinyimagenet(folder):
-    root, names = folder / "tiny-imagenet-200", [f"n{i:08d}" for i in range(200)]
-    root.mkdir()
-    (root / "wnids.txt").write_text("\n".join(reversed(names)))
-    for klass, name in enumerate(names):
-        picture(root / "train" / name / "images" / f"{name}_0.JPEG", klass)
-        picture(root / "val" / "images" / f"val_{klass}.JPEG", klass)
-    lines = [f"val_{k}.JPEG\t{name}\t0\t0\t1\t1" for k, name in enumerate(names)]
-    (root / "val" / "val_annotations.txt").write_text("\n".join(lines))
 
 
 def cub(folder):

@@ -1,8 +1,11 @@
 """Scores for tests: random ones, with and without ties, and counts the slow way; tiny pictures."""
 
+import gzip
+
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from openset.recognition import Scores
 from openset.recognition.data import OpenSplit, Samples
@@ -65,6 +68,50 @@ def cifar(folder, n=20):
         (ten / f"data_batch_{i}.bin").write_bytes(rows(n, 10, 0))
     (ten / "test_batch.bin").write_bytes(rows(30, 10, 0))
     (hundred / "test.bin").write_bytes(rows(200, 100, 1))
+
+
+def idx(path, array):
+    """An IDX file of bytes, compressed if it is called so."""
+    sizes = np.array([0x0800 + array.ndim, *array.shape], ">u4").tobytes()
+    data = sizes + array.astype(np.uint8).tobytes()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+
+
+def mnist(folder, suffix=""):
+    """Its four official files, of noise."""
+    rng = np.random.default_rng(0)
+    for prefix, n in (("train", 40), ("t10k", 20)):
+        label = np.arange(n) % 10
+        idx(folder / f"{prefix}-images-idx3-ubyte{suffix}", rng.integers(0, 256, (n, 28, 28)))
+        idx(folder / f"{prefix}-labels-idx1-ubyte{suffix}", label)
+
+
+def svhn(folder):
+    """Its two official files; every picture has the value of its class."""
+    from scipy.io import savemat
+
+    for part, n in (("train", 40), ("test", 20)):
+        label = (np.arange(n) % 10 + 1)[:, None]  # 1 to 10; 10 is the digit 0
+        images = np.broadcast_to(label.ravel().astype(np.uint8), (32, 32, 3, n))
+        savemat(folder / f"{part}_32x32.mat", {"X": images, "y": label})
+
+
+def picture(path, colour, size=(64, 64)):
+    """A JPEG of one colour."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", size, (colour, 0, 0)).save(path, format="JPEG")
+
+
+def tinyimagenet(folder):
+    """Its official folders, with a picture of every class to train and one to test on."""
+    root, names = folder / "tiny-imagenet-200", [f"n{i:08d}" for i in range(200)]
+    root.mkdir()
+    (root / "wnids.txt").write_text("\n".join(reversed(names)))
+    for klass, name in enumerate(names):
+        picture(root / "train" / name / "images" / f"{name}_0.JPEG", klass)
+        picture(root / "val" / "images" / f"val_{klass}.JPEG", klass)
+    lines = [f"val_{k}.JPEG\t{name}\t0\t0\t1\t1" for k, name in enumerate(names)]
+    (root / "val" / "val_annotations.txt").write_text("\n".join(lines))
 
 
 @st.composite

@@ -16,7 +16,6 @@ PAGES = Path(__file__).parents[2] / "docs" / "papers"
 BLOCK = re.compile(
     r"^## From the official files to the main table\n+```bash\n(.*?)^```", re.M | re.S
 )
-LOOP = re.compile(r"for (\w+) in ([^;]+); do (.+); done")
 TINY = """
 detector = "faster_rcnn"
 {method}
@@ -37,15 +36,11 @@ def lines(paper: str) -> list[str]:
 
 
 def commands(paper: str) -> Iterator[list[str]]:
-    """The words of each command, loops of the shell unrolled."""
+    """The words of each command."""
     for line in lines(paper):
-        loop = LOOP.fullmatch(line)
-        each = loop[2].split() if loop else [""]
-        for value in each:
-            said = loop[3].replace(f"${loop[1]}", value) if loop else line
-            words = shlex.split(said, comments=True)
-            assert words[0] == "openset", line
-            yield words[1:]
+        words = shlex.split(line, comments=True)
+        assert words[0] == "openset", line
+        yield words[1:]
 
 
 def tiny(here: Path, recipe: str, method: str = "", steps: int = 2) -> None:

@@ -409,13 +409,14 @@ def _check_rules(benchmark: Benchmark) -> None:
             raise UsageError(f"split {name!r} is of task {split.task} of {benchmark.tasks}")
 
 
-def dictionaries(benchmark: Benchmark) -> tuple[str, ...]:
-    """The files of WordNet that class rules name."""
+def dictionaries(benchmark: Benchmark, *, own: bool = True) -> tuple[str, ...]:
+    """The files of WordNet that class rules name; without `own`, those of shipped synsets alone."""
     classes = benchmark.classes
     sets = [*classes.steps(), classes.unknown, classes.ignored]
     sets += [chosen for split in benchmark.splits.values() for chosen in split.class_tiers.values()]
     tiers = [chosen.get("tier") for chosen in sets if isinstance(chosen, dict)]
-    named = [tier.get("wordnet", "") for tier in tiers if isinstance(tier, dict)]
+    rules = [tier for tier in tiers if isinstance(tier, dict) and (own or not tier.get("synsets"))]
+    named = [tier.get("wordnet", "") for tier in rules]
     return tuple(dict.fromkeys(name for name in named if name))
 
 

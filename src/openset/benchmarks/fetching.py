@@ -14,7 +14,8 @@ from importlib import import_module
 from pathlib import Path
 
 from openset.benchmarks import sources as files
-from openset.benchmarks.definition import Benchmark, Source
+from openset.benchmarks.definition import Benchmark, Source, dictionaries
+from openset.benchmarks.taxonomy import other_version
 from openset.findings import InputError, UsageError, refuse
 
 Say = Callable[[str], None]
@@ -56,10 +57,7 @@ class FoundSource:
 
 def look(benchmark: Benchmark, folder: Path) -> list[FoundSource]:
     """Every source of a benchmark, and whether it is there with the right bytes."""
-    return [
-        _item(name, source, folder, _expected(benchmark, name))
-        for name, source in files.needed(benchmark).items()
-    ]
+    return [_item(benchmark, name, folder) for name in files.needed(benchmark)]
 
 
 def _expected(benchmark: Benchmark, name: str) -> int:
@@ -69,7 +67,8 @@ def _expected(benchmark: Benchmark, name: str) -> int:
     return max((max(n) if isinstance(n, list) else n for n in counts), default=0)
 
 
-def _item(name: str, source: Source, folder: Path, expected: int) -> FoundSource:
+def _item(benchmark: Benchmark, name: str, folder: Path) -> FoundSource:
+    source = benchmark.sources[name]
     path = next((folder / p for p in source.path if (folder / p).exists()), None)
     if path is None:
         archive = files.unpacked_from(source, folder)
@@ -80,8 +79,10 @@ def _item(name: str, source: Source, folder: Path, expected: int) -> FoundSource
         files.verify(name, source, path, digest)
     except InputError as error:
         return FoundSource(name, path, Presence.WRONG, source, error.findings[0].message)
-    if lacks := files.lacking(source, path, expected):
+    if lacks := files.lacking(source, path, _expected(benchmark, name)):
         return FoundSource(name, path, Presence.WRONG, source, f"{path} {lacks}")
+    if path.name in dictionaries(benchmark, own=False) and (other := other_version(path)):
+        return FoundSource(name, path, Presence.WRONG, source, f"{path} {other}")
     return FoundSource(name, path, Presence.THERE, source)
 
 

@@ -6,6 +6,7 @@ the images of a split's sources that passed the rules so far; image rules choose
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from openset.benchmarks.taxonomy import Taxonomy
 from openset.findings import InputError, UsageError, refuse
 from openset.plugins import lookup
 from openset.tables import Annotations, Vocabulary
-from openset.tables.vocabulary import Role, vocabularies
+from openset.tables.vocabulary import Role, normal, vocabularies
 
 Lists = Mapping[str, Sequence[str]]
 _SHOWN = 5  # labels of the sources that a refusal names
@@ -91,22 +92,27 @@ class Universe:
 
 def no_such_label(lost: Sequence[str], labels: Iterable[str]) -> InputError:
     """OS904: names that match no label, with the closest that exist."""
-    import difflib
-
-    from openset.tables.vocabulary import normal
-
     by_spelling = {normal(label): label for label in labels}
-    close = difflib.get_close_matches(normal(lost[0]), by_spelling, n=3, cutoff=0.6)
-    hint = " or ".join(repr(by_spelling[name]) for name in close)
+    shown = lost[:5]
+    hints = {name: _close(name, by_spelling, 3 if len(lost) == 1 else 1) for name in shown}
+    meant = [f"{hint} for {name!r}" for name, hint in hints.items() if hint]
+    if len(lost) == 1:
+        meant = list(filter(None, hints.values()))
     return refuse(
         "OS904",
         f"{len(lost)} class names match no label of the sources",
         count=len(lost),
-        example=", ".join(map(repr, lost[:5])),
-        fix=f"did you mean {hint}?"
-        if hint
+        example=", ".join(map(repr, shown)),
+        fix=f"did you mean {', '.join(meant)}?"
+        if meant
         else f"call them as the sources do: {_some(by_spelling)}",
     )
+
+
+def _close(name: str, by_spelling: Mapping[str, str], most: int) -> str:
+    """The labels that a name is most like, if any."""
+    close = difflib.get_close_matches(normal(name), by_spelling, n=most, cutoff=0.6)
+    return " or ".join(repr(by_spelling[found]) for found in close)
 
 
 def _some(by_spelling: Mapping[str, str]) -> str:

@@ -9,11 +9,13 @@ depths of the two classes by way of it (Wu and Palmer, ACL 1994); the root has d
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,9 @@ from openset.findings import InputError, refuse
 from openset.tables import Vocabulary
 from openset.wording import spaced
 
+PINNED_IN = "3.0"
+"""The version of WordNet whose offsets are shipped."""
+_VERSION = re.compile(r"WordNet (\d+\.\d+)")  # in the licence, which begins the file
 Pins = dict[str, str]
 Similarity = Callable[[str, str], float]
 
@@ -180,6 +185,14 @@ def flaw_of_wordnet(path: Path) -> str:
     except InputError as error:
         return error.findings[0].message.removeprefix(f"{path} ")
     return ""
+
+
+def other_version(path: Path) -> str:
+    """That a dictionary says to be of another version than the one synsets are pinned in."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        licence = "".join(takewhile(lambda line: line.startswith("  "), file))
+    stated = set(_VERSION.findall(licence)) - {PINNED_IN}
+    return f"is of WordNet {min(stated)}, and synsets are pinned in {PINNED_IN}" if stated else ""
 
 
 @cache

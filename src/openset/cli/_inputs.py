@@ -68,6 +68,16 @@ def methods(given: Sequence[Path]) -> dict[str, list[Path]]:
     return found
 
 
+def refuse_absent(paths: Sequence[Path], made_by: str) -> None:
+    """Refuse rows of a table that are not there, all of them, with what makes them."""
+    lost = [path for path in paths if not is_there(path)]
+    if lost:
+        some = f" ({len(lost)} of {len(paths)})" if len(paths) > 1 else ""
+        cause = "not trained or not evaluated yet, a misspelt path, or one from another folder"
+        said = f"no such file{some}: {', '.join(map(str, lost))}"
+        raise refuse("OS101", said, count=len(lost), example=str(lost[0]), cause=cause, fix=made_by)
+
+
 def halves(path: Path) -> Path | Pair[Path]:
     """A file, or ``a+b``: a detector's output on an ID and on an OOD set.
 
@@ -132,12 +142,18 @@ def read_result(path: Path) -> Evaluation:
 def read_results(path: Path) -> list[Evaluation]:
     """The results of one method: a file, RUN/NAME, or the folder of a run that has but one.
 
-    Several results are trainings of the method.
+    Several results are trainings of the method; of `openset learn` on variants of a benchmark, the
+    last stage of each.
     """
+    from openset.cli._variants import last_of
+    from openset.evaluation.learned import FILE as LEARNED
     from openset.evaluation.result_folder import RESULT
     from openset.evaluation.run import result_files
     from openset.recognition.folder import FOLDER
 
+    learned = sorted(path.glob(f"*/{LEARNED}"))  # variants of one benchmark
+    if learned and not is_there(path / LEARNED):
+        return [last_of(one.parent) for one in learned]
     held = result_files(path) or (FOLDER.files(path) if FOLDER.is_in(path) else {})
     if len(held) == 1:
         return [read_result(file) for files in held.values() for file in files]
@@ -196,12 +212,17 @@ def files_of(out: Path, names: list[str], suffix: str = ".parquet") -> dict[str,
         return {names[0]: out}
     if out.suffix:
         raise UsageError(f"{len(names)} results need a folder to write to, not the file {out}")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(out, error) from error
+    return file_places(out, names, suffix)
+
+
+def file_places(out: Path, names: Sequence[str], suffix: str = ".parquet") -> dict[str, Path]:
+    """A file of each name in a folder, which is made; a name may have folders of its own."""
     places = {name: out / f"{name}{suffix}" for name in names}
     for place in places.values():
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(place.parent, error) from error
         note_output(place)
     return places
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from openset.scorers.rule import Rule
     from openset.tables import Detections
 
-GAMMAS = (1.5, 2.0, 3.0, 4.0, 5.0, 10.0, 15.0, 50.0)  # those of Tables 15 and 16
 _SWEPT = ("gamma", "temperature")
 SHARES = {"gamma": 0.95, "cec": 0.99}  # of AP_known, what must be left
 
@@ -35,7 +34,7 @@ def gamma_rules(given: Mapping[str, Any], *, chosen: bool) -> list[GammaRule]:
 
     from openset.options import chosen_options
     from openset.plugins import lookup
-    from openset.scorers.gamma_rule import GammaRule
+    from openset.scorers.gamma_rule import GAMMAS, GammaRule
 
     defaults = {f.name: None if f.default is MISSING else f.default for f in fields(GammaRule)}
     for name in given:

@@ -104,7 +104,8 @@ def _sides(
     first: Path, second: Path, how: tuple[bool, bool], output: Output
 ) -> dict[str, Trainings]:
     """The two methods by their names; says what is to be known about their trainings."""
-    from openset.cli._inputs import methods, read_results
+    from openset.cli._inputs import methods, read_results, refuse_absent
+    from openset.evaluation.result_folder import RESULT
     from openset.evaluation.trainings import (
         cut_otherwise,
         findings_of,
@@ -115,6 +116,11 @@ def _sides(
     asked = methods([first, second])
     if len(asked) != 2:
         raise UsageError(f"both methods are called {next(iter(asked))!r}: give two to compare")
+    every = [path for paths in asked.values() for path in paths]
+    if len(every) > 2:  # several trainings: which of them are not there?
+        named = [path.with_name(path.name + RESULT) for path in every]
+        kept = [two if two.is_file() else one for one, two in zip(every, named, strict=True)]
+        refuse_absent(kept, "openset evaluate GT DT -o RUN keeps a *.result.json of each model")
     results = {
         name: [one for path in paths for one in read_results(path)] for name, paths in asked.items()
     }

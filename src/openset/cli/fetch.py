@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
 from openset.cli._terminal import wrapped
+from openset.findings import UsageError
 
 if TYPE_CHECKING:
     from openset.benchmarks.definition import Benchmark
@@ -21,7 +22,7 @@ app = verb("fetch", panel="Data")
 
 @app.default
 def fetch(
-    benchmark: str,
+    benchmarks: list[str],
     /,
     *,
     out: Annotated[Path, Parameter(name=("--out", "-o"))] = Path(),
@@ -32,32 +33,48 @@ def fetch(
     """Say which files a benchmark needs, their licences, and whether they are whole; exit 1 if not.
 
     Args:
-        benchmark: A name such as owod or osod3-animal, or a TOML file of your own.
+        benchmarks: A name such as owod or osod3-animal, or a TOML file of your own; several are
+            looked for in the same folder.
         out: The folder where the files are, or are to be.
-        splits: Only what these splits need, a,b,c.
+        splits: Only what these splits need, a,b,c; of one benchmark.
         download: Download files whose terms allow it, and make worlds; else only look.
         output: How to speak.
     """
-    from openset.benchmarks import definition, fetching
+    from openset.benchmarks import definition
     from openset.cli._inputs import listed
 
-    defined = definition.load(benchmark)
+    every = {name: definition.load(name) for name in benchmarks}
     if splits:
-        defined = definition.only(defined, listed(splits))
-    if download:
-        with output.progress(len(defined.sources) + 1) as step:
-            items = fetching.fetch(defined, out, say=step)
-    else:
-        items = fetching.look(defined, out)
-    whole = all(item.state is fetching.Presence.THERE for item in items)
+        if len(every) > 1:
+            raise UsageError("--splits are of one benchmark; fetch the others separately")
+        every = {name: definition.only(one, listed(splits)) for name, one in every.items()}
+    found = [(one, _found(one, out, output, download=download)) for one in every.values()]
+    whole = all(_whole(items) for _, items in found)
+    text = "\n\n".join(_text(one, items, out) for one, items in found)
+    documents = [_document(one, items) for one, items in found]
     return Answer(
-        _text(defined, items, out, whole=whole),
-        lambda: _document(defined, items),
+        text,
+        lambda: documents[0] if len(documents) == 1 else {"benchmarks": documents},
         int(not whole),
     )
 
 
-def _text(defined: Benchmark, items: Sequence[FoundSource], out: Path, *, whole: bool) -> str:
+def _found(defined: Benchmark, out: Path, output: Output, *, download: bool) -> list[FoundSource]:
+    from openset.benchmarks import fetching
+
+    if not download:
+        return fetching.look(defined, out)
+    with output.progress(len(defined.sources) + 1) as step:
+        return fetching.fetch(defined, out, say=step)
+
+
+def _whole(items: Sequence[FoundSource]) -> bool:
+    from openset.benchmarks import fetching
+
+    return all(item.state is fetching.Presence.THERE for item in items)
+
+
+def _text(defined: Benchmark, items: Sequence[FoundSource], out: Path) -> str:
     lines = [wrapped(f"{defined.name}: {defined.summary}", "    ")]
     lines += [wrapped(f"paper: {defined.paper}", "    ")] * bool(defined.paper)
     lines += [wrapped(f"licence: {defined.licence}", "    ")] * bool(defined.licence)
@@ -70,7 +87,10 @@ def _text(defined: Benchmark, items: Sequence[FoundSource], out: Path, *, whole:
         lines += [f"        {key}: {value}" for key, value in rows.items() if value]
     if not items:
         lines.append("it needs no files")
-    if whole:
+    if _whole(items) and defined.kind == "recognition":
+        data = defined.name.partition(":")[0].removeprefix("osr-")
+        lines.append(f'next: openset.recognition.data.open_split("{data}", folder="{out}")')
+    elif _whole(items):
         lines.append(f"next: openset build {defined.name} --source {out} -o DIR")
     elif defined.world is not None or any(item.source.download for item in items):
         lines.append(f"next: openset fetch {defined.name} -o {out} --download")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,6 +11,7 @@ from cyclopts import Parameter
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
 from openset.cli._recipes import Changes
+from openset.findings import UsageError
 
 if TYPE_CHECKING:
     from openset.learning.chain import Plan, Went
@@ -29,8 +31,9 @@ def learn(
     images: list[Path] | None = None,
     exemplars: str | None = None,
     exemplar_count: int = 50,
-    rule: Literal["cec"] | None = None,
+    rule: Literal["cec", "gamma"] | None = None,
     phi: float = 0.9,
+    gamma: float | None = None,
     steps: int | None = None,
     protocol: str = "default",
     force: Flag = False,
@@ -46,8 +49,12 @@ def learn(
     after each. Stop it with Ctrl-C, or kill it: the same command goes on, to the same table. Under
     torchrun it trains on many GPUs.
 
+    Of a benchmark with several splits of its classes (openset build NAME:all) each is learned by
+    itself, in a folder of its name, and the means over them are shown.
+
     Args:
-        bundle: A folder that `openset build` made, with splits of several tasks.
+        bundle: A folder that `openset build` made, with splits of several tasks, or a folder of
+            several such: variants of one benchmark.
         out: Folder to keep trainings, lists of exemplars, evaluations, table and figure in.
         recipe: A name that `openset list recipes` shows, or a TOML file, whose tables [later] and
             [finetune] say what the later tasks change; by default that of the world.
@@ -60,7 +67,10 @@ def learn(
         exemplar_count: Objects of each class, where a rule chooses.
         rule: With cec, the expelling classifier of RE-OWOD decides in each stage what is unknown:
             with means of the training images so far, and alpha by its effect on the validation
-            split (0.5 where there is none).
+            split (0.5 where there is none). With gamma, the rule of OSOD-III does, on regions
+            before suppression.
+        gamma: Of the rule gamma: regions whose two largest class scores have a smaller ratio are
+            unknown; by default it is chosen on known objects of the validation split.
         phi: Of cec: its means are those of training detections that overlap their object by more.
         steps: Another number of batches for the first task; the others in proportion.
         protocol: Of the evaluations, as in `openset evaluate`.
@@ -74,7 +84,10 @@ def learn(
     from openset.cli._stopping import positive, stoppable
     from openset.nets.processes import is_first
 
-    chosen = changes.made(recipe or _usual(bundle))
+    if gamma is not None and rule != "gamma":
+        raise UsageError("--gamma belongs to --rule gamma")
+    variants = _variants(bundle)
+    chosen = changes.made(recipe or _usual(next(iter(variants.values()), bundle)))
     chosen = chosen if steps is None else chosen.scaled(steps)
     from openset.evaluation.settings import Settings
     from openset.learning import Plan
@@ -87,6 +100,7 @@ def learn(
         _exemplars(exemplars, exemplar_count, chosen.seed),
         Settings(protocol=protocol, force=force),
         expel=rule == "cec",
+        gamma=None if rule != "gamma" else "chosen" if gamma is None else gamma,
         phi=phi,
         options={
             "device": device,
@@ -96,15 +110,40 @@ def learn(
         },
         force=force,
     )
-    opened = bundle_of(bundle)
-    with stoppable() as stop, output.track(_steps(plan, len(opened.roles.tasks))) as at:
-        tell = _Telling(plan, at)
-        went = learn_all(opened, plan, out, say=tell, stop=stop)
+    opened = {name: bundle_of(folder) for name, folder in (variants or {"": bundle}).items()}
+    went: dict[str, Went] = {}
+    steps_of = {name: _steps(plan, len(one.roles.tasks)) for name, one in opened.items()}
+    with stoppable() as stop, output.track(sum(steps_of.values())) as at:
+        before = 0
+        for name, one in opened.items():
+            how = plan if images else replace(plan, images=variants.get(name, bundle))
+            tell = _Telling(plan, at, before)
+            went[name] = learn_all(one, how, out / name, say=tell, stop=stop)
+            before += steps_of[name]
+            if not went[name].done:
+                break
     if not is_first():
         return Answer("")
-    for finding in went.findings:
-        output.report(finding)
-    return _answer(went, out)
+    for name, each in went.items():
+        for finding in each.findings:
+            output.report(finding, name)
+    if not variants:
+        return _answer(went[""], out)
+    from openset.cli._variants import means_of
+
+    return means_of(
+        went, {name: _answer(one, out / name, len(went)) for name, one in went.items()}, out
+    )
+
+
+def _variants(bundle: Path) -> dict[str, Path]:
+    """The benchmarks in a folder that is none itself."""
+    from openset.benchmarks.manifest import MANIFEST
+    from openset.benchmarks.own_files import WORLD
+
+    if not bundle.is_dir() or any((bundle / name).is_file() for name in (MANIFEST, WORLD)):
+        return {}
+    return {path.parent.name: path.parent for path in sorted(bundle.glob(f"*/{MANIFEST}"))}
 
 
 def _usual(bundle: Path) -> str:
@@ -113,7 +152,7 @@ def _usual(bundle: Path) -> str:
 
     from openset.benchmarks.own_files import WORLD
     from openset.files import load_text
-    from openset.findings import UsageError, refuse
+    from openset.findings import refuse
     from openset.training import Recipe
 
     if not bundle.is_dir():
@@ -145,9 +184,9 @@ def _steps(plan: Plan, tasks: int) -> int:
 class _Telling:
     """Progress over all trainings of a chain, from that of each."""
 
-    def __init__(self, plan: Plan, at: Any) -> None:
+    def __init__(self, plan: Plan, at: Any, before: int = 0) -> None:
         self.plan, self.at = plan, at
-        self.before, self.name, self.steps = 0, "", 0
+        self.before, self.name, self.steps = before, "", 0
 
     def __call__(self, stage: Any, progress: Any) -> None:
         if stage.name != self.name:
@@ -157,13 +196,14 @@ class _Telling:
         self.at(self.before + progress.step, f"{stage.name}: loss {progress.loss:.3f}")
 
 
-def _answer(went: Went, out: Path) -> Answer:
+def _answer(went: Went, out: Path, of: int = 1) -> Answer:
+    """What one chain came to, of so many."""
     from openset.cli._stopping import STOPPED
     from openset.cli._terminal import width
 
     learned = went.learned
     lines = [learned.table().text(width()), *learned.lines()] if learned.rows else []
-    if len(learned.tasks) == 1:
+    if len(learned.tasks) == of == 1:
         lines.append(
             "one task: nothing can be forgotten; a world of several: openset build digits "
             "--option tasks=2 -o world"

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from openset.cli import _parts
+from openset.cli import _found, _parts
 from openset.cli._app import verb
 from openset.cli._console import Answer, Flag, Output
 from openset.cli._engine import Where
-from openset.findings import Finding, Level, UsageError, refuse
+from openset.cli._source import Labels, Source, labels_of, refuse_other_labels
+from openset.findings import UsageError, refuse
 from openset.nets.processes import number
 
 if TYPE_CHECKING:
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
     from openset.detectors import Elsewhere, ImageFiles, Model
     from openset.nets.films import Frames
-    from openset.tables import Annotations, Detections
+    from openset.tables import Annotations
 
 app = verb("run", panel="Models")
 ALL = "all"
@@ -31,7 +34,7 @@ SAMPLED = ("logit_samples", "box_samples")  # what passes with dropout are for
 @app.default
 def run(
     model: str,
-    data: Path,
+    data: list[Path],
     /,
     *,
     out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
@@ -69,12 +72,12 @@ def run(
         model: A folder or model.pt that `openset train` has made, an .onnx file, or a name that
             `openset list detectors` shows, with --weights.
         data: A folder of photos, a photo, or a film (where OpenCV is installed), whose frames are
-            written to a folder; or a ground truth, whose image ids are then used.
+            written to a folder; or a ground truth, whose image ids are then used, or several.
         out: File to write, Parquet; or a folder of parts, *.parts. For photos by default a new
-            file, named after them.
+            file, named after them. Of several ground truths, a folder with a file for each.
         images: What the names of images in the ground truth are relative to; by default its folder,
             or the one that a data.yaml names.
-            Given several times where data sets are mixed.
+            Given several times where data sets are mixed, or ground truths are of several.
         weights: A local file of weights, or a folder of transformers, for a detector by name.
         known: Labels of the detector, in its order, if it does not say so itself (as exports of
             ultralytics do): voc20 ..., a file, or a,b,c. By default those that the ground truth
@@ -102,52 +105,140 @@ def run(
         output: How to speak.
     """
     from openset.cli._inputs import listed
-    from openset.detectors import run as run_model
-    from openset.formats import write
-    from openset.nets.processes import is_first
 
-    photos = _is_images(data)
-    out = _place(out, data if photos else None)
-    truth = None if photos else _truth(data, output)
     named = {"score": minimum_score, "passes": passes, "observations": observations or None}
-    options = _options(option, named)
-    labels = _labels(model, weights, known, truth)
-    source = _Source(model, weights, labels, device, json.dumps(options))
-    elsewhere = _elsewhere(where, source)
-    if out.suffix != _parts.SUFFIX:
-        where.refuse(f"parts are made there: -o {out.stem}{_parts.SUFFIX}")
-        if per_part is not None or shard is not None:
+    job = _Job(
+        partial(Source, model, weights, device=device, options=_options(option, named)),
+        known,
+        images,
+        listed(evidence),
+        {"regions": regions, "batch": batch, "decoders": decoders, "split": split},
+        unreadable,
+        every,
+        per_part,
+        shard,
+        where,
+        output,
+    )
+    if len(data) == 1:
+        return job.done(data[0], out)
+    if split is not None:
+        raise UsageError("--split names the images of one ground truth; run the others separately")
+    places = _places(out, data, images)
+    texts, runs = [], []
+    for each, place in places.items():
+        answer = job.done(each, place)
+        texts.append(answer.text)
+        runs.append(answer.document())
+    return Answer("\n\n".join(filter(None, texts)), lambda: {"runs": runs})
+
+
+@dataclass
+class _Job:
+    """What is done with every ground truth, or with the photos, of a command.
+
+    Attributes:
+        source: Makes the model's source, of the labels.
+        known: Labels of the detector, if given.
+        images: What names of images are relative to.
+        evidence: What to keep.
+        how: How images are run over.
+        unreadable: What to do with images that cannot be decoded.
+        every: Seconds between frames of a film.
+        per_part: Images of a part.
+        shard: Which parts to make.
+        where: Where parts are made.
+        output: How to speak.
+        loaded: The model, once it is there, for the next ground truth of the same labels.
+    """
+
+    source: Callable[[Labels], Source]
+    known: list[str] | None
+    images: list[Path] | None
+    evidence: list[str]
+    how: Mapping[str, Any]
+    unreadable: Literal["refuse", "skip"] | None
+    every: float
+    per_part: int | None
+    shard: str | None
+    where: Where
+    output: Output
+    loaded: tuple[Source, Model] | None = None
+
+    def done(self, data: Path, out: Path | None) -> Answer:
+        """Run over a folder of photos, a photo, a film or a ground truth."""
+        from openset.detectors import run as run_model
+        from openset.formats import write
+        from openset.nets.processes import is_first
+
+        photos, output = _is_images(data), self.output
+        out = _place(out, data if photos else None)
+        truth = None if photos else _truth(data, output)
+        source = self.source(labels_of(self.source(None), self.known, truth))
+        elsewhere = _elsewhere(self.where, source)
+        self._refuse_parts(out)
+        loaded = self._loaded(source)
+        data = _frames(data, out, self.every, output)
+        files = _files(data, truth, self.images)
+        if is_first():
+            _found.report_foreign(data, output)
+        how = {
+            **self.how,
+            "keep": _kept(loaded, self.evidence, regions=self.how["regions"]),
+            "unreadable": self.unreadable or ("skip" if photos else "refuse"),
+            "split": self.how["split"] or _split(data),
+        }
+        if out.suffix == _parts.SUFFIX:
+            into = _parts.Into(out, self.per_part, self.shard)
+            return _in_parts(loaded, files, how, into, output, elsewhere)
+        with output.track(len(files), "images") as at:
+            found = run_model(loaded, files, **how, progress=lambda done, of: at(done, "images"))
+        if not is_first():
+            return Answer("")
+        about = found.provenance
+        _found.report_skipped(about.get("skipped_images", ()), about["images"], output)
+        write(found, out, format="parquet")
+        _found.report_resized(found, output)
+        text = _found.text(found, out, data if photos else None)
+        return Answer(text, partial(_found.document, found, out))
+
+    def _refuse_parts(self, out: Path) -> None:
+        """Refuse what is said of parts where there are none."""
+        if out.suffix == _parts.SUFFIX:
+            return
+        self.where.refuse(f"parts are made there: -o {out.stem}{_parts.SUFFIX}")
+        if self.per_part is not None or self.shard is not None:
             raise UsageError(f"--per-part and --shard are for parts: -o {out.stem}{_parts.SUFFIX}")
-    loaded = source()
-    if known is not None:
-        _refuse_other_labels(model, loaded.labels, labels or ())
-    data = _frames(data, out, every, output)
-    files = _files(data, truth, images)
-    if is_first():
-        _report_foreign(data, output)
-    how: dict[str, Any] = {
-        "keep": _kept(loaded, listed(evidence), regions=regions),
-        "batch": batch,
-        "decoders": decoders,
-        "unreadable": unreadable or ("skip" if photos else "refuse"),
-        "regions": regions,
-        "split": split or _split(data),
-    }
-    if out.suffix == _parts.SUFFIX:
-        into = _parts.Into(out, per_part, shard)
-        return _in_parts(loaded, files, how, into, output, elsewhere)
-    with output.track(len(files), "images") as at:
-        found = run_model(loaded, files, **how, progress=lambda done, of: at(done, "images"))
-    if not is_first():
-        return Answer("")
-    about = found.provenance
-    _report_skipped(about.get("skipped_images", ()), about["images"], output)
-    write(found, out, format="parquet")
-    _report_resized(found, output)
-    return Answer(_text(found, out, data if photos else None), lambda: _document(found, out))
+
+    def _loaded(self, source: Source) -> Model:
+        if self.loaded is None or self.loaded[0] != source:
+            model = source()
+            if self.known is not None:
+                refuse_other_labels(source.model, model.labels, source.labels or ())
+            self.loaded = source, model
+        return self.loaded[1]
 
 
-def _elsewhere(where: Where, source: _Source) -> Elsewhere | None:
+def _places(out: Path | None, data: Sequence[Path], images: list[Path] | None) -> dict[Path, Path]:
+    """Where to write for each of several ground truths: a file of its name in a folder.
+
+    Refuses now what would otherwise end the command after the first of them.
+    """
+    from openset.cli._inputs import file_places, model_names
+    from openset.formats import read_annotations
+
+    photos = next(filter(_is_images, data), None)
+    if photos is not None:
+        raise UsageError(f"several ground truths may be given, or photos once: {photos}")
+    if out is None or out.suffix:
+        raise UsageError(f"{len(data)} ground truths need a folder to write to: -o FOLDER")
+    named = model_names(data)
+    for path in data:
+        _files(path, read_annotations(path), images)
+    return dict(zip(named.values(), file_places(out, list(named)).values(), strict=True))
+
+
+def _elsewhere(where: Where, source: Source) -> Elsewhere | None:
     """Other processes to run in, if some were asked for."""
     from openset.detectors import Elsewhere
 
@@ -191,7 +282,7 @@ def _in_parts(
     if not is_first():
         return Answer("")
     images = sum(len(part.images) for part in done.manifest.parts if part.done)
-    _report_skipped(done.skipped, images - len(done.skipped), output)
+    _found.report_skipped(done.skipped, images - len(done.skipped), output)
     return _parts.answer(done, before - len(done.missing))
 
 
@@ -270,94 +361,11 @@ def _files(data: Path, truth: Annotations | None, images: list[Path] | None) -> 
     return ImageFiles.of(data)
 
 
-def _options(pairs: list[str] | None, named: dict[str, Any]) -> dict[str, Any]:
+def _options(pairs: list[str] | None, named: dict[str, Any]) -> str:
     from openset.cli._inputs import option_pairs
 
-    return option_pairs(pairs) | {key: one for key, one in named.items() if one is not None}
-
-
-def _labels(
-    model: str, weights: Path | None, known: list[str] | None, truth: Annotations | None
-) -> tuple[str, ...] | None:
-    """Labels for a detector: as given, as its own file names them, or as the truth has them."""
-    from openset.cli._inputs import known_labels
-    from openset.detectors import onnx, transformers
-    from openset.tables import Vocabulary
-    from openset.training.data import taught
-
-    if known is not None:
-        return Vocabulary.of(known_labels(known), truth).known
-    named = onnx.names_in(Path(model)) if model.endswith(".onnx") else None
-    if weights is not None and weights.is_dir():
-        named = transformers.names_in(weights)
-    return named if named or truth is None else taught(truth)
-
-
-def _refuse_other_labels(model: str, own: Sequence[str], given: Sequence[str]) -> None:
-    """Refuse labels that a model which says its own does not have: they would change nothing."""
-    from openset.wording import some
-
-    if set(own) != set(given):
-        raise UsageError(
-            f"{model} has {len(own)} labels of its own ({some(own, 3)}), and --known names "
-            f"{len(given)} ({some(given, 3)}): leave --known out"
-        )
-
-
-@dataclass(frozen=True)
-class _Source:
-    """Where a model comes from: what was typed, so that other processes can make it, too.
-
-    Attributes:
-        model: A folder, a file, or the name of a detector.
-        weights: A file of weights for a name.
-        labels: What it calls its classes, if it does not say so itself.
-        device: Where it runs.
-        options: Options of the detector, as JSON.
-    """
-
-    model: str
-    weights: Path | None
-    labels: tuple[str, ...] | None
-    device: str | None
-    options: str
-
-    def __call__(self) -> Model:
-        """The model."""
-        from openset.cli._inputs import trained_model
-        from openset.detectors import find, load
-        from openset.nets.processes import own_device
-
-        model, weights, labels = self.model, self.weights, self.labels
-        options: dict[str, Any] = json.loads(self.options)
-        path, place = Path(model), own_device(self.device)
-        if path.suffix == ".onnx":
-            record, options = find("yolo_onnx"), {**options, "file": model}
-        elif path.is_dir() or path.suffix:
-            if weights is not None:
-                raise UsageError(f"--weights belongs to a detector by name; {model} has its own")
-            return load(str(trained_model(path)), device=place, **options)
-        else:
-            record = find(model)
-            if not record.learned:
-                return record.build(labels or (model,), device=place, **options)
-            options = _weighted(model, "folder" in record.options, weights, options)
-        if labels is None:
-            raise UsageError(
-                f"--known says what {model} calls its classes, in its order: coco80 for most "
-                "models of COCO, a file, or a,b,c"
-            )
-        file = str(weights) if weights is not None and "folder" not in options else None
-        return record.build(labels, weights=file, device=place, **options)
-
-
-def _weighted(
-    name: str, has_folder: bool, weights: Path | None, options: dict[str, Any]
-) -> dict[str, Any]:
-    """Options with the folder of a model of transformers; without weights they would be random."""
-    if weights is None and not options.get("folder"):
-        raise UsageError(f"--weights gives {name} its weights; without them it would guess")
-    return {**options, "folder": str(weights)} if weights and has_folder else options
+    given = {key: one for key, one in named.items() if one is not None}
+    return json.dumps(option_pairs(pairs) | given)
 
 
 def _kept(model: Model, names: list[str], *, regions: bool) -> tuple[Any, ...]:
@@ -379,92 +387,3 @@ def _kept(model: Model, names: list[str], *, regions: bool) -> tuple[Any, ...]:
 def _split(data: Path) -> str:
     where = data.resolve()
     return where.name if where.is_dir() else f"{where.parent.name} {where.stem}"
-
-
-def _report_skipped(skipped: Sequence[str], decoded: int, output: Output) -> None:
-    """Name the images that were left out; refused where that are all."""
-    from openset.nets.pictures import undecoded
-
-    if skipped and not decoded:
-        raise refuse("OS603", "no image can be decoded", count=len(skipped), example=skipped[0])
-    if skipped:
-        output.report(undecoded(skipped))
-
-
-def _report_foreign(data: Path, output: Output) -> None:
-    """Say which pictures of a folder were not among its images."""
-    from openset.nets.pictures import not_read
-
-    left_out = not_read(data) if data.is_dir() else []
-    if left_out:
-        message = f"{len(left_out)} pictures of {data} are of formats that are not read"
-        output.report(Finding("OS392", Level.WARNING, message, len(left_out), left_out[0].name))
-
-
-def _report_resized(found: Detections, output: Output) -> None:
-    """Say that boxes were scaled, if so."""
-    resized = found.provenance.get("resized_images", ())
-    if not resized:
-        return
-    from openset.tables.picture_sizes import resized_finding
-
-    output.report(resized_finding(resized, found.provenance["images"]))
-
-
-def _text(found: Detections, out: Path, photos: Path | None) -> str:
-    from openset.detectors import find
-
-    about = found.provenance
-    kept = ", ".join(_evidence(found)) or "no evidence"
-    regions = "regions" in about
-    what = "pairs of a region and a class" if regions else "boxes"
-    then = _next(found, out)
-    if regions and found.layout is not None and found.layout.has_unknown:
-        then = "the same without --regions: the detector says unknown itself, and a rule would not"
-    if not find(about["model"]["detector"]).learned:
-        then = f"openset train RECIPE DATA --method pad --method-option advisor={out} -o DIR"
-    elif photos is not None and not regions:
-        then = f"openset draw {out} --images {photos}"
-        if found.unknownness is not None:
-            then += " --unknown-from 10%"
-        elif found.logits is not None:
-            then += " --unknownness energy --unknown-from 10%"
-    lines = [
-        f"{about['model']['detector']} found {len(found)} {what} on {about['images']} images, "
-        f"kept {kept}",
-        f"wrote {out}",
-        f"next: {then}",
-    ]
-    return "\n".join(lines)
-
-
-def _next(found: Detections, out: Path) -> str:
-    """What makes unknowns of these detections, or measures those that they have."""
-    if "regions" in found.provenance:
-        how = "--rule gamma --option gamma=15"
-    elif found.layout is not None and found.layout.has_unknown:
-        return f"openset evaluate GT {out}"
-    elif found.unknownness is not None:  # another score would take the place of the detector's own
-        how = "--scorers own --calibrate HELD-OUT.parquet"
-    elif "shortcut" in found.attributes:
-        how = "--scorers safe --fit ATTACKED.parquet"
-    elif "logit_samples" in found.attributes:
-        how = "--scorers dropout_mean"
-    else:
-        how = "--scorers energy"
-    return f"openset score {out} {how} -o FILE.parquet"
-
-
-def _evidence(found: Detections) -> list[str]:
-    held = {"logits": found.logits, "embedding": found.embedding, "head": found.head}
-    return [name for name, part in {**held, **found.attributes}.items() if part is not None]
-
-
-def _document(found: Detections, out: Path) -> dict[str, Any]:
-    return {
-        "out": str(out),
-        "detections": len(found),
-        "labels": found.labels,
-        "evidence": _evidence(found),
-        "provenance": dict(found.provenance),
-    }

@@ -18,6 +18,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,27 +27,21 @@ import numpy as np
 from openset.benchmarks.auditing import audit
 from openset.benchmarks.bundle import Bundle
 from openset.benchmarks.principles import Verdict
-from openset.detectors import KEPT, ImageFiles, find, load, run
+from openset.detectors import KEPT, OF_REGIONS, ImageFiles, find, load, run
 from openset.diagnosis.confusion import confusion
-from openset.evaluation.choosing import choose
 from openset.evaluation.learned import Learned, Row, forgotten, numbers_of
 from openset.evaluation.result import Evaluation
 from openset.evaluation.run import Run, evaluate_all
 from openset.evaluation.settings import Settings
-from openset.findings import Finding, InputError, Level, UsageError, refuse
+from openset.findings import Finding, Level, UsageError, refuse
 from openset.learning.exemplars import Exemplars, Lists
+from openset.learning.rules import Decided, Gamma, by_gamma, expelled
 from openset.learning.stages import Stage, of_kind, pooled, stages_of
-from openset.matching import right_detections
 from openset.nets.processes import is_first, processes
 from openset.nets.weights import fingerprint
-from openset.scorers import find as find_scorer
-from openset.scorers.cec import ALPHAS, CecRule
 from openset.tables import Annotations, Detections
 from openset.training import Progress, Recipe, Trained, rehearse, train
 
-_LEFT = 0.99  # of AP_known, what CEC must leave
-_NOTHING_RIGHT = ("OS504", "OS671")  # no detection of a known object, or none that overlaps enough
-_FIX = "train for longer, or give a smaller --phi"
 _MODEL = "model"  # what the detector is called in the run of a stage
 Say = Callable[[Stage, Progress], None]
 
@@ -63,6 +58,8 @@ class Plan:
         expel: Whether CEC (`openset.scorers.cec`) decides in each stage what is unknown, with means
             of all training images so far, and alpha by the paper's rule on the validation split.
             A stage with no right training detection expels nothing, and says so.
+        gamma: Whether the gamma rule (`openset.scorers.gamma_rule`) decides it instead, on regions:
+            its gamma, or ``chosen`` on the validation split.
         phi: Of CEC: right are training detections that overlap their object by more.
         options: What `openset.training.train` takes beside: device, workers, checkpoint_every ...
         running: What `openset.detectors.run` takes beside: batch, threads, and what to keep of test
@@ -75,6 +72,7 @@ class Plan:
     exemplars: Exemplars = field(default_factory=Exemplars)
     settings: Settings = field(default_factory=Settings)
     expel: bool = False
+    gamma: Gamma | None = None
     phi: float = 0.9
     options: dict[str, Any] = field(default_factory=dict)
     running: dict[str, Any] = field(default_factory=dict)
@@ -83,6 +81,8 @@ class Plan:
     def __post_init__(self) -> None:
         if not 0 <= self.phi < 1:
             raise UsageError(f"phi must be in [0, 1), not {self.phi}")
+        if self.expel and self.gamma is not None:
+            raise UsageError("one rule decides what is unknown: CEC or gamma")
 
     @property
     def about(self) -> dict[str, Any]:
@@ -94,6 +94,7 @@ class Plan:
             "method": self.recipe.method,
             "seed": self.recipe.seed,
             "expel": self.expel and self.phi,
+            **({} if self.gamma is None else {"gamma": self.gamma}),
             "exemplars": {"rule": how.rule, "count": how.count, "seed": how.seed},
         }
 
@@ -214,11 +215,23 @@ class _Chain:
         loaded = load(str(model), device=self.plan.options.get("device"))
         keeps = find(loaded.about["detector"]).keeps
         files = ImageFiles.of_annotations(table, self.plan.images)
+        regions = self.plan.gamma is not None and split != "train"
         # Of what is not tested, rules ask for logits at most.
         wanted = self.plan.running.get("keep", KEPT) if split == "test" else ("logits",)
-        kept = tuple(name for name in wanted if name in keeps)
+        kept = tuple(name for name in (OF_REGIONS if regions else wanted) if name in keeps)
         options = {**self.plan.running, "keep": kept, "split": f"{self.bundle.name} {split}"}
+        options |= {"regions": True} if regions else {}
         return run(loaded, files, **options)
+
+    def _decided(self, stage: Stage, model: Path, test: Annotations) -> Decided:
+        """What is found on the test, and unknown of it by a rule if one is asked for."""
+        plan, detect = self.plan, partial(self._detected, model)
+        found = detect(test, "test")
+        if plan.expel:
+            return expelled(self.bundle, stage, found, detect, plan.phi)
+        if plan.gamma is not None:
+            return by_gamma(self.bundle, stage, found, detect, plan.gamma, force=plan.force)
+        return found, ()
 
     def _judged(self, stage: Stage, model: Path) -> tuple[Run, tuple[Finding, ...]]:
         """The run of a stage: what it was, if it is of this model, test and these settings."""
@@ -230,37 +243,12 @@ class _Chain:
         identity = _identity(model, truth, self.plan)
         if place.is_dir() and (held := Run.load(place)).command == identity:
             return held, ()
-        found = self._detected(model, truth, "test")
-        said: tuple[Finding, ...] = ()
-        if self.plan.expel:
-            found, said = self._expelled(stage, model, found)
+        found, said = self._decided(stage, model, truth)
         judged = evaluate_all(truth, {_MODEL: found}, command=identity, settings=self.plan.settings)
         if is_first():  # all processes have measured the same
             place.parent.mkdir(parents=True, exist_ok=True)
             judged.save(place)
         return judged, said
-
-    def _expelled(
-        self, stage: Stage, model: Path, found: Detections
-    ) -> tuple[Detections, tuple[Finding, ...]]:
-        """Detections that no class keeps are unknown; alpha costs 1 % of AP_known at most."""
-        pool = pooled(self.bundle, stage.task)
-        right = right_detections(pool, self._detected(model, pool, "train"))
-        try:
-            fitted = find_scorer("cec").fit(right, phi=self.plan.phi)
-        except InputError as error:
-            if error.findings[0].code not in _NOTHING_RIGHT:
-                raise
-            return found, (_nothing_expelled(stage, error.findings[0]),)
-        held = of_kind(self.bundle, "val", stage.task)
-        rule, seen = CecRule(fitted=fitted), None
-        if held is not None and held.table is not None:
-            seen = self._detected(model, held.table, "val")
-            rules = [replace(rule, alpha=alpha) for alpha in ALPHAS]
-            rule = choose(rules, seen, held.table, share=_LEFT).rule
-        said = rule.findings(found)
-        named = (replace(one, message=f"{stage.name}: {one.message}", fix=_FIX) for one in said)
-        return rule.apply(found, seen), tuple(named)
 
 
 def _news(said: Sequence[Finding], before: Sequence[Finding]) -> list[Finding]:
@@ -274,16 +262,12 @@ def _news(said: Sequence[Finding], before: Sequence[Finding]) -> list[Finding]:
     return [one for one in said if one.level is not Level.NOTE or one.code not in told]
 
 
-def _nothing_expelled(stage: Stage, why: Finding) -> Finding:
-    said = f"{stage.name}: CEC expels nothing: {why.message}"
-    return Finding("OS671", Level.WARNING, said, why.count, fix=_FIX)
-
-
 def _identity(model: Path, truth: Annotations, plan: Plan) -> str:
     """The command line of a stage's run: it changes with the model, the test and the settings."""
     digest = hashlib.sha256(truth.box.tobytes() + truth.label.tobytes() + truth.image.tobytes())
     digest.update(json.dumps([truth.labels, truth.role, truth.images.id.tolist()]).encode())
-    digest.update(repr((plan.settings, plan.expel and plan.phi)).encode())
+    rule = plan.gamma if plan.gamma is not None else plan.expel and plan.phi
+    digest.update(repr((plan.settings, rule)).encode())
     return f"openset learn: model {fingerprint(model)}, test {digest.hexdigest()[:16]}"
 
 

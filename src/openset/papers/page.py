@@ -7,10 +7,10 @@ was measured here it only points to: ``[[run | row | column]]`` in a text, ``cel
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ DEFINITION = "page.toml"
 POINTER = re.compile(r"\[\[([^\[\]|]+)\|([^\[\]|]+)\|([^\[\]|]+)\]\]")
 _EXPECTED = re.compile(r"([<>=]|within) (-?\d+(?:\.\d+)?)")
 ALL = "*"
+T = TypeVar("T")
 
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -280,9 +281,31 @@ def read_page(folder: Path) -> Page:
     there = {each.stem: each for each in sorted(folder.glob("*.json"))}
     makes = "; ".join((*definition.training, definition.measured_by))
     missing = [each for each in definition.element if each.run and each.run not in there]
-    if missing:
-        raise InputError([_missing(folder, each, makes) for each in missing])
-    return Page(folder.name, definition, {name: read_run(each) for name, each in there.items()})
+    wrong = [_missing(folder, each, makes) for each in missing]
+    runs = dict(zip(there, _every(read_run, there.values(), wrong), strict=False))
+    return Page(folder.name, definition, runs)
+
+
+def read_pages(runs: Path) -> list[Page]:
+    """Every page that is defined below a folder.
+
+    Raises:
+        InputError: What is missing or wrong, of all of them.
+    """
+    return _every(read_page, pages_in(runs), [])
+
+
+def _every(read: Callable[[Path], T], paths: Iterable[Path], wrong: list[Finding]) -> list[T]:
+    """What all files hold, or all that is wrong with them, and what was before."""
+    found = []
+    for path in paths:
+        try:
+            found.append(read(path))
+        except InputError as error:
+            wrong += error.findings
+    if wrong:
+        raise InputError(wrong)
+    return found
 
 
 def _missing(folder: Path, element: Element, command: str) -> Finding:

@@ -17,7 +17,7 @@ from openset.files import digest, load_text, replacing
 from openset.findings import Finding, InputError, Level, refuse
 from openset.papers import figures
 from openset.papers.markdown import errata, markdown, pictures
-from openset.papers.page import POINTER, Figure, Page, pages_in, read_page
+from openset.papers.page import POINTER, Figure, Page, read_pages
 from openset.papers.run_file import Run
 
 SHOWN = 90  # letters of a line that differs
@@ -47,7 +47,7 @@ class Checked:
 
 def write_pages(folder: Path, runs: Path) -> list[Path]:
     """Write the pages of all definitions below a folder, their figures, and the errata."""
-    pages = [read_page(each) for each in pages_in(runs)]
+    pages = read_pages(runs)
     folder.mkdir(parents=True, exist_ok=True)
     texts = {f"{page.name}.md": _text(page, folder, runs) for page in pages}
     texts[ERRATA] = errata(pages, _seen_from(folder, runs))
@@ -75,7 +75,7 @@ def verify(folder: Path, runs: Path | None = None) -> list[Checked]:
         if not each.is_dir():
             raise refuse("OS101", f"no such folder: {each}")
     runs = source_of(folder) if runs is None else runs
-    pages = [read_page(each) for each in pages_in(runs)]
+    pages = read_pages(runs)
     if not pages:
         raise InputError([_nothing(f"no page is defined below {runs}")])
     root = _repository(pages, runs)

@@ -34,6 +34,8 @@ from openset.tables import Detections, LogitLayout
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
+GAMMAS = (1.5, 2.0, 3.0, 4.0, 5.0, 10.0, 15.0, 50.0)
+"""Those of Tables 15 and 16: what one is chosen from."""
 _ROOT, _PRODUCT = 0.5, 1.0  # scores of FCOS, as torchvision and as mmdetection have them
 _NEAR = 1e-2  # of scores in half precision
 
