@@ -967,6 +967,19 @@ _ENTRIES = (
          "samples, so that metrics at it are those of a classifier that rejects none, or all.",
          "a threshold of another score: a probability, where openness is a logit with a minus",
          "give a threshold on the scale of openness, larger = more unknown"),
+    Code("OS831", "openness is often tied", "Pairs of samples with one openness count one half, "
+         "and so many do that the area under the ROC curve is further open than by chance.",
+         "openness was rounded where it was written (%.2f), or saturates",
+         "write openness with all its digits; nothing, if it has so few values by its nature"),
+    Code("OS832", "misnamed samples left out", "No known sample is misnamed, and many are as good "
+         "as undecided: accuracy is 100 % by selection, and the other numbers are of easy samples.",
+         "only samples with predicted == label were kept, or the classifier was taught these",
+         "write all known samples of the test set; ignore this if none was left out"),
+    Code("OS833", "classes numbered otherwise", "Classifiers are compared on the same labels, and "
+         "a class of one file has another number, or name, in the other.",
+         "classes are in another order: by name (ImageFolder), or as they came",
+         "name the classes of every file (classes in .npz, in the order of logits; logit:NAME in a "
+         "table): then they are matched by name; --force compares as is"),
     Code("OS901", "benchmark not understood", "A key or value of its TOML file is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/benchmarks.md for all keys"),
     Code("OS902", "source missing", "A file that the benchmark is made from is not in the folder.",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from openset.evaluation.scoreboard import Scoreboard
     from openset.evaluation.trainings import Trainings
     from openset.findings import Finding
-    from openset.recognition import Recognition
+    from openset.recognition import Recognition, Scores
 
 app = verb("recognise", panel="Measure")
 
@@ -66,6 +66,7 @@ def recognise(
         for name, path in ((name, path) for name, paths in files.items() for path in paths):
             step(name)
             read = replace(read_scores(path, openness=openness), threshold=threshold)
+            read = _numbered(found, name, read)
             found[name].append(
                 evaluate_recognition(
                     read, metrics=chosen, intervals=not no_intervals, seed=seed, force=force
@@ -83,6 +84,16 @@ def recognise(
     written = _write(found, out, plot)
     text = "\n".join([_text(found, board), *(f"wrote {path}" for path in written)])
     return Answer(text, lambda: _document(together, written))
+
+
+def _numbered(found: Mapping[str, Sequence[Recognition]], name: str, read: Scores) -> Scores:
+    """Scores that say whether they number classes otherwise than the same training of the first."""
+    from openset.recognition.numbering import numbered_like
+
+    first = next(iter(found))
+    at = len(found[name])
+    before = found[first][at].scores if name != first and at < len(found[first]) else None
+    return read if before is None else numbered_like(before, read, (first, name))
 
 
 def _of_each_other(found: Mapping[str, Sequence[Recognition]]) -> list[tuple[str, Finding]]:

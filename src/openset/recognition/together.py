@@ -46,14 +46,20 @@ def _pairs(scores: Mapping[str, Scores]) -> Iterator[tuple[str, str]]:
 
 def _alike(one: Scores, other: Scores) -> bool:
     """Whether samples may be the same ones."""
-    return one.n_unknown == other.n_unknown and np.array_equal(one.label, other.label)
+    same = np.array_equal(one.label_names, other.label_names)
+    return one.n_unknown == other.n_unknown and same
 
 
 def _same(one: Scores, other: Scores) -> bool:
-    if not _alike(one, other) or (one.predicted == other.predicted).mean() < _NEARLY_ALL:
+    if not _alike(one, other) or _agree(one, other) < _NEARLY_ALL:
         return False
     pairs = ((one.openness, other.openness), (one.unknown_openness, other.unknown_openness))
     return all(_close(x, y) for x, y in pairs)
+
+
+def _agree(one: Scores, other: Scores) -> float:
+    """The share of known samples that both give one name."""
+    return float((one.predicted_names == other.predicted_names).mean())
 
 
 def _close(one: Floats, other: Floats) -> bool:
