@@ -454,8 +454,10 @@ _ENTRIES = (
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",
-         "an empty file, or a score threshold above every score",
-         "export detections with a low score threshold"),
+         "an empty file, a score threshold above every score, or a model that was hardly trained, "
+         "or has diverged",
+         "export detections with a low score threshold; if there are none, look at the losses of "
+         "the training (log.jsonl)"),
     Code("OS403", "detections on other images", "They are left out: their image is not in the "
          "ground truth.", "another split, or image ids of another numbering",
          "write the image ids or the file names of the ground truth"),
@@ -650,6 +652,10 @@ _ENTRIES = (
          "objects: if their files were lost, whatever is found on them is wrong.",
          "half a copy of the labels, or images without objects, which some tools leave out",
          "copy the labels again; nothing, if these images show no object"),
+    Code("OS463", "two sets cut at different scores", "What compares the detections of both sets "
+         "(AUROC, FPR95) tells the cut of one from that of the other.",
+         "files were exported with other thresholds",
+         "cut both at the higher score with minimum_score=, or export both from the same low one"),
     Code("OS470", "image ids went through float32", "Ids beyond 2^24 lost their last digits: boxes "
          "of several images are on one, and most images have none.",
          "ids were kept in a tensor or a column of 32-bit floats",
@@ -716,8 +722,9 @@ _ENTRIES = (
     Code("OS608", "loss is not finite", "Training has diverged; the last checkpoint is still good.",
          "a learning rate that is too high, or boxes that are not finite",
          "lower the learning rate, lengthen the warm-up, or clip gradients"),
-    Code("OS609", "run of another recipe", "The folder holds a checkpoint of another training.",
-         "the recipe, the labels or the data were changed after the start",
+    Code("OS609", "run of another recipe", "The folder holds a checkpoint of another training, or "
+         "a chain with other exemplars.",
+         "the recipe, the labels, the data or an option were changed after the start",
          "choose another folder, or take the change back"),
     Code("OS610", "nothing to train on", "No image has an object of a known class.",
          "other labels than the file's, or a file without annotations",
@@ -756,6 +763,11 @@ _ENTRIES = (
          "two of them: nothing says which picture is meant.",
          "two data sets that number their images alike, or one folder inside of another",
          "give only the folders that the ground truth's images are from"),
+    Code("OS621", "loss exploded", "The loss was far above that of the untrained network: what was "
+         "learned is lost, though later losses may be small, since such a network finds nothing.",
+         "a learning rate that is too high (20 for 0.02, or that of eight GPUs on one)",
+         "lower the learning rate, lengthen the warm-up or clip gradients, and train in another "
+         "folder; nothing, if the model finds objects"),
     Code("OS641", "class that was never seen", "The method has learned nothing about it: it is "
          "left out of the loss and of unknownness.", "a class without objects in the training "
          "file, or a short training", "leave the class out of the known ones, or train on images "

@@ -144,6 +144,7 @@ def run(
     _report_skipped(about.get("skipped_images", ()), about["images"], output)
     write(found, out, format="parquet")
     _report_resized(found, output)
+    _report_nothing(found, output)
     return Answer(_text(found, out, data if photos else None), lambda: _document(found, out))
 
 
@@ -409,6 +410,14 @@ def _report_resized(found: Detections, output: Output) -> None:
     from openset.tables.picture_sizes import resized_finding
 
     output.report(resized_finding(resized, found.provenance["images"]))
+
+
+def _report_nothing(found: Detections, output: Output) -> None:
+    """Say that nothing was found, which may be right of photos."""
+    if len(found):
+        return
+    message = f"0 detections for {found.provenance['images']} images"
+    output.report(Finding("OS402", Level.NOTE, message, 0))
 
 
 def _text(found: Detections, out: Path, photos: Path | None) -> str:

@@ -29,7 +29,7 @@ from openset.benchmarks.principles import Verdict
 from openset.detectors import KEPT, ImageFiles, find, load, run
 from openset.diagnosis.confusion import confusion
 from openset.evaluation.choosing import choose
-from openset.evaluation.learned import Learned, Row, forgotten, numbers_of
+from openset.evaluation.learned import FILE, Learned, Row, forgotten, numbers_of
 from openset.evaluation.result import Evaluation
 from openset.evaluation.run import Run, evaluate_all
 from openset.evaluation.settings import Settings
@@ -94,7 +94,7 @@ class Plan:
             "method": self.recipe.method,
             "seed": self.recipe.seed,
             "expel": self.expel and self.phi,
-            "exemplars": {"rule": how.rule, "count": how.count, "seed": how.seed},
+            "exemplars": how.about,
         }
 
 
@@ -158,6 +158,7 @@ class _Chain:
         self._rehearse(lists.stages)
         about = replace(self.plan, exemplars=how).about
         learned = Learned(self.bundle.name, self.bundle.roles.tasks, about)
+        _refuse_another(self.out, learned)
         findings: list[Finding] = []
         results: dict[int, Evaluation] = {}  # the last of each task
         start: Path | None = None
@@ -326,6 +327,27 @@ def _called(result: Evaluation) -> dict[str, dict[str, int]]:
     for one in confusion(result.matches, minimum_score=least).misnomers():
         found.setdefault(one.label, {})[one.called] = one.objects
     return found
+
+
+def _refuse_another(out: Path, wanted: Learned) -> None:
+    """Refuse a folder whose table is of other exemplars, or of more tasks.
+
+    All else is compared where it is used: recipe, labels, images and start by each training, and
+    what is measured otherwise is measured again.
+    """
+    if not (out / FILE).is_file():
+        return
+    held = Learned.load(out)
+    mine, theirs = (one.about.get("exemplars", {}) for one in (wanted, held))
+    keys = ("rule",) if theirs.get("rule") != mine.get("rule") else mine
+    changed = [key for key in keys if theirs.get(key) != mine[key]]
+    if changed:
+        message = f"{out} holds a chain with other exemplars"
+        said = ", ".join(f"{key} was {theirs.get(key)!r}, now {mine[key]!r}" for key in changed)
+        raise refuse("OS609", message, count=len(changed), example=said)
+    if held.tasks != wanted.tasks[: len(held.tasks)]:
+        said = f"{len(held.tasks)} tasks of {held.benchmark}, now {len(wanted.tasks)}"
+        raise refuse("OS609", f"{out} holds a chain of other tasks", example=said)
 
 
 def _refuse_failed(bundle: Bundle, *, force: bool) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -132,13 +132,19 @@ def pictures_in(about: Mapping[str, Any]) -> NDArray[np.int64] | None:
 
 
 def fingerprint(path: str | Path) -> str:
-    """A hash of a model's classes and weights; the bytes of two files of one model may differ."""
+    """The same as `fingerprint_of`; the bytes of two files of one model may differ."""
+    about, state = read_model(path)
+    return fingerprint_of(about["labels"], state)
+
+
+def fingerprint_of(labels: Sequence[str], state: Mapping[str, Tensor]) -> str:
+    """A hash of a model's classes and weights."""
     import hashlib
 
-    about, state = read_model(path)
-    digest = hashlib.sha256("\0".join(map(str, about["labels"])).encode())
+    digest = hashlib.sha256("\0".join(map(str, labels)).encode())
     for name, value in state.items():
-        digest.update(name.encode() + value.contiguous().numpy().tobytes())
+        flat = value.detach().cpu().contiguous().flatten()  # NumPy has no bfloat16, but its bytes
+        digest.update(name.encode() + flat.view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:16]
 
 
