@@ -171,7 +171,8 @@ def test_real_scores_raise_no_alarm():
     files = sorted((DATA.parent / "reference" / "recognition").glob("*.npz"))
     if not files:
         pytest.skip("there is no reference folder beside OPENSET_DATA")
-    assert not any(suspicions(read_scores(file)) for file in files)
+    said = {file.stem: set(suspicions(read_scores(file))) for file in files}
+    assert {name: codes for name, codes in said.items() if codes} == {"ties": {"OS831"}}  # rounded
 
 
 def in_order_of_openness(*, alone, ids=None, label_sorted=False):
