@@ -111,6 +111,10 @@ _ENTRIES = (
     Code("OS120", "ids in scientific notation", "Long numbers were rounded to a few digits: which "
          "image is meant is lost.", "a spreadsheet opened the file and saved it",
          "export again without a spreadsheet, or with its columns of ids as text"),
+    Code("OS121", "lists of classes contradict", "Classes are numbered, and two lists name numbers "
+         "otherwise, or a list is not as long as it says: every class may be another one.",
+         "the list of another data set was copied beside the labels, or names were sorted",
+         "leave the list that is of these labels"),
     Code("OS125", "something else was replaced", "What was written stands where something else "
          "was. What openset had written is gone, and its command is said; any other file has a new "
          "name.",
@@ -652,6 +656,11 @@ _ENTRIES = (
          "objects: if their files were lost, whatever is found on them is wrong.",
          "half a copy of the labels, or images without objects, which some tools leave out",
          "copy the labels again; nothing, if these images show no object"),
+    Code("OS462", "listed classes without objects", "Lists of the data set name classes on images "
+         "that have no object of them: right boxes there count as wrong.",
+         "annotations were filtered or renamed, or are of another version than the lists",
+         "give the annotations that belong to the lists; or remove the lists, if these are out of "
+         "date"),
     Code("OS463", "two sets cut at different scores", "What compares the detections of both sets "
          "(AUROC, FPR95) tells the cut of one from that of the other.",
          "files were exported with other thresholds",
@@ -979,6 +988,10 @@ _ENTRIES = (
          "samples, so that metrics at it are those of a classifier that rejects none, or all.",
          "a threshold of another score: a probability, where openness is a logit with a minus",
          "give a threshold on the scale of openness, larger = more unknown"),
+    Code("OS830", "samples in another order", "Classifiers are compared sample by sample, and rows "
+         "of one file are not the samples that they are in the other.",
+         "a file was written from a shuffled loader, or sorted; or it is of other samples",
+         "write samples in one order; --force compares them as they are"),
     Code("OS831", "openness is often tied", "Pairs of samples with one openness count one half, "
          "and so many do that the area under the ROC curve is further open than by chance.",
          "openness was rounded where it was written (%.2f), or saturates",
@@ -1045,6 +1058,11 @@ _ENTRIES = (
     Code("OS918", "audit of other images", "What the audit says is not said of what the run was "
          "measured on.", "an audit of another benchmark, or of another split",
          "audit the files of the run: openset audit FOLDER -o audit.json"),
+    Code("OS919", "split was edited", "A file of a built benchmark has other bytes than were "
+         "built: numbers on it are not those of the benchmark.",
+         "annotations were corrected or filtered by hand, or another version was copied there",
+         "move the file elsewhere, and give the openset build command again: it makes "
+         "what is missing"),
     Code("OS951", "page differs from its run files", "A number, verdict or figure of a page is not "
          "what its run files say.", "a run file changed, or the page was edited by hand",
          "openset verify PAGES --write makes the pages again"),

@@ -56,9 +56,21 @@ def head(path: Path) -> bytes:
 
         with _located(path), gzip.open(path) as unpacked:
             start = unpacked.read(HEAD)
+        _refuse_packed_twice(path, start)
     if not start:
         raise undecodable(str(path), "the file is empty")
     return start.removeprefix(BOM)
+
+
+def _refuse_packed_twice(path: Path, unpacked: bytes) -> None:
+    """Refuse gzip within gzip: what is in it has no size that could be checked."""
+    if unpacked[:2] == _GZIP:
+        raise undecodable(
+            str(path),
+            "it is compressed twice, gzip within gzip",
+            cause="a compressed file was compressed again",
+            fix=f"unpack it once, and give what is in it: gunzip -k {path.name}",
+        )
 
 
 def _refuse_pipe(path: Path) -> None:
@@ -90,7 +102,11 @@ def load(path: Path) -> bytes:
     _refuse_pipe(path)
     with _located(path):
         data = path.read_bytes()
-        return _unpacked(path, data) if data[:2] == _GZIP else data
+        if data[:2] != _GZIP:
+            return data
+        unpacked = _unpacked(path, data)
+    _refuse_packed_twice(path, unpacked)
+    return unpacked
 
 
 def _unpacked(path: Path, data: bytes) -> bytes:
@@ -625,6 +641,16 @@ class ImageFolder:
                 fix="give the folder that holds the images",
             )
         self.folder = folder.resolve()
+
+    def lost_links(self) -> tuple[str, str]:
+        """Cause and fix where links in the folder lead nowhere; nothing where none does."""
+        lost = [path for path in self.folder.iterdir() if path.is_symlink() and not path.exists()]
+        if not lost:
+            return "", ""
+        first = min(lost)
+        cause = f"{len(lost)} links in the folder lead nowhere, such as {first.name} to "
+        cause += f"{shown(str(first.readlink()))}"
+        return cause, "mount the disk that they lead to, or give the folder of the files"
 
     def find(self, name: str) -> Path | None:
         """The file of an image, by its path or the end of it, inside of the folder.

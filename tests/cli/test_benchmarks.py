@@ -24,6 +24,47 @@ def test_build_audit_evaluate(openset, tmp_path):
     assert openset("evaluate", "out/test-t1.json", "dt.json", "--force", "--no-intervals").code == 0
 
 
+def test_a_split_that_was_edited_is_said_and_the_fix_mends_it(openset, tmp_path):
+    clean(tmp_path)
+    build = ("build", "clean.toml", "--source", ".", "-o", "out")
+    assert openset(*build).code == 0
+    test = tmp_path / "out" / "test-t1.json"
+    built = test.read_bytes()
+    detections = [{"image_id": 8, "category_id": 1, "bbox": [0, 4, 20, 10], "score": 0.9}]
+    (tmp_path / "dt.json").write_text(json.dumps(detections))
+    evaluate = ("evaluate", "out/test-t1.json", "dt.json", "--force", "--no-intervals")
+    lines = evaluate, ("check", "out/test-t1.json"), build
+    assert not any("OS919" in openset(*line).err for line in lines)
+    document = json.loads(built)
+    document["annotations"][0]["bbox"][2] += 1
+    test.write_text(json.dumps(document))
+    for line in lines:
+        done = openset(*line)
+        said = " ".join((done.out + done.err).split())
+        assert "warning OS919" in said and "splits of out have other bytes than were built" in said
+        assert "made again by: openset build clean.toml --source DIR -o out" in said
+    audit = openset("audit", "out")
+    assert audit.code == 1 and "other bytes" in audit.out
+    assert "fix: move test-t1.json elsewhere" in audit.out and "Leave out of" not in audit.out
+    test.rename(tmp_path / "mine.json")
+    assert openset(*build).code == 0 and test.read_bytes() == built
+    assert openset("audit", "out").code == 0
+
+
+def test_a_manifest_that_cannot_be_read_has_a_fix_that_works(openset, tmp_path):
+    clean(tmp_path)
+    build = ("build", "clean.toml", "--source", ".", "-o", "out")
+    assert openset(*build).code == 0
+    manifest = tmp_path / "out" / "bundle.json"
+    manifest.write_text(manifest.read_text()[:-40])
+    for line in (build, ("audit", "out")):
+        done = openset(*line)
+        assert done.code == 2 and "error OS912" in done.err
+        assert "move out elsewhere, and build it again" in " ".join(done.err.split())
+    (tmp_path / "out").rename(tmp_path / "old")
+    assert openset(*build).code == 0
+
+
 def test_counts_that_differ(openset, tmp_path):
     path = clean(tmp_path)
     path.write_text(path.read_text() + "expect = { images = [2, 7] }\n")

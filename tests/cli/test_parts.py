@@ -296,3 +296,15 @@ def test_a_run_that_was_killed_goes_on(evidence, openset):
         process.wait()
     assert openset(*SCORE, "-o", "e.parts").code == 0
     assert contents(evidence / "e.parts") == contents(evidence / "whole.parts")
+
+
+def test_a_lost_part_of_a_conversion_is_made_again_as_it_is_said(parts, openset):
+    (parts / "base.parts" / "part-00001.parquet").unlink()
+    for line in (("evaluate", "gt.json", "base.parts", *K), ("merge", "base.parts", "-o", "all")):
+        said = " ".join(openset(*line).err.split())
+        assert "OS365" in said and "base.parts and give the command again" in said
+    assert "remove the folder" in said
+    command = re.search(r"command again: openset (convert .*? --truth gt.json)", said)[1]
+    shutil.rmtree(parts / "base.parts")
+    assert openset(*command.split()).code == 0
+    assert openset("evaluate", "gt.json", "base.parts", *K).code == 0

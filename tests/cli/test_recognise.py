@@ -115,6 +115,22 @@ def test_nothing_else_gives_way(openset, recognise, tmp_path):
     assert openset("report", "kept").code == 2
 
 
+def test_what_classifiers_say_of_each_other_is_in_the_json_too(recognise):
+    said = recognise("a.npz", "b.npz", "--json", "--no-intervals").json["models"]["b"]["findings"]
+    assert "OS447" in [finding["code"] for finding in said]
+
+
+def test_samples_in_another_order_are_refused_but_by_force(recognise):
+    one, order = made(1), np.random.default_rng(0).permutation(60)
+    rows = {name: getattr(one, name)[order] for name in ("openness", "predicted", "label")}
+    save("b.npz", replace(one, **rows))
+    done = recognise("a.npz", "b.npz", "--no-intervals", "--json")
+    assert done.code == 2
+    assert [finding["code"] for finding in done.json["error"]["findings"]] == ["OS830"]
+    forced = recognise("a.npz", "b.npz", "--no-intervals", "--force")
+    assert forced.code == 0 and "warning OS830  b: " in forced.err
+
+
 def test_other_samples_are_compared_by_force_only(recognise):
     save("c.npz", made(2))
     assert recognise("a.npz", "c.npz", "--no-intervals").code == 2
@@ -130,7 +146,7 @@ def test_ids_tell_whether_samples_are_the_same(openset, recognise):
     np.savez("moved.npz", **other, **ids | {"ids_u": ids["ids_u"][::-1]})
     assert recognise("named.npz", "same.npz", "-o", "kept").code == 0
     refused = recognise("named.npz", "moved.npz", "--no-intervals")
-    assert refused.code == 2 and "different samples" in refused.err
+    assert refused.code == 2 and "OS830" in refused.err
     assert recognise("a.npz", "moved.npz", "--no-intervals").code == 0
     recognise("moved.npz", "-o", "moved")
     assert openset("compare", "kept/same.result.json", "moved/moved.result.json").code == 2

@@ -87,3 +87,18 @@ def test_pictures_of_another_shape_are_told(verb, run, openset):
     done = openset(*verb[:2], *(("-o", "again") if verb[2:] else ()), "--images", "images")
     assert done.code == 0 and "warning OS342" in done.err
     assert "24 also have another shape" in " ".join(done.err.split())
+
+
+def test_links_that_lead_nowhere_are_the_cause(run, openset):
+    write_pictures(run.parent / "images")
+    links = run.parent / "links"
+    links.mkdir()
+    for file in (run.parent / "images").iterdir():
+        (links / file.name).symlink_to(file)
+    assert "OS393" not in openset("report", "run", "--images", "links").err
+    assert openset("draw", "run", "--images", "links").code == 0
+    (run.parent / "images").rename(run.parent / "elsewhere")
+    for line in (("report", "run"), ("draw", "run", "-o", "again")):
+        done = openset(*line, "--images", "links")
+        said = " ".join(done.err.split())
+        assert "24 links in the folder lead nowhere, such as image 000.png to" in said

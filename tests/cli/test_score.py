@@ -337,6 +337,24 @@ def test_what_another_detector_made_is_told(openset, files, maker, said):
 
 
 @pytest.mark.parametrize("flag", ["--fit", "--calibrate"])
+@pytest.mark.parametrize(("weights", "code"), [("1d1d", 0), ("2e2e", 2)])
+def test_other_weights_of_the_same_detector_are_told_without_a_last_layer(
+    openset, files, flag, weights, code
+):
+    held = {"test": "1d1d", "train": "1d1d", "val": "1d1d", "other": weights}
+    for name, hashed in held.items():
+        found = read_detections(files / f"{'train' if name == 'other' else name}.parquet")
+        about = {**found.provenance, "model": {"detector": "fcos"}, "weights": hashed}
+        write(replace(found, head=None, provenance=about), files / f"{name}.parquet")
+    given = {"--fit": "train.parquet", "--calibrate": "val.parquet", flag: "other.parquet"}
+    options = [word for pair in given.items() for word in pair]
+    done = openset("score", "test.parquet", "--scorers", "knn", "-o", "out.parquet", *options)
+    said = " ".join(done.err.split())
+    assert done.code == code and ("error OS511" in said) == (code == 2), done.err
+    assert ("of another model than the detections: weights 2e2e, not 1d1d" in said) == (code == 2)
+
+
+@pytest.mark.parametrize("flag", ["--fit", "--calibrate"])
 def test_ground_truth_of_another_split_is_named(openset, files, flag):
     train = read_detections(files / "train.parquet")
     ids = np.unique(train.image)

@@ -80,6 +80,31 @@ def test_evidence_survives_parquet(folder, tmp_path):
     assert again.provenance == found.provenance
 
 
+def test_weights_are_named_so_that_a_fit_on_others_can_be_told(folder, tmp_path):
+    torch = pytest.importorskip("torch")
+    from openset.nets.weights import fingerprint, write_model
+
+    def named(seed):
+        model = Brightness()
+        torch.manual_seed(seed)
+        model.about, model.network = {"detector": "fcos", "options": {}}, torch.nn.Linear(2, 3)
+        write_model(model, tmp_path / "model.pt")
+        held = run(model, ImageFiles.of_folder(folder)).provenance["weights"]
+        assert held == fingerprint(tmp_path / "model.pt")
+        return held
+
+    assert named(0) == named(0) != named(1)
+
+
+def test_a_model_of_a_file_is_named_by_its_bytes(folder, tmp_path):
+    model, seen = Brightness(), []
+    model.about = {"options": {"file": str(tmp_path / "model.onnx")}}
+    for content in (b"one", b"two"):
+        (tmp_path / "model.onnx").write_bytes(content)
+        seen.append(run(model, ImageFiles.of_folder(folder)).provenance["weights"])
+    assert len({*seen, ""}) == 3
+
+
 def test_nothing_found_is_an_empty_table(folder):
     class Blind(Brightness):
         def _one(self, image):

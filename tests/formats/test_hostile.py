@@ -147,7 +147,7 @@ NAMES = {
     "one word": ("names: dog", "OS108"),
     "nested": ("names: [[a, b], c]", "OS108"),
     "aliases": ("a: &a [x, x]\nb: &b [*a, *a]\nnames: [*b, *b]", "OS108"),
-    "count": ("nc: 1000000000\nnames: [a, b]", ""),
+    "count": ("nc: 1000000000\nnames: [a, b]", "OS121"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import numpy as np
@@ -295,3 +296,190 @@ def test_images_without_objects_need_no_label_file(yolo, world, openset):
     assert absent(openset) == ["note"]
     gone[0].touch()  # the others would have an empty file, too
     assert absent(openset) == ["warning"]
+
+
+@pytest.fixture
+def tree(world):
+    """The ground truth as VOC, with class files; the objects of one image are difficult."""
+    folder = world / converted(world, "voc")
+    main = folder / "ImageSets" / "Main"
+    main.mkdir(parents=True)
+    files = sorted((folder / "Annotations").glob("*.xml"))
+    first = files[0].read_text()
+    files[0].write_text(first.replace("<difficult>0<", "<difficult>1<"))
+    (main / "test.txt").write_text("".join(f"{file.stem}\n" for file in files))
+    for name in NAMES.values():
+        lines = []
+        for file in files:
+            objects = [one for one in file.read_text().splitlines() if f"<name>{name}<" in one]
+            plain = any("<difficult>0<" in one for one in objects)
+            lines.append(f"{file.stem} {' 1' if plain else ' 0' if objects else '-1'}\n")
+        (main / f"{name}_test.txt").write_text("".join(lines))
+    (main / "t1_known_test.txt").write_text("".join(f"{file.stem}\n" for file in files))
+    return folder
+
+
+def listed(openset):
+    """What is said of the class files of the tree."""
+    done = openset("check", "voc", "--known", ",".join(KNOWN), "--json")
+    return [one for one in done.json["findings"]["voc"] if one["code"] == "OS462"]
+
+
+def test_class_files_of_voc_that_fit(tree, openset):
+    assert listed(openset) == []
+
+
+def test_class_files_that_name_what_no_xml_has(tree, openset):
+    shown = [
+        line.split()[0]
+        for line in (tree / "ImageSets" / "Main" / "dog_test.txt").read_text().splitlines()
+        if line.endswith(" 1")
+    ]
+    for file in (tree / "Annotations").glob("*.xml"):
+        rows = file.read_text().splitlines(True)
+        file.write_text("".join(row for row in rows if "<name>dog<" not in row))
+    [said] = listed(openset)
+    assert said["level"] == "warning" and said["count"] == len(shown)
+    assert f"dog on {len(shown)}" in said["message"] and shown[0] in said["example"]
+
+
+def test_class_files_of_other_images_say_nothing(tree, openset):
+    for file in (tree / "ImageSets" / "Main").glob("*_test.txt"):
+        file.write_text("".join(f"2008_{line}\n" for line in file.read_text().splitlines()))
+    assert listed(openset) == []
+
+
+@pytest.fixture
+def open_images(world):
+    """The ground truth as Open Images, detections in pixels by its names, sizes in a file."""
+    converted(world, "openimages")
+    (world / "classes.json").write_bytes((world / "gt.json").read_bytes())
+    truth = json.loads((world / "gt.json").read_text())
+    stems = {one["id"]: one["file_name"].rpartition(".")[0] for one in truth["images"]}
+    found = json.loads((world / "dt.json").read_text())
+    named = [one | {"image_id": stems[one["image_id"]]} for one in found]
+    (world / "dt.json").write_text(json.dumps(named))
+
+    def sizes(*sides):
+        rows = [
+            ",".join(map(str, (stems[one["id"]], *(one[side] for side in sides))))
+            for one in truth["images"]
+        ]
+        (world / "sizes.csv").write_text("\n".join(["ImageID,width,height", *rows]) + "\n")
+
+    return sizes
+
+
+PIXELS = ("dt.json", *EVALUATE, "--category-ids", "classes.json", "--json")
+
+
+def test_pixels_on_shares_of_images_without_sizes(open_images, openset):
+    done = openset("evaluate", "openimages", *PIXELS)
+    assert done.code == 2
+    assert [one["code"] for one in done.json["error"]["findings"]] == ["OS110"]
+    fix = done.json["error"]["findings"][0]["fix"]
+    open_images("width", "height")
+    words = fix.partition("openset convert GT --sizes FILE ")[2].partition(";")[0].split()
+    assert openset("convert", "openimages", "--sizes", "sizes.csv", *words).code == 0
+    assert openset("evaluate", "gt.json", *PIXELS).code == 0
+
+
+def test_sizes_exchanged_in_the_file_of_sizes(open_images, openset):
+    open_images("height", "width")
+    line = ("openimages", "--sizes", "sizes.csv", "--to", "coco", "-o", "made.json")
+    assert openset("convert", *line).code == 0
+    said = openset("evaluate", "made.json", *PIXELS).json["error"]["findings"]
+    assert [one["code"] for one in said] == ["OS215"]
+    assert "exchange width and height in the sizes of the ground truth" in said[0]["fix"]
+
+
+def with_nc(folder, config, names):
+    """A count of classes that is not that of the names."""
+    config.write_text(config.read_text() + f"nc: {len(names) + 3}\n")
+
+
+def with_other_yaml(folder, config, names):
+    """Two lists of another name than data.yaml, one of them turned round."""
+    config.rename(folder / "a.yaml")
+    (folder / "b.yaml").write_text(json.dumps({"val": "images", "names": names[::-1]}))
+
+
+def with_classes(folder, config, names):
+    """The list of a labelling tool beside the labels, turned round."""
+    (folder / "labels" / "classes.txt").write_text("\n".join(names[::-1]) + "\n")
+
+
+@pytest.mark.parametrize("spoil", [with_nc, with_other_yaml, with_classes])
+def test_lists_of_classes_that_contradict(spoil, yolo, openset):
+    names = list(NAMES.values())
+    spoil(yolo, yolo / "data.yaml", names)
+    line = ("dt.json", *EVALUATE, "--category-ids", "gt.json")
+    done = openset("evaluate", "yolo", *line, "--json")
+    assert done.code == 2
+    assert [one["code"] for one in done.json["error"]["findings"]] == ["OS121"]
+    if spoil is with_other_yaml:  # the fix: give the file
+        assert openset("evaluate", "yolo/a.yaml", *line).code == 0
+    else:
+        (yolo / "names.txt").write_text("\n".join(names) + "\n")
+        check = ("check", "yolo", *EVALUATE[:2])
+        assert openset(*check).code == 2
+        assert openset(*check, "--names", "yolo/names.txt").code == 0
+
+
+def test_lists_of_classes_that_agree(yolo, openset):
+    names = list(NAMES.values())
+    config = yolo / "data.yaml"
+    config.write_text(config.read_text() + f"nc: {len(names)}\n")
+    spelt = [name.replace(" ", "_").title() for name in names]
+    (yolo / "labels" / "classes.txt").write_text("\n".join([*spelt, "another"]) + "\n")
+    (yolo / "data.yml").write_text(config.read_text())
+    (yolo / "task1.yaml").write_text("names: [cat, dog]\n")
+    line = ("dt.json", *EVALUATE, "--category-ids", "gt.json")
+    assert openset("evaluate", "yolo", *line).code == 0
+    config.unlink()
+    (yolo / "data.yml").unlink()
+    (yolo / "task1.yaml").unlink()
+    (yolo / "labels" / "classes.txt").unlink()
+    done = openset("evaluate", "yolo", *line)
+    assert done.code == 2 and "nothing names the classes of yolo" in " ".join(done.err.split())
+
+
+SHEET = csv([f"{1013 + i},cat,1,2,30,40,0.{i + 1}" for i in range(8)])
+
+
+def test_a_table_that_ends_in_the_middle_of_a_line(world, openset):
+    (world / "d.csv").write_text(SHEET[:-7])
+    done = openset("evaluate", "gt.json", "d.csv", *EVALUATE, "--json")
+    [said] = done.json["error"]["findings"]
+    assert done.code == 2 and said["code"] == "OS102" and "cut off" in said["cause"]
+    assert "row 8" in said["example"] and "1020,cat,1,2,30" in said["example"]
+
+
+@pytest.mark.parametrize("text", [SHEET, SHEET[:-1], SHEET.replace(",0.5", ",")[:-1]])
+def test_a_last_line_without_an_end_is_no_cut(text, world, openset):
+    (world / "d.csv").write_text(text)
+    assert "OS102" not in openset("check", "gt.json", "d.csv", *EVALUATE[:2]).err
+
+
+def test_rows_in_the_order_of_classes_that_end_early(world, openset):
+    found = json.loads((world / "dt.json").read_text())
+    found.sort(key=lambda one: one["category_id"])
+    (world / "dt.json").write_text(json.dumps([one for one in found if one["category_id"] < 10]))
+    done = openset("check", "gt.json", "dt.json", *EVALUATE[:2], "--json")
+    [said] = [one for one in done.json["findings"]["dt"] if one["code"] == "OS308"]
+    assert "end with 3, before those of these classes: the file was cut off" in said["cause"]
+    missing = [one for one in found if one["category_id"] not in (1, 3)]
+    (world / "dt.json").write_text(json.dumps(missing))
+    done = openset("check", "gt.json", "dt.json", *EVALUATE[:2], "--json")
+    [said] = [one for one in done.json["findings"]["dt"] if one["code"] == "OS308"]
+    assert "cut off" not in said["cause"]
+
+
+def test_gzip_within_gzip_is_said(world, openset):
+    twice = gzip.compress(gzip.compress((world / "dt.json").read_bytes()))
+    (world / "dt.json.gz").write_bytes(twice)
+    done = openset("evaluate", "gt.json", "dt.json.gz", *EVALUATE, "--json")
+    [said] = done.json["error"]["findings"]
+    assert said["code"] == "OS102" and "gzip within gzip" in said["message"]
+    (world / "dt.json.gz").write_bytes(gzip.decompress(twice))  # gunzip
+    assert openset("evaluate", "gt.json", "dt.json.gz", *EVALUATE).code == 0

@@ -7,6 +7,9 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
+from openset import evaluate
+from openset.examples import DIGITS, DIGITS_TRUTH
+from openset.formats import read_annotations, read_detections
 from scenes.film import moved
 from scenes.mistakes import UNKNOWN, Mistake, answered, both, kept
 
@@ -238,3 +241,25 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_mistake_of_too_much_or_too_little(case, here, openset):
     assert answered(case, here, openset) == ""
+
+
+def cut(found):
+    """The boxes above a score, as of a demo."""
+    return found.select(found.score >= 0.3)
+
+
+def capped(found):
+    """The ten best boxes of each image."""
+    order = np.lexsort((-found.score, found.image))
+    image = found.image[order]
+    first = np.r_[0, np.flatnonzero(np.diff(image)) + 1]
+    place = np.arange(len(image)) - np.repeat(first, np.diff(np.r_[first, len(image)]))
+    return found.select(np.sort(order[place < 10]))
+
+
+@pytest.mark.parametrize("keep", [cut, capped])
+def test_a_detector_without_suppression_that_was_cut_is_not_two(keep):
+    """Its third boxes have lower scores, so that a cut leaves two of many."""
+    truth, found = read_annotations(DIGITS_TRUTH), read_detections(DIGITS / "rt_detr.parquet")
+    said = evaluate(truth, keep(found), intervals=False).findings
+    assert "OS232" not in [one.code for one in said]

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from openset import check
-from openset.tables import Annotations, Images, Vocabulary
+from openset import check, evaluate
+from openset.evaluation.run import evaluate_all
+from openset.formats import write
+from openset.tables import Annotations, Detections, Images, Vocabulary
 
 SIZES = np.array([[500.0, 375], [375, 500], [500, 333]])
 
@@ -56,3 +58,31 @@ def test_boxes_that_were_resized_are_named_and_sizes_that_fit_are_right(by):
 )
 def test_objects_that_reach_every_border_or_none_are_no_finding(honest):
     assert not said(annotated(**honest))
+
+
+@pytest.fixture
+def resized():
+    """A ground truth of pictures half as large, and detections in the sizes that it states."""
+    whole = annotated()
+    score = np.linspace(0.9, 0.1, len(whole))
+    return annotated(lambda s: np.full(len(s), 0.5)), Detections(
+        whole.images.id[whole.image], whole.label, whole.box + 0.4, score, labels=whole.labels
+    )
+
+
+def test_what_detections_say_better_is_said_once(resized, tmp_path, openset):
+    truth, found = resized
+    vocabulary = Vocabulary.of(["dog"])
+    codes = {one.code for one in check(truth, found, vocabulary)}
+    assert "OS430" in codes and "OS241" not in codes
+    forced = evaluate(truth, found, known=["dog"], force=True, intervals=False)
+    run = evaluate_all(truth, {"a": found}, known=["dog"], force=True, intervals=False)
+    for said_of in (forced.findings, run.evaluations["a"].findings):
+        assert "OS430" in {one.code for one in said_of}
+        assert "OS241" not in {one.code for one in said_of}
+    assert "OS241" not in {one.code for one in run.truth_findings}
+    write(truth, tmp_path / "gt.json")
+    write(found, tmp_path / "dt.parquet")
+    assert "OS241" in openset("check", "gt.json", "--known", "dog").out
+    both = openset("check", "gt.json", "dt.parquet", "--known", "dog")
+    assert both.code == 1 and "OS430" in both.out and "OS241" not in both.out

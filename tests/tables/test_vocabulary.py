@@ -302,6 +302,22 @@ def test_labels_in_a_row_may_be_longer_than_the_name_of_a_file():
     assert Vocabulary.of(",".join(labels)).known == tuple(labels)
 
 
+@pytest.mark.parametrize("text", ["cat;dog", "cat\tdog", "'cat', 'dog'", '"cat"\n"dog"', "cat dog"])
+def test_labels_in_a_row_are_as_many(text, tmp_path):
+    path = tmp_path / "known.txt"
+    path.write_text(text + "\n")
+    truth = Annotations(Images([1]), ("cat", "dog", "cow"), [0], [0], [[0, 0, 9, 9]])
+    assert Vocabulary.of(path, truth).known == ("cat", "dog")
+
+
+def test_words_that_are_not_all_labels_are_one(tmp_path):
+    path = tmp_path / "known.txt"
+    path.write_text("traffic light\nhot dog\n")
+    labels = ("traffic light", "hot dog", "dog", "hot")
+    truth = Annotations(Images([1]), labels, [0], [0], [[0, 0, 9, 9]])
+    assert Vocabulary.of(path, truth).known == ("traffic light", "hot dog")
+
+
 def test_a_label_with_a_hash_is_no_comment(tmp_path):
     """A line that is a label of the ground truth is one, whatever it looks like."""
     path = tmp_path / "known.txt"

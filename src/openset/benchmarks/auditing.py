@@ -42,6 +42,12 @@ class Judgement:
         found = {check.verdict for check in self.checks}
         return next((verdict for verdict in _ORDER if verdict in found), Verdict.PASS)
 
+    @property
+    def fixes(self) -> list[str]:
+        """What to do about what fails, each once."""
+        failed = [check for check in self.checks if check.verdict is Verdict.FAIL]
+        return list(dict.fromkeys(check.fix or self.principle.fix for check in failed))
+
 
 @dataclass(frozen=True)
 class Audit:
@@ -179,7 +185,7 @@ def _merged(checks: Iterable[Check]) -> list[Check]:
 def _document(one: Judgement) -> dict[str, Any]:
     about = one.principle
     checks = [asdict(check) | {"where": where} for check, where in _grouped(one.checks).items()]
-    said = {"title": about.title, "asks": about.summary, "fix": about.fix}
+    said = {"title": about.title, "asks": about.summary, "fix": " ".join(one.fixes) or about.fix}
     return {"verdict": one.verdict.value, **said, "checks": checks}
 
 
@@ -195,8 +201,7 @@ def _text(one: Judgement) -> str:
             if check.examples:
                 more = f" ({len(check.images)} images: -o FILE lists them)" * bool(check.images)
                 lines.append(f"  {'':<8}first: {'; '.join(check.examples)}{more}")
-    if one.verdict is Verdict.FAIL:
-        lines.append(f"  fix: {one.principle.fix}")
+    lines += [f"  fix: {fix}" for fix in one.fixes]
     return "\n".join(lines)
 
 
@@ -217,6 +222,6 @@ def _details(one: Judgement) -> str:
         tail = first if check.examples else ""
         tail += f" Images: {', '.join(check.images)}." * bool(check.images)
         lines.append(f"- {check.verdict.value}: {_question(check)}: {check.said}.{tail}")
-    if one.verdict is Verdict.FAIL:
-        lines += ["", f"Fix: {one.principle.fix}"]
+    for fix in one.fixes:
+        lines += ["", f"Fix: {fix}"]
     return "\n".join([*lines, ""])

@@ -34,6 +34,7 @@ from openset.benchmarks.manifest import (
     MANIFEST,
     SCHEMA,
     differences,
+    edited,
     entry,
     left_out,
     lost_splits,
@@ -161,7 +162,7 @@ def _again(definition: Benchmark, out: Path, identity: dict[str, Any]) -> Built:
     if manifest.get("identity") != identity:
         held = manifest.get("benchmark", "other files")
         raise refuse("OS909", f"{out} holds {held}, not {definition.name} of these files")
-    return Built(out, manifest, _findings(manifest), again=True)
+    return Built(out, manifest, (*_findings(manifest), *edited(out, manifest)), again=True)
 
 
 def _findings(manifest: dict[str, Any]) -> tuple[Finding, ...]:

@@ -22,8 +22,8 @@ from openset.benchmarks.definition import Benchmark, Kind, load
 from openset.benchmarks.pool import Universe, image_names
 from openset.benchmarks.roles import Roles, resolve, spelling
 from openset.benchmarks.taxonomy import Taxonomy
-from openset.files import digest, safe_name
-from openset.findings import InputError, refuse
+from openset.files import safe_name
+from openset.findings import Finding, InputError, refuse
 from openset.tables import Annotations, Vocabulary
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Bundle:
         images: Folder of the images.
         second: Another annotation of test images, to tell what is unlabelled.
         unlisted: Stages of which images are not all listed.
-        edited: Split files whose bytes are not those that were built.
+        edited: The finding about split files whose bytes are not those that were built.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Bundle:
     images: Path | None = None
     second: Second | None = None
     unlisted: frozenset[str] = frozenset()
-    edited: tuple[str, ...] = ()
+    edited: tuple[Finding, ...] = ()
 
     @cached_property
     def distinct(self) -> Roles:
@@ -144,16 +144,14 @@ class Bundle:
 
 def of_folder(folder: Path) -> Bundle:
     """A benchmark that `openset build` wrote."""
-    from openset.benchmarks.manifest import MANIFEST, read_manifest
+    from openset.benchmarks.manifest import MANIFEST, edited, read_manifest
 
     if not (folder / MANIFEST).is_file():
         raise refuse("OS912", f"{folder} has no {MANIFEST}")
     manifest = read_manifest(folder)
     _refuse_missing(folder, manifest)
-    parts, edited = [], []
+    parts = []
     for name, about in manifest["splits"].items():
-        if about.get("sha256", "") not in ("", digest(folder / safe_name(about["file"]))):
-            edited.append(about["file"])
         part = of_file(folder / safe_name(about["file"]), about["kind"], name, about["task"])
         parts.append(replace(part, keep=tuple(about["keep"]), dropped=about["dropped"]))
     declared = manifest["pretraining"]
@@ -161,7 +159,7 @@ def of_folder(folder: Path) -> Bundle:
         name=manifest["benchmark"],
         roles=Roles.of_document(manifest["classes"]),
         parts=comparable(parts),
-        edited=tuple(edited),
+        edited=edited(folder, manifest),
         universes={key: about["labels"] for key, about in manifest["sources"].items()},
         pretraining=None if declared is None else tuple(declared),
     )
@@ -169,12 +167,12 @@ def of_folder(folder: Path) -> Bundle:
 
 def _refuse_missing(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Refuse a folder that has lost some of the splits that were built."""
-    from openset.benchmarks.manifest import lost_splits
+    from openset.benchmarks.manifest import command_of, lost_splits
 
     if lost := lost_splits(folder, manifest):
         of = len(manifest["splits"])
         message = f"{folder} has lost {len(lost)} of its {of} splits: {', '.join(lost)}"
-        fix = f"openset build {manifest['benchmark']} --source DIR -o {folder}"
+        fix = command_of(manifest["benchmark"], folder)
         raise refuse("OS912", message, count=len(lost), example=lost[0], fix=fix)
 
 

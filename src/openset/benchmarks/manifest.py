@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,13 +12,14 @@ import numpy as np
 
 from openset.benchmarks.definition import TESTS, Benchmark, Group, Kind, Some, Split
 from openset.benchmarks.pool import expanded
-from openset.files import safe_name
-from openset.findings import Finding, Level, refuse
+from openset.files import digest, safe_name
+from openset.findings import Finding, InputError, Level, refuse
 from openset.tables import Annotations, Vocabulary
 from openset.tables.vocabulary import Role
 
 SCHEMA = 1
 MANIFEST = "bundle.json"
+_SHOWN = 5  # files that are named
 
 
 class _Classes(msgspec.Struct):
@@ -60,19 +61,87 @@ def lost_splits(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     return [file for file in files if not (folder / safe_name(file)).is_file()]
 
 
+def edited_splits(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """Files of splits whose bytes are not those that were built; lost ones are none of them."""
+    stated = {about["file"]: about.get("sha256", "") for about in manifest["splits"].values()}
+    there = {file: safe_name(file) for file in stated if (folder / safe_name(file)).is_file()}
+    return [file for file, name in there.items() if stated[file] not in ("", digest(folder / name))]
+
+
+def command_of(name: str, folder: Path) -> str:
+    """The command that builds a benchmark; one of somebody's own has a TOML file somewhere."""
+    from openset.benchmarks import files
+
+    what = name if name.partition(":")[0] in files() else f"{name}.toml"
+    return f"openset build {what} --source DIR -o {folder}"
+
+
+def edited(folder: Path, manifest: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """OS919, if files of a benchmark that was built were changed since."""
+    files = edited_splits(folder, manifest)
+    if not files:
+        return ()
+    said = f"{len(files)} of {len(manifest['splits'])} splits of {folder} have other bytes than "
+    said += f"were built: {', '.join(files[:_SHOWN])}{' ...' * (len(files) > _SHOWN)}"
+    return (
+        Finding(
+            "OS919",
+            Level.WARNING,
+            said,
+            len(files),
+            files[0],
+            fix=mending(files, command_of(manifest["benchmark"], folder)),
+        ),
+    )
+
+
+def mending(files: Sequence[str], command: str) -> str:
+    """How to have edited splits again as they were built, and keep what is there."""
+    what = files[0] if len(files) == 1 else "these files"
+    them = "it is" if len(files) == 1 else "they are"
+    return f"move {what} elsewhere, and {them} made again by: {command}"
+
+
+def edited_since(path: Path) -> tuple[Finding, ...]:
+    """OS919, if a file is of a benchmark that was built, and was changed since."""
+    folder = path.parent
+    try:
+        manifest = read_manifest(folder)
+    except InputError:  # no benchmark, or one that nothing can be said of
+        return ()
+    held = {k: v for k, v in manifest["splits"].items() if v["file"] == path.name}
+    return edited(folder, {**manifest, "splits": held})
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What ``bundle.json`` says."""
     from openset.files import load as load_bytes
     from openset.json_text import decode
 
-    document = decode(load_bytes(folder / MANIFEST), str(folder / MANIFEST))
+    data = load_bytes(folder / MANIFEST)
+    try:
+        document = decode(data, str(folder / MANIFEST))
+    except InputError as error:
+        raise _damaged(folder, f"is damaged: {error.findings[0].message}") from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise refuse("OS912", f"{folder / MANIFEST} is not of a benchmark built by this version")
+        raise _damaged(folder, "is not of a benchmark built by this version")
     try:
         msgspec.convert(document, _Manifest)
     except msgspec.ValidationError as error:
-        raise refuse("OS912", f"{folder / MANIFEST} is damaged: {error}") from error
+        raise _damaged(folder, f"is damaged: {error}") from error
     return document
+
+
+def _damaged(folder: Path, why: str) -> InputError:
+    """Nothing is built into a folder whose manifest cannot be read: it has to go first."""
+    return refuse(
+        "OS912",
+        f"{folder / MANIFEST} {why}",
+        example=MANIFEST,
+        cause="edited by hand, cut off, or of another version",
+        fix=f"move {folder} elsewhere, and build it again: openset build NAME --source DIR "
+        f"-o {folder}",
+    )
 
 
 def universe_of(definition: Benchmark, source: str, table: Annotations | None) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openset.files import is_there, note_output, unwritable
-from openset.findings import UsageError, refuse
+from openset.findings import Finding, UsageError, refuse
 from openset.tables.sets import Pair
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _SUFFIXES = {".json", ".jsonl", ".gz", ".csv", ".txt", ".parquet", ".bbox", ".result", ".npz"}
 _SUFFIXES |= {".parts"}
+
+_BUILT = "bundle.json"  # beside what `openset build` wrote
 
 
 def model_names(paths: Sequence[Path]) -> dict[str, Path]:
@@ -270,6 +272,15 @@ def tell_about(
 
     for finding in check_alone(table, truth, vocabulary):
         output.report(finding, path.name)
+
+
+def edited_since(path: Path) -> tuple[Finding, ...]:
+    """What is wrong with a file of a built benchmark as such; any other costs no import."""
+    if not (path.parent / _BUILT).is_file():
+        return ()
+    from openset.benchmarks.manifest import edited_since
+
+    return edited_since(path)
 
 
 def known_labels(values: Sequence[str] | None) -> str | list[str] | None:

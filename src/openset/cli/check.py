@@ -49,12 +49,13 @@ def check(
         group_by: Which images belong together, as in `openset evaluate`.
         output: How to speak.
     """
-    from openset.cli._inputs import known_labels, model_names
+    from openset.cli._inputs import edited_since, known_labels, model_names
     from openset.evaluation.grouping import as_grouped
     from openset.evaluation.pairs import one_set
     from openset.evaluation.reading import Reading
     from openset.evaluation.settings import Settings
     from openset.evaluation.steps import Ground
+    from openset.tables.check import beside_detections
 
     # Forced, to find what only matching can: that nothing overlaps anything.
     settings = Settings(
@@ -73,10 +74,12 @@ def check(
         )
         truth = truth if group_by is None else as_grouped(truth, group_by)
         ground = Ground.of(truth, settings.vocabulary(truth), settings)
-        found = {gt.name: ground.findings}
+        found = {gt.name: [*ground.findings, *edited_since(gt)]}
         for name, one in tables.items():
             step(f"checking {name}")
             found[name] = _findings(ground, one, settings)
+        of_detections = [one for name in tables for one in found[name]]
+        found[gt.name] = beside_detections(found[gt.name], of_detections)
     wrong = any(f.level is Level.ERROR for findings in found.values() for f in findings)
     return Answer(_text(found, len(truth.images), len(truth)), lambda: _document(found), int(wrong))
 

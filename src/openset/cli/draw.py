@@ -147,11 +147,13 @@ def _in_folder(found: list[Drawing], images: Path) -> list[tuple[Path, Drawing]]
     folder = ImageFolder(images)
     pages = [(path, one) for one in found if (path := folder.find(one.name)) is not None]
     if not pages:
+        cause, fix = folder.lost_links()
         raise refuse(
             "OS101",
             f"none of the {len(found)} images is in {images}",
             example=found[0].name if found else "",
-            cause="another folder, or file names of another data set",
+            cause=cause or "another folder, or file names of another data set",
+            fix=fix or "give the folder that the file names start from",
         )
     return pages
 

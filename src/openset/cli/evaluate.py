@@ -127,11 +127,12 @@ def evaluate(
         output: How to speak.
     """
     from openset.cli._config import command_line
-    from openset.cli._inputs import known_labels, listed, protocol_with
+    from openset.cli._inputs import edited_since, known_labels, listed, protocol_with
     from openset.evaluation.run import evaluate_all
     from openset.evaluation.settings import Settings
     from openset.evaluation.strata import strata_of
     from openset.metrics import checked
+    from openset.tables.check import in_order
     from openset.tables.sets import Pair
 
     started, asked, files = perf_counter(), listed(metrics), _models(dt, out)
@@ -169,7 +170,9 @@ def evaluate(
             engine=place,
             lean=out is None and by is None and not per_class,
         )
-        run = replace(run, paired=paired, by=by or "")
+        of_built = [one for path in (gt, id_set) if path is not None for one in edited_since(path)]
+        said = tuple(in_order([*run.truth_findings, *of_built]))
+        run = replace(run, paired=paired, by=by or "", truth_findings=said)
         beside = Beside(None if by is None else strata_of(run, by), _classes(run, per_class))
         kept = None if out is None else run.save(out)
     _tell(run, gt, output, perf_counter() - started)

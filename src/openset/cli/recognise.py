@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from openset.evaluation.scoreboard import Scoreboard
     from openset.evaluation.trainings import Trainings
     from openset.findings import Finding
-    from openset.recognition import Recognition, Scores
+    from openset.recognition import Recognition
 
 app = verb("recognise", panel="Measure")
 
@@ -66,19 +66,19 @@ def recognise(
         for name, path in ((name, path) for name, paths in files.items() for path in paths):
             step(name)
             read = replace(read_scores(path, openness=openness), threshold=threshold)
-            read = _numbered(found, name, read)
             found[name].append(
                 evaluate_recognition(
                     read, metrics=chosen, intervals=not no_intervals, seed=seed, force=force
                 )
             )
+    for (name, at), finding in _of_each_other(found, force=force):
+        one = found[name][at]
+        found[name][at] = replace(one, findings=(*one.findings, finding))
     together = methods_of(found, force=force)
     said = findings_of(together)
     for name, results in found.items():
         for finding in (*(f for one in results for f in one.findings), *said.get(name, ())):
             output.report(finding, name)
-    for name, finding in _of_each_other(found):
-        output.report(finding, name)
     # Which refuses what must not be compared, before anything is written.
     board = Scoreboard.of(together, headline=not asked, force=force)
     written = _write(found, out, plot)
@@ -86,24 +86,41 @@ def recognise(
     return Answer(text, lambda: _document(together, written))
 
 
-def _numbered(found: Mapping[str, Sequence[Recognition]], name: str, read: Scores) -> Scores:
-    """Scores that say whether they number classes otherwise than the same training of the first."""
-    from openset.recognition.numbering import numbered_like
+def _of_each_other(
+    found: Mapping[str, Sequence[Recognition]], *, force: bool
+) -> list[tuple[tuple[str, int], Finding]]:
+    """What the scores of several classifiers say of each other, by name and training.
 
-    first = next(iter(found))
-    at = len(found[name])
-    before = found[first][at].scores if name != first and at < len(found[first]) else None
-    return read if before is None else numbered_like(before, read, (first, name))
-
-
-def _of_each_other(found: Mapping[str, Sequence[Recognition]]) -> list[tuple[str, Finding]]:
-    """What the scores of several classifiers say of each other, of their first trainings."""
+    Names of classes, or an order of samples, that are not the first one's keep any two from being
+    compared; of a file whose labels are in no order at all (OS819) nothing more is said. Trainings
+    are held against those in the same place, since they may be of several splits of the classes; of
+    what else can be told, the first ones are.
+    """
+    from openset.evaluation.steps import settle
     from openset.recognition.together import in_another_order, repeated_scores
 
-    scores = {name: one[0].scores for name, one in found.items() if one[0].scores is not None}
-    if len(scores) < 2:
-        return []
-    return [*repeated_scores(scores).items(), *in_another_order(scores).items()]
+    first, *others = found
+    moved: dict[tuple[str, int], Finding] = {}
+    for name in others:
+        for at, (one, other) in enumerate(zip(found[first], found[name], strict=False)):
+            wrong = _kept_apart(first, one, other)
+            if wrong is not None:
+                moved[name, at] = settle([wrong], force)[0]
+    firsts = {name: one[0].scores for name, one in found.items() if (name, 0) not in moved}
+    alike = {name: scores for name, scores in firsts.items() if scores is not None}
+    if len(alike) < 2:
+        return [*moved.items()]
+    of_first = {**repeated_scores(alike), **in_another_order(alike)}
+    return [*moved.items(), *(((name, 0), one) for name, one in of_first.items())]
+
+
+def _kept_apart(first: str, one: Recognition, other: Recognition) -> Finding | None:
+    from openset.recognition.together import kept_apart
+
+    drawn = any(finding.code == "OS819" for finding in (*one.findings, *other.findings))
+    if drawn or one.scores is None or other.scores is None:
+        return None
+    return kept_apart(first, one.scores, other.scores)
 
 
 def _write(

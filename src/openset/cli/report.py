@@ -147,7 +147,8 @@ def _tell_if_none(run: Run, images: Path, output: Output) -> None:
     there = next((path.name for path in sorted(images.iterdir()) if path.is_file()), "no file")
     message = f"none of the run's {len(names)} images is in {images}"
     example = f"{names[0]}; the folder has {there}"
-    output.report(Finding("OS393", Level.WARNING, message, len(names), example))
+    cause, fix = folder.lost_links()
+    output.report(Finding("OS393", Level.WARNING, message, len(names), example, cause, fix))
 
 
 def _browsed(run: Run, page: Path, images: Path | None, output: Output) -> Path:

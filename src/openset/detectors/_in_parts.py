@@ -13,10 +13,18 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from openset.detectors._run import KEPT, How, Progress, as_table, found_over, how_of, opened
+from openset.detectors._run import (
+    KEPT,
+    How,
+    Progress,
+    as_table,
+    found_over,
+    how_of,
+    opened,
+    weights_of,
+)
 from openset.detectors._spec import Model
 from openset.engines import Engine, Shard, find
-from openset.files import digest
 from openset.findings import refuse
 from openset.formats.manifest import PER_PART, Manifest, planned
 from openset.formats.parts import Parts
@@ -178,15 +186,5 @@ def _hash(model: Model) -> str:
     """A hash of what a model is: detector, options, labels, and its weights or their file."""
     import hashlib
 
-    state = hashlib.sha256(compact(plain({**model.about, "labels": model.labels})).encode())
-    network = getattr(model, "network", None)
-    if network is not None:
-        import torch
-
-        for name, weights in network.state_dict().items():
-            state.update(name.encode())
-            flat = weights.detach().cpu().contiguous().flatten()
-            state.update(flat.view(torch.uint8).numpy().tobytes())
-    file = model.about.get("options", {}).get("file")
-    state.update(digest(Path(file)).encode() if file else b"")
-    return state.hexdigest()
+    said = compact(plain({**model.about, "labels": model.labels})).encode()
+    return hashlib.sha256(said + weights_of(model).encode()).hexdigest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from openset.detectors._carry import trained_on
 from openset.detectors._found import Found, tabled
 from openset.detectors._spec import EvidenceName, Model
+from openset.files import digest
 from openset.findings import InputError, UsageError, refuse
 from openset.nets.pictures import ImageFiles, Pixels, batches, prints
 from openset.nets.processes import processes
@@ -254,6 +256,18 @@ def _example(error: InputError) -> str:
 
 def _provenance(model: Model, images: int, skipped: list[str], split: str | None) -> dict[str, Any]:
     held = {"model": dict(model.about), "images": images, "openset": __version__}
+    held |= {"weights": weights_of(model)}
     held |= {"split": split} if split is not None else {}
     held |= {"skipped_images": skipped} if skipped else {}
     return held
+
+
+def weights_of(model: Model) -> str:
+    """A hash of a model's classes and weights, or of its file; empty where neither is at hand."""
+    network = getattr(model, "network", None)
+    if network is not None:
+        from openset.nets.weights import fingerprint_of  # a model of a file needs no torch
+
+        return fingerprint_of(model.labels, network.state_dict())
+    file = model.about.get("options", {}).get("file")
+    return digest(Path(file))[:16] if file and Path(file).is_file() else ""

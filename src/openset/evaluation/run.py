@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,7 +43,7 @@ from openset.findings import Finding, InputError, UsageError, raise_all
 from openset.matching import Protocol
 from openset.resampling.draws import draw
 from openset.tables import Annotations, Detections, Vocabulary
-from openset.tables.check import in_order
+from openset.tables.check import beside_detections, in_order
 from openset.tables.join import Leaked
 from openset.tables.sets import Pair
 
@@ -322,9 +323,10 @@ def examine_all(
             tables[name] = one.detections
             findings[name] = one.settled(settings.force)
     raise_all(failures)
+    alone = tuple(beside_detections(of_truth, chain.from_iterable(findings.values())))
     rules, seed, leaked = settings.rules, settings.seed, settings.leaked
     run = Run(
-        lambda: truth, tables, {}, ground.vocabulary, rules, seed, leaked, "", of_truth, findings
+        lambda: truth, tables, {}, ground.vocabulary, rules, seed, leaked, "", alone, findings
     )
     return run, {n: one.matched(ground, reading.inputs(n)) for n, one in examined.items()}
 
@@ -358,6 +360,7 @@ def examine_parts(
         with _noting(failures, name if len(batches) > 1 else ""):
             findings[name] = settle(in_order(one.findings), force)
     raise_all(failures)
+    of_truth = tuple(beside_detections(of_truth, chain.from_iterable(findings.values())))
     run = Run(
         tables.truth,
         tables,

@@ -28,7 +28,14 @@ from openset.resampling.images import Draw, replicates
 from openset.resampling.intervals import at_the_edge, bias, interval, undefined
 from openset.resampling.trainings import Spread
 from openset.tables import Annotations, Detections, Vocabulary
-from openset.tables.check import check_detections, check_truth, in_order, no_match, with_truth
+from openset.tables.check import (
+    beside_detections,
+    check_detections,
+    check_truth,
+    in_order,
+    no_match,
+    with_truth,
+)
 from openset.tables.dropping import valid_detections, valid_objects
 from openset.tables.join import Joined
 from openset.tables.left_open import LeftOpen
@@ -110,7 +117,8 @@ class Examined:
     def matched(self, ground: Ground, inputs: Mapping[str, str]) -> Matched:
         """What is left to measure, once all is settled; what was an error is said first."""
         assert self.matches is not None, "settled without an error"
-        findings = _forced(in_order([*ground.findings, *self.findings]))
+        of_truth = beside_detections(ground.findings, self.findings)
+        findings = _forced(in_order([*of_truth, *self.findings]))
         return Matched(self.matches, findings, inputs, self.ledger, self.minimum_score)
 
 

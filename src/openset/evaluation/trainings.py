@@ -339,7 +339,7 @@ def unlike(
         # First, since a protocol also decides which synonyms join and which objects are ignored.
         "protocols": ([_rules(one) for one in (first, second)], "protocol="),
         "vocabularies": ([one.vocabulary_hash for one in (first, second)], _classes_of(first)),
-        "ground truths": ([one.truth_hash for one in (first, second)], "ground truth"),
+        "ground truths": ([one.truth_hash for one in (first, second)], _truth_of(first)),
         "groups": ([one.groups_hash or "none" for one in (first, second)], "groups="),
         "samples": (_named(first, second), "samples, in one order"),
     }
@@ -354,6 +354,11 @@ def unlike(
 def _classes_of(one: Provenance) -> str:
     """What says which classes are known; those of classifiers are what their files name."""
     return "names of classes" if one.protocol == "recognition" else "known="
+
+
+def _truth_of(one: Provenance) -> str:
+    """What is to be the same; what classifiers are held against has an order."""
+    return "samples, in one order" if one.protocol == "recognition" else "ground truth"
 
 
 def _named(first: Provenance, second: Provenance) -> list[str]:

@@ -46,6 +46,7 @@ def read_csv(path: Path, separator: str = ",") -> pl.DataFrame:
         frame = pl.read_csv(data, separator=separator, infer_schema=False)
         _refuse_twice(frame, path)
         _refuse_header_again(frame, path)
+        _refuse_cut(frame, data, path)
         return frame.filter(~pl.all_horizontal(pl.all().is_null()))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         why = str(error).strip().partition("\n")[0]
@@ -73,6 +74,24 @@ def _refuse_header_again(frame: pl.DataFrame, path: Path) -> None:
         message = f"{path} has its header again, {len(again)} times, among the rows"
         example = f"row {again[0] + 1}: {','.join(frame.columns)[:80]}"
         raise refuse("OS119", message, count=len(again), example=example)
+
+
+def _refuse_cut(frame: pl.DataFrame, data: bytes, path: Path) -> None:
+    """Refuse a file whose last line has no end, and lacks values that every other line has."""
+    if len(frame) < 2 or data.endswith((b"\n", b"\r")):
+        return
+    last = frame[-1].null_count().row(0)
+    before = frame[:-1].null_count().row(0)
+    lost = [name for name, at, of in zip(frame.columns, last, before, strict=True) if at > of == 0]
+    if lost and lost[-1] == frame.columns[-1]:
+        line = data.rpartition(b"\n")[2].decode("utf-8", "replace")
+        raise refuse(
+            "OS102",
+            f"{path} ends in the middle of its last line, which has no {shown(lost[0])}",
+            example=f"row {len(frame)}: {shown(line)}",
+            cause="the file was cut off, by a copy or a program that was stopped: rows are missing",
+            fix="copy or write the file again",
+        )
 
 
 def text(series: pl.Series, where: str) -> NDArray[Any]:

@@ -53,6 +53,7 @@ from openset.wording import some
 
 _OF_ONE_RUN = "give the shards of one run: the same command but for --shard and -o"
 _SKIPPED = "skipped_images"  # in the provenance of detections, where a detector left some out
+_GO_ON = ("openset run ", "openset score ", "openset merge ")  # with what is missing
 _MERGE = "openset merge "
 _SHARD = re.compile(r"--shard[= ](?P<own>\d+)/(?P<count>\d+)")
 Table = Annotations | Detections
@@ -193,6 +194,8 @@ class Parts:
     def _again(self, number: int, before: str = "") -> str:
         """The command that makes a part again, as a fix; nothing if none is known."""
         command = command_of(self.folder, self.manifest.parts[number])
+        if not command.startswith(_GO_ON):  # others write into an empty folder alone
+            before = before.replace("remove it and ", "") + f"remove the folder {self.folder} and "
         return command and f"{before}give the command again: {command}"
 
     def read(self, number: int) -> Table:

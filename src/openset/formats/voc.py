@@ -15,7 +15,7 @@ Not the VOC segmentation or action tasks, and parts of objects (``<part>``) are 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,10 @@ from numpy.typing import NDArray
 from openset.files import listing, load, load_text, safe_name
 from openset.findings import InputError, refuse
 from openset.formats._spec import EVIDENCE, FileFormat, Format, Kind, file_format
+from openset.formats._voc_lists import unannotated
 from openset.refusals import missing_key, shown, wrong_type
 from openset.tables import Annotations, Detections, Images
+from openset.tables.absent_labels import UNANNOTATED
 from openset.tables.columns import text_column
 from openset.tables.names import detection_images, file_names, named, stems
 
@@ -86,7 +88,10 @@ class Voc(Format):
         files = _split_files(path, folder, split) if split else sorted(folder.glob("*.xml"))
         if not files:
             raise refuse("OS103", f"{folder} holds no XML file")
-        return _table([_Image.read(file) for file in files])
+        images = [_Image.read(file) for file in files]
+        names = [{name for name, *_ in image.objects} for image in images]
+        lost = unannotated(path, [image.stem for image in images], names)
+        return _table(images, {} if lost is None else {UNANNOTATED: lost})
 
     def read_detections(self, path: Path, *, split: str | None = None, **_: Any) -> Detections:
         """Read result files, all or those of a split."""
@@ -216,7 +221,7 @@ def _split_files(path: Path, folder: Path, split: str) -> list[Path]:
     ]
 
 
-def _table(images: list[_Image]) -> Annotations:
+def _table(images: list[_Image], said: Mapping[str, NDArray[np.str_]]) -> Annotations:
     objects = [(index, *item) for index, image in enumerate(images) for item in image.objects]
     labels = tuple(sorted({name for _, name, _, _ in objects}))
     where = {name: index for index, name in enumerate(labels)}
@@ -229,6 +234,7 @@ def _table(images: list[_Image]) -> Annotations:
             file_name=text_column(names) if any(names) else None,
             width=sizes[:, 0],
             height=sizes[:, 1],
+            attributes=said,
         ),
         labels=labels,
         image=np.array([index for index, *_ in objects], np.int32),

@@ -31,7 +31,14 @@ from numpy.typing import NDArray
 from openset.files import load_text, safe_name
 from openset.findings import refuse
 from openset.formats._spec import EVIDENCE, FileFormat, Format, Kind, file_format
-from openset.formats.class_names import MOST, class_names, load_yaml, numbered
+from openset.formats._yolo_names import (
+    CLASSES,
+    nameless,
+    names_of,
+    refuse_other_list,
+    yaml_in,
+)
+from openset.formats.class_names import MOST, load_yaml
 from openset.formats.imagesize import SUFFIXES, image_size
 from openset.refusals import dangling, missing_key, needs_sizes, wrong_type
 from openset.tables import Annotations, Detections, Images
@@ -40,7 +47,6 @@ from openset.tables.columns import text_column
 from openset.tables.left_open import LeftOpen
 from openset.tables.names import detection_images, named, sizes_for, sizes_of, stems
 
-_LIST = "classes.txt"
 _LISTING = ".txt"  # a file that names images, a path a line
 _SPLITS = ("val", "test", "train")
 _FEWEST = 20  # lines, fewer of which prove nothing
@@ -106,11 +112,12 @@ class Yolo(Format):
     ) -> Annotations:
         """Read labels; images without a label file have no objects."""
         folder = _Folder.of(path, split)
-        labels = _label_names(folder, names)
+        labels = names_of(folder.root, folder.labels, folder.config, names)
         if labels is None:
-            fix = "pass names= (a list, or the data.yaml the detector was trained with)"
-            raise missing_key(str(folder.root), "names", [0], 1, fix)
+            raise nameless(folder.root)
         data = _Rows.read(folder, labels, sizes, "annotations")
+        if names is None:
+            refuse_other_list(folder.root, folder.labels, labels, data.label)
         if data.unsized:
             raise needs_sizes(str(folder.root), len(data.unsized), data.unsized[0])
         return Annotations(
@@ -132,8 +139,10 @@ class Yolo(Format):
     ) -> Detections:
         """Read predictions; what the folder leaves open is left to the ground truth."""
         folder = _Folder.of(path, split)
-        labels = _label_names(folder, names)
+        labels = names_of(folder.root, folder.labels, folder.config, names)
         data = _Rows.read(folder, labels, sizes, "detections")
+        if names is None and labels is not None:
+            refuse_other_list(folder.root, folder.labels, labels, data.label)
         if data.unsized and sizes is not None:
             raise needs_sizes(str(folder.root), len(data.unsized), data.unsized[0])
         unscored = bool(np.isnan(data.score).any())
@@ -192,7 +201,7 @@ class _Folder:
 
     @classmethod
     def of(cls, path: Path, split: str | None = None) -> _Folder:
-        file = path if path.is_file() else _yaml_in(path)
+        file = path if path.is_file() else yaml_in(path)
         root = file.parent if file else path
         config = load_yaml(file) if file else None
         entries = _split_entries(config or {}, split)
@@ -212,7 +221,7 @@ class _Folder:
         if self.listed is not None:
             return [file for file in map(_label_of, self.listed) if _is_file(file)]
         found = sorted(self.labels.glob("*.txt")) if _is_folder(self.labels) else []
-        return [file for file in found if file.name != _LIST]
+        return [file for file in found if file.name != CLASSES]
 
     def members(self) -> list[tuple[str, str, Path]]:
         """Stem, file name and label file of every image, in order."""
@@ -248,13 +257,6 @@ def _is_file(path: Path) -> bool:
 
 def _absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 - labels are beside links, not their targets
-
-
-def _yaml_in(folder: Path) -> Path | None:
-    """The ``data.yaml`` of a folder, or another that has names: trainings write ``args.yaml``."""
-    found = sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
-    own = [file for file in found if file.stem == "data"]
-    return next((file for file in own or found if own or "names" in load_yaml(file)), None)
 
 
 def _split_entries(config: Mapping[str, Any], split: str | None) -> list[str]:
@@ -369,25 +371,6 @@ class _Rows:
         names_column = text_column(files) if any(files) else None
         images = Images(stem_column, names_column, size[:, 0], size[:, 1])
         return cls(images, at, label, box, table[:, 5], unsized)
-
-
-def _label_names(folder: _Folder, names: Any) -> tuple[str, ...] | None:
-    """Names of classes, a number that has none is called by itself; None if nothing names them."""
-    if names is not None:
-        table = class_names(names)
-    elif folder.config is not None and folder.config.get("names") is not None:
-        table = numbered(folder.config["names"], str(folder.root))
-    elif (beside := _list_of_classes(folder)) is not None:
-        table = class_names(beside)
-    else:
-        return None
-    return tuple(table.get(key, str(key)) for key in range(max(table, default=-1) + 1))
-
-
-def _list_of_classes(folder: _Folder) -> Path | None:
-    """The ``classes.txt`` of labelling tools, beside the labels or above them."""
-    places = (folder.labels / _LIST, folder.root / _LIST)
-    return next((file for file in places if file.is_file()), None)
 
 
 def _numbers(file: Path, kind: Kind) -> NDArray[np.float64]:

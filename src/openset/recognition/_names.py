@@ -47,6 +47,29 @@ def spelt_twice(scores: Scores) -> Finding | None:
     )
 
 
+def spelt_otherwise(first: str, one: Scores, other: Scores) -> Finding | None:
+    """Classes that the first classifier calls otherwise, where case, spaces or punctuation is all.
+
+    Files that tell classes apart by these (letters, say) have the same names, or other classes.
+    """
+    ours, theirs = ({normal(name): name for name in each.classes} for each in (one, other))
+    whole = len(ours) == len(one.classes) and len(theirs) == len(other.classes)
+    if not whole or ours.keys() != theirs.keys():
+        return None
+    pairs = [f"{name!r} for {ours[k]!r}" for k, name in theirs.items() if name != ours[k]]
+    if not pairs:
+        return None
+    return Finding(
+        "OS821",
+        Level.ERROR,
+        f"{len(pairs)} of {len(ours)} classes are spelt otherwise than in {first}: {some(pairs)}",
+        len(pairs),
+        pairs[0],
+        cause="the files were written with different lists of names",
+        fix="spell classes alike in all files; --force compares them as they are",
+    )
+
+
 def nearly_spelt(scores: Scores) -> Finding | None:
     """A name of one column alone that is nearly one of both: a slip, or two classes alike."""
     labelled, named = _counts(scores)

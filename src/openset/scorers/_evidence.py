@@ -148,13 +148,20 @@ def own_head(detections: Detections, given: Head | None) -> Head | None:
 def other_model(scored: Detections, fitted_on: Detections, where: str) -> Finding | None:
     """OS511, if detections to fit on are of another model than those that are scored.
 
-    Last layers tell for certain; where one lacks it, what the tables say that they were made by.
+    Last layers tell for certain, and so do hashes of weights; where one lacks both, what the tables
+    say that they were made by.
     """
     message = f"{where} is of another model than the detections"
     if scored.head is not None and fitted_on.head is not None:
         if scored.head.equals(fitted_on.head):
             return None
         return Finding("OS511", Level.ERROR, f"{message}: their last layers differ", example=where)
+    weights = [one.provenance.get("weights") for one in (scored, fitted_on)]
+    if all(isinstance(one, str) and one for one in weights):
+        if weights[0] == weights[1]:
+            return None
+        said = f"{message}: weights {weights[1]}, not {weights[0]}"
+        return Finding("OS511", Level.ERROR, said, example=where)
     ours, theirs = _maker(scored), _maker(fitted_on)
     if not ours or not theirs or ours == theirs:
         return None

@@ -23,6 +23,7 @@ _BACKGROUND = (
     "leave the boxes of id 0 out of the file, or say what the id means: unknown_label=0, or "
     "category_ids='FILE'",
 )
+_NO_CLASS = -1  # as programs write what they have no id for
 _ITS_UNKNOWN = (
     "{} is what the detector calls unknown, or a class of its own",
     "unknown_label={} counts them as unknown, if that is so; else leave them out of the file, or "
@@ -55,7 +56,7 @@ def absent(case: Case) -> Iterator[Finding]:
         return
     absent = case.joined.klass == ABSENT
     ids, _ = tally(case.detections.label[absent])
-    cause, fix = _one_absent(case, int(ids[0])) if len(ids) == 1 and count < total else ("", "")
+    cause, fix = _absent_meant(case, ids.tolist()) if count < total else ("", "")
     yield Finding(
         "OS306",
         Level.ERROR if count == total else Level.WARNING,
@@ -68,9 +69,13 @@ def absent(case: Case) -> Iterator[Finding]:
     )
 
 
-def _one_absent(case: Case, id_: int) -> tuple[str, str]:
-    """Cause and fix where all ids but one are there: as a rule that one is no class."""
-    if case.per_class[-ABSENT + len(case.vocabulary.known)]:  # "unknown" has a label already
+def _absent_meant(case: Case, ids: list[int]) -> tuple[str, str]:
+    """Cause and fix where all ids but one are there, which is no class as a rule; -1 never is."""
+    if len(ids) > 1 and _NO_CLASS not in ids:
+        return "", ""
+    id_ = ids[0] if len(ids) == 1 else _NO_CLASS
+    leaked = int(np.count_nonzero(case.joined.leaked))  # which count as unknown, but do not say so
+    if case.per_class[-ABSENT + len(case.vocabulary.known)] > leaked:  # "unknown" has a label
         return _BACKGROUND if id_ == 0 else ("", "")
     said = _BACKGROUND if id_ == 0 else _ITS_UNKNOWN
     return said[0].format(id_), said[1].format(id_)

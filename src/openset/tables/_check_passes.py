@@ -58,11 +58,12 @@ def sorted_together(case: Case) -> Iterator[Finding]:
     sample = by_file(case, _SAMPLE[0], _BEST)
     size = sizes(case.truth, sample.image)[sample.slot]
     box = Convention.of(case.written.boxes).in_pixels(sample.box, size)
+    score = case.detections.score[sample.row]
     best = _on_objects(case, sample)
+    best = best[_LEAST * score[best] >= _lowest(case)[sample.image[sample.slot[best]]]]
     if len(best) < 2 * _IMAGES:
         return
     one, other, overlap = _twins(case, sample, box)
-    score = case.detections.score[sample.row]
     low, high = np.minimum(score[one], score[other]), np.maximum(score[one], score[other])
     alike, counts = low >= _SCORES * high, low >= _LEAST * high
     two = _share(best, one[alike], other[alike])
@@ -83,6 +84,20 @@ def sorted_together(case: Case) -> Iterator[Finding]:
         fix="give each detector a file of its own, or suppress what overlaps; nothing, if one "
         "detector is meant to find everything twice",
     )
+
+
+def _lowest(case: Case) -> Array:
+    """The score down to which boxes of each image are in the file: a cut takes third boxes away.
+
+    That of the file, or of the image where it has as many as the fullest: it may have been capped.
+    """
+    size = len(case.truth.images)
+    image, score = case.joined.image, case.detections.score
+    lowest = np.full(size, np.inf)
+    np.minimum.at(lowest, image[image >= 0], score[image >= 0])
+    per_image = case.per_image[:-1]
+    full = per_image == per_image.max(initial=0)
+    return np.where(full, lowest, lowest.min(initial=np.inf))
 
 
 def _on_objects(case: Case, sample: Sample) -> Index:

@@ -111,5 +111,14 @@ def _named(case: Case, now: Met, best: Reading) -> Finding:
         count=len(case.truth if of_truth else case.detections),
         example=object_at(case.truth, 0) if of_truth else case.where(0),
         cause=f"the {kind} are {best.meaning}",
-        fix=f"{best.option} reads them; force=True evaluates as they are" if best.option else "",
+        fix=f"{best.option} reads them{_or_sizes(best)}; force=True evaluates as they are"
+        if best.option
+        else "",
     )
+
+
+def _or_sizes(best: Reading) -> str:
+    """The other file that may be wrong: objects are scaled by the sizes of their images, too."""
+    if not isinstance(best.convention, Convention) or best.convention.frame != "crossed":
+        return ""
+    return ", if they are wrong; else exchange width and height in the sizes of the ground truth"

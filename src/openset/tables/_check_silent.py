@@ -14,6 +14,7 @@ from openset.tables.join import ABSENT
 from openset.wording import some, spaced
 
 _FEWEST = 8  # objects of a class
+_LAST = 2  # classes
 # Known classes that are never named: many, or one with many objects; detections for each class.
 _MANY, _OBJECTS, _OFTEN, _EACH, _NAMED = 5, 20, 0.05, 20, 10
 _FIRST_CLASS = (
@@ -90,6 +91,25 @@ def _a_file_each(name: str) -> str:
     )
 
 
+def _ended_before(case: Case, names: list[str]) -> tuple[str, str]:
+    """Cause and fix where rows are in the order of classes, and those that lack would come last.
+
+    One class may be so by chance; of two or more it is one order among many.
+    """
+    label, ids = case.detections.label, case.truth.category_id
+    named = bool(case.detections.labels) or not len(label)
+    if named or len(names) < _LAST or (np.diff(label) < 0).any():
+        return "", ""
+    assert ids is not None
+    place = dict(zip(map(case.vocabulary.key, case.truth.labels), ids.tolist(), strict=True))
+    last = int(label[-1])
+    if any(place.get(case.vocabulary.key(name), last) <= last for name in names):
+        return "", ""
+    cause = f"rows are in the order of category ids and end with {last}, before those of these "
+    cause += "classes: the file was cut off, or the detector stopped"
+    return cause, "copy or write the file again; nothing, if the detector has no such classes"
+
+
 def undetected(case: Case) -> Iterator[Finding]:
     k, total = len(case.vocabulary.known), len(case.detections)
     detected = case.per_class[-ABSENT:]
@@ -97,7 +117,9 @@ def undetected(case: Case) -> Iterator[Finding]:
     names = [case.vocabulary.known[at] for at in missed]
     what = f"{share(len(names), k, 'known classes')} have objects but no detection"
     level = Level.WARNING if _never(wanted, missed, total) else Level.NOTE
-    cause, fix = (_a_file_each(names[0]), "") if names and case.detections.labels else ("", "")
+    cause, fix = _ended_before(case, names)
+    if names and case.detections.labels:
+        cause = _a_file_each(names[0])
     if len(missed) and _first_only(case, wanted, missed):
         causes = [*filter(None, [cause]), _FIRST_CLASS[0].format(names[0])]
         level, cause, fix = Level.WARNING, "; or ".join(causes), _FIRST_CLASS[1]

@@ -1,5 +1,7 @@
 """Images without a label file, in formats that have one for each image, and without an object.
 
+And objects that a data set lists and does not have: class files of VOC name the images of a class.
+
 YOLO lets an image without objects go without a file, and so looks an image whose file was lost.
 What tells them apart: files that are there and empty, and sure detections on images that have none.
 These tell of lost objects in any format. Images of unknown objects that nobody labelled have sure
@@ -19,8 +21,10 @@ from openset.tables.annotations import Annotations
 from openset.wording import spaced
 
 NO_LABEL_FILE = "no_label_file"  # among the attributes of images
+UNANNOTATED = "classes_without_objects"  # likewise: those that a list names there
 _SURE, _FEWEST = 0.5, 5  # a score, and images without a file that have detections of it
 _BARE, _PART, _AS_SURE = 20, 0.1, 0.75  # images without an object, and their share; as _ALIKE
+_NAMED = 5  # classes
 _ALIKE = 0.5  # of the sure detections of an image with objects, what an empty one would not have
 
 
@@ -37,6 +41,27 @@ def truth_files(truth: Annotations) -> Iterator[Finding]:
     said += f"; {spaced(kept)} others have an empty one" if kept else ""
     example = f"image {image_name(truth, int(absent.argmax()))}"
     yield Finding("OS461", Level.WARNING if kept else Level.NOTE, said, count, example)
+
+
+def truth_lists(truth: Annotations) -> Iterator[Finding]:
+    """The finding that lists of a data set name classes on images that have no object of them."""
+    said = truth.images.attributes.get(UNANNOTATED)
+    if said is None or said.dtype.kind not in "UT" or not (said != "").any():
+        return
+    at = np.flatnonzero(said != "")
+    names = [name for text in said[at].tolist() for name in text.split(", ")]
+    counts = {name: names.count(name) for name in dict.fromkeys(names)}
+    most = sorted(counts, key=lambda name: -counts[name])
+    listed = ", ".join(f"{name} on {counts[name]}" for name in most[:_NAMED])
+    more = f" and {len(most) - _NAMED} more" if len(most) > _NAMED else ""
+    yield Finding(
+        "OS462",
+        Level.WARNING,
+        f"class files name {len(counts)} classes on {spaced(len(at))} of {spaced(len(said))} "
+        f"images that have no object of them: {listed}{more}",
+        len(at),
+        f"image {image_name(truth, int(at[0]))}: {said[at[0]]}",
+    )
 
 
 def detected_files(case: Case) -> Iterator[Finding]:

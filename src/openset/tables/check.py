@@ -41,7 +41,8 @@ from openset.tables._check_scores import scores
 from openset.tables._check_sets import truth_sets
 from openset.tables._check_twice import detected_twice, truth_twice
 from openset.tables._check_unknownness import unknownness
-from openset.tables.absent_labels import detected_files, truth_files
+from openset.tables._check_unsized import pixels_on_shares
+from openset.tables.absent_labels import detected_files, truth_files, truth_lists
 from openset.tables.annotations import Annotations, without_objects
 from openset.tables.detections import Detections
 from openset.tables.join import Joined
@@ -50,6 +51,7 @@ from openset.tables.vocabulary import Vocabulary
 from openset.tables.written import Written
 
 __all__ = [
+    "beside_detections",
     "check",
     "check_alone",
     "check_detections",
@@ -73,6 +75,7 @@ _READ, _PARTLY = (
 _EXPLAINED = (*_PLAIN, "OS205", "OS207", "OS403")
 # What is said of detections whose objects are read wrongly themselves.
 _OF_OBJECTS = (*_READ, *_PARTLY, "OS207", "OS410", "OS424", "OS430", "OS434")
+_OF_LAYOUT = ("OS207", "OS211", "OS241")  # of objects that are read wrongly
 _ORDER = (Level.ERROR, Level.WARNING, Level.NOTE)
 
 
@@ -98,7 +101,8 @@ def check(
     if detections is not None:
         written = Written(detections)
         found = check_detections(truth, vocabulary, written, written.read(truth, vocabulary))
-        findings += with_truth(findings, found)
+        found = with_truth(findings, found)
+        findings = [*beside_detections(findings, found), *found]
     return in_order(findings)
 
 
@@ -133,6 +137,7 @@ def _plain(truth: Annotations, vocabulary: Vocabulary | None) -> Iterator[Findin
     yield from truth_names(truth, vocabulary)
     yield from truth_twice(truth)
     yield from truth_crowds(truth)
+    yield from truth_lists(truth)
     yield from federated(truth)
 
 
@@ -175,6 +180,16 @@ def with_truth(truth: Iterable[Finding], found: list[Finding]) -> list[Finding]:
     return [one for one in found if not (wrong and one.code in _OF_OBJECTS)]
 
 
+def beside_detections(truth: Iterable[Finding], found: Iterable[Finding]) -> list[Finding]:
+    """What was found about the ground truth alone, less what detections say better.
+
+    Objects that end before their pictures do (OS241), or beyond them (OS207, OS211), are one with a
+    ground truth that fits in another layout, or as of pictures of another size (OS430).
+    """
+    fits = any(one.code == "OS430" for one in found)
+    return [one for one in truth if not (fits and one.code in _OF_LAYOUT)]
+
+
 def check_federated(truth: Annotations) -> list[Finding]:
     """Find that classes of a ground truth were not looked for on every image."""
     return [*federated(truth)]
@@ -204,6 +219,7 @@ def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
     yield from truth_names(truth, vocabulary)
     yield from truth_records(truth)
     yield from truth_files(truth)
+    yield from truth_lists(truth)
     yield from truth_groups(truth)
     yield from truth_twice(truth)
     yield from truth_sets(truth, vocabulary)
@@ -212,8 +228,8 @@ def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
 
 
 def _of_detections(case: Case) -> list[Finding]:
-    lost = [*float_ids(case)]
-    if lost:  # all else would speak of other images
+    lost = [*float_ids(case)] or [*pixels_on_shares(case)]
+    if lost:  # all else would speak of other images, or of their corners
         return lost
     boxes, again = [*detected_boxes(case)], [*carried_on(case)]
     otherwise = again or [*read_otherwise(case)]

@@ -40,6 +40,7 @@ SAME_CLASS = (
     ("sofa", "couch"),
     ("tvmonitor", "tv"),
 )
+_APART, _AROUND = re.compile("[,;\t]"), " \t\"'"  # labels in a row, and what is around one
 _COMMENT = re.compile(r"(^|\s+)#.*")
 
 
@@ -361,17 +362,25 @@ def _without_comment(line: str, labels: set[str]) -> str:
 
 
 def _in_a_row(lines: list[str], labels: set[str]) -> tuple[str, ...]:
-    """Labels of lines, those of a line with commas one by one, unless it is one label itself.
+    """Labels of lines, those in a row one by one, unless the line is one label itself.
+
+    Apart by commas, semicolons or tabs; by blanks only if each word is a label.
 
     >>> _in_a_row(["person, car ,dog"], set())
     ('person', 'car', 'dog')
     >>> _in_a_row(["tench, Tinca tinca", "dog,"], {"tench,tincatinca", "dog"})
     ('tench, Tinca tinca', 'dog')
+    >>> _in_a_row(['"person";"car"', "dog cow", "dog kennel"], {"person", "dog", "cow"})
+    ('person', 'car', 'dog', 'cow', 'dog kennel')
     """
     held: list[str] = []
     for line in lines:
-        parts = [part.strip() for part in line.split(",") if part.strip()]
+        parts = [part for piece in _APART.split(line) if (part := piece.strip(_AROUND))]
         row = normal(line) not in labels and line[0] not in "[{"
+        words = line.split()
+        if row and all(normal(word) in labels for word in words):
+            held += words
+            continue
         row &= len(lines) == 1 or any(normal(part) in labels for part in parts)
         held += parts if row else [line]
     return tuple(held)

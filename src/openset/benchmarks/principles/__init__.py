@@ -43,6 +43,7 @@ class Check:
         count: How many records are wrong.
         examples: The first of them.
         images: All images that it concerns, where they are to be looked at.
+        fix: What to do, where it is not what the principle says.
     """
 
     what: str
@@ -52,6 +53,7 @@ class Check:
     examples: tuple[str, ...] = ()
     where: str = ""
     images: tuple[str, ...] = ()
+    fix: str = ""
 
 
 Checker = Callable[["Bundle"], Iterable[Check]]

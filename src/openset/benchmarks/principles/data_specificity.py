@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import combinations
 from pathlib import PurePosixPath
 
@@ -43,9 +44,9 @@ def data_specificity(bundle: Bundle) -> Iterable[Check]:
     for part in bundle.parts:
         if part.kind == "finetune":
             yield from of_split(part.name, [_met_before(bundle, part)])
-    if bundle.edited:
-        said = f"{len(bundle.edited)} files have other bytes than were built"
-        yield failed("split files are as they were built", said, len(bundle.edited), bundle.edited)
+    for one in bundle.edited:
+        check = failed("split files are as they were built", one.message, one.count, [one.example])
+        yield replace(check, fix=one.fix)
     if bundle.images is None:
         yield note("images that look alike", "not looked for: the images are not at hand")
     else:

@@ -6,8 +6,6 @@ folders, say. Samples in another order do not look like that: a class would then
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from openset.findings import Finding, Level
@@ -17,13 +15,8 @@ from openset.wording import some
 _FEWEST = 20  # known samples; of fewer, chance may pair classes
 
 
-def numbered_like(first: Scores, other: Scores, names: tuple[str, str]) -> Scores:
-    """Scores that say, if so, that their classes are those of the first file under other names."""
-    found = _otherwise(first, other, names)
-    return other if found is None else replace(other, said=(*other.said, found))
-
-
-def _otherwise(first: Scores, other: Scores, names: tuple[str, str]) -> Finding | None:
+def numbered_otherwise(name: str, first: Scores, other: Scores) -> Finding | None:
+    """OS833, if the classes of a file are those of the first one under other numbers or names."""
     if first.n_known != other.n_known or first.n_unknown != other.n_unknown:
         return None
     if first.n_known < _FEWEST or _other_samples(first, other):
@@ -37,14 +30,12 @@ def _otherwise(first: Scores, other: Scores, names: tuple[str, str]) -> Finding 
     differ = sorted((a, b) for a, b in pairs if a != b)
     if len(sizes) > 1 or len(pairs) < 2 or not differ:
         return None
-    said = (
-        f"labels of {names[1]} are those of {names[0]}, but {len(differ)} of {len(pairs)} classes "
-    )
+    said = f"labels are those of {name}, but {len(differ)} of {len(pairs)} classes "
     said += f"have another {'number' if same else 'name'}: "
-    said += some([f"{a} is {b} in {names[0]}" for a, b in differ])
+    said += some([f"{a} is {b} in {name}" for a, b in differ])
     count = int((ours != theirs).sum())
     at = int((ours != theirs).argmax())
-    example = f"sample {at + 1}: label {theirs[at]}, and {ours[at]} in {names[0]}"
+    example = f"sample {at + 1}: label {theirs[at]}, and {ours[at]} in {name}"
     fix = "" if same else "name classes alike in all files; --force compares as is"
     return Finding("OS833", Level.ERROR, said, count, example, fix=fix)
 
