@@ -153,6 +153,24 @@ def test_what_is_done_is_not_done_again(world, whole, tmp_path, monkeypatch):
     assert len(judged) == 4  # what is asked otherwise is measured again
 
 
+def test_other_test_pictures_are_measured_anew(world, whole, tmp_path):
+    from PIL import Image
+
+    here, out = tmp_path / "world", tmp_path / "out"
+    shutil.copytree(world, here)
+    shutil.copytree(whole, out)
+    before = {at: (out / "evaluation" / at / "run.json").read_bytes() for at in STAGES}
+    test = next(part for part in bundle_of(here).parts if (part.kind, part.task) == ("test", 1))
+    name = str(test.table.images.file_name[0])
+    with Image.open(here / name) as picture:
+        Image.new("RGB", picture.size).save(here / name)
+    steps = []
+    assert learned(here, out, lambda stage, progress: steps.append(progress.step)).done
+    assert not steps  # of training
+    after = {at: (out / "evaluation" / at / "run.json").read_bytes() for at in STAGES}
+    assert after["t1"] != before["t1"]
+
+
 def test_another_chain_is_refused(world, whole):
     with pytest.raises(InputError) as error:
         learned(world, whole, recipe=recipe(lr=2e-3))

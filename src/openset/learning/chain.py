@@ -37,6 +37,7 @@ from openset.findings import Finding, InputError, Level, UsageError, refuse
 from openset.learning.exemplars import Exemplars, Lists
 from openset.learning.stages import Stage, of_kind, pooled, stages_of
 from openset.matching import right_detections
+from openset.nets.pictures import fingerprint as print_of
 from openset.nets.processes import is_first, processes
 from openset.nets.weights import fingerprint
 from openset.scorers import find as find_scorer
@@ -281,10 +282,11 @@ def _nothing_expelled(stage: Stage, why: Finding) -> Finding:
 
 
 def _identity(model: Path, truth: Annotations, plan: Plan) -> str:
-    """The command line of a stage's run: it changes with the model, the test and the settings."""
+    """The command line of a stage's run: it changes with model, test, pictures and settings."""
     digest = hashlib.sha256(truth.box.tobytes() + truth.label.tobytes() + truth.image.tobytes())
     digest.update(json.dumps([truth.labels, truth.role, truth.images.id.tolist()]).encode())
     digest.update(repr((plan.settings, plan.expel and plan.phi)).encode())
+    digest.update(print_of(ImageFiles.of_annotations(truth, plan.images).path).encode())
     return f"openset learn: model {fingerprint(model)}, test {digest.hexdigest()[:16]}"
 
 
