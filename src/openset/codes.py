@@ -458,8 +458,10 @@ _ENTRIES = (
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",
-         "an empty file, or a score threshold above every score",
-         "export detections with a low score threshold"),
+         "an empty file, a score threshold above every score, or a model that was hardly trained, "
+         "or has diverged",
+         "export detections with a low score threshold; if there are none, look at the losses of "
+         "the training (log.jsonl)"),
     Code("OS403", "detections on other images", "They are left out: their image is not in the "
          "ground truth.", "another split, or image ids of another numbering",
          "write the image ids or the file names of the ground truth"),
@@ -659,6 +661,10 @@ _ENTRIES = (
          "annotations were filtered or renamed, or are of another version than the lists",
          "give the annotations that belong to the lists; or remove the lists, if these are out of "
          "date"),
+    Code("OS463", "two sets cut at different scores", "What compares the detections of both sets "
+         "(AUROC, FPR95) tells the cut of one from that of the other.",
+         "files were exported with other thresholds",
+         "cut both at the higher score with minimum_score=, or export both from the same low one"),
     Code("OS470", "image ids went through float32", "Ids beyond 2^24 lost their last digits: boxes "
          "of several images are on one, and most images have none.",
          "ids were kept in a tensor or a column of 32-bit floats",
@@ -725,8 +731,9 @@ _ENTRIES = (
     Code("OS608", "loss is not finite", "Training has diverged; the last checkpoint is still good.",
          "a learning rate that is too high, or boxes that are not finite",
          "lower the learning rate, lengthen the warm-up, or clip gradients"),
-    Code("OS609", "run of another recipe", "The folder holds a checkpoint of another training.",
-         "the recipe, the labels or the data were changed after the start",
+    Code("OS609", "run of another recipe", "The folder holds a checkpoint of another training, or "
+         "a chain with other exemplars.",
+         "the recipe, the labels, the data or an option were changed after the start",
          "choose another folder, or take the change back"),
     Code("OS610", "nothing to train on", "No image has an object of a known class.",
          "other labels than the file's, or a file without annotations",
@@ -765,6 +772,11 @@ _ENTRIES = (
          "two of them: nothing says which picture is meant.",
          "two data sets that number their images alike, or one folder inside of another",
          "give only the folders that the ground truth's images are from"),
+    Code("OS621", "loss exploded", "The loss was far above that of the untrained network: what was "
+         "learned is lost, though later losses may be small, since such a network finds nothing.",
+         "a learning rate that is too high (20 for 0.02, or that of eight GPUs on one)",
+         "lower the learning rate, lengthen the warm-up or clip gradients, and train in another "
+         "folder; nothing, if the model finds objects"),
     Code("OS641", "class that was never seen", "Nothing is learned about it but that it is not "
          "there; a method leaves it out of its loss and of unknownness.",
          "a class without objects in the training file, or a short training",
@@ -984,6 +996,19 @@ _ENTRIES = (
          "of one file are not the samples that they are in the other.",
          "a file was written from a shuffled loader, or sorted; or it is of other samples",
          "write samples in one order; --force compares them as they are"),
+    Code("OS831", "openness is often tied", "Pairs of samples with one openness count one half, "
+         "and so many do that the area under the ROC curve is further open than by chance.",
+         "openness was rounded where it was written (%.2f), or saturates",
+         "write openness with all its digits; nothing, if it has so few values by its nature"),
+    Code("OS832", "misnamed samples left out", "No known sample is misnamed, and many are as good "
+         "as undecided: accuracy is 100 % by selection, and the other numbers are of easy samples.",
+         "only samples with predicted == label were kept, or the classifier was taught these",
+         "write all known samples of the test set; ignore this if none was left out"),
+    Code("OS833", "classes numbered otherwise", "Classifiers are compared on the same labels, and "
+         "a class of one file has another number, or name, in the other.",
+         "classes are in another order: by name (ImageFolder), or as they came",
+         "name the classes of every file (classes in .npz, in the order of logits; logit:NAME in a "
+         "table): then they are matched by name; --force compares as is"),
     Code("OS901", "benchmark not understood", "A key or value of its TOML file is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/benchmarks.md for all keys"),
     Code("OS902", "source missing", "A file that the benchmark is made from is not in the folder.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -108,3 +109,28 @@ def test_logits_of_unknown_classes_are_a_leak(scene, openset):
             assert ("OS333" in done.err, said.startswith(LEAD)) == (leak, leak), done.err
             assert ("LEAK: the detector was taught classes" in said) == leak
             assert not leak or "no leak known" not in said
+
+
+def test_a_detector_that_was_taught_every_label_is_a_leak_without_their_boxes(scene, openset):
+    """A ground truth whose labels, "unknown" among them, were all taken for known ones."""
+    from openset.formats import read_annotations, read_detections, write
+
+    known = (scene / "known.txt").read_text().split()
+    table = read_annotations(scene / "gt.json")
+    labels = (*known, *(name for name in table.labels if name not in known), "unknown")
+    found = read_detections(scene / "base.json")
+    own = np.array([labels.index(table.labels[list(table.category_id).index(one)])
+                    for one in found.label.tolist()])  # fmt: skip
+    kept = own < len(known)
+    logits = np.full((len(found), 1 + len(labels)), -3.0)
+    logits[np.arange(len(found)), 1 + own] = 5.0
+    columns = {"logits": logits, "layout": "softmax-background-first"}
+    said = {"model": {"detector": "faster_rcnn"}}
+    whole = replace(found, labels=labels, label=own, provenance=said, **columns)
+    write(whole.select(kept), scene / "base.parquet")
+    line = ("evaluate", "gt.json", "base.parquet", "--known", "known.txt", "--no-intervals")
+    done = openset(*line)
+    assert "OS333" in done.err and " ".join(done.out.split()).startswith(LEAD)
+    fixed = openset("score", "base.parquet", "--known", "known.txt", "--scorers", "energy",
+                    "-o", "mended.parquet")  # fmt: skip
+    assert fixed.code == 0, fixed.err

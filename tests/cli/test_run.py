@@ -452,9 +452,10 @@ def test_a_restart_of_parts_makes_what_is_missing(openset, data):
     assert "made 2 of 3 parts" in openset(*PARTED).out
     assert made.stat().st_mtime_ns == before
     other = openset(*PARTED, "--minimum-score", "0.2")
-    assert other.code == 2 and "OS361" in other.err and "model differs" in other.err
+    assert other.code == 2 and "OS361" in other.err
+    assert "minimum score differs" in other.err and "not 0.2" in other.err
     other = openset(*PARTED, "--evidence", "logits")
-    assert other.code == 2 and "run differs" in other.err
+    assert other.code == 2 and "keep differs" in other.err
     wrong = openset(*RUN, "--shard", "1/2")
     assert wrong.code == 2 and "found.parts" in wrong.err
 

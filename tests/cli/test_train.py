@@ -363,3 +363,21 @@ def test_other_engines_do_not_train(openset, data, name):
     assert done.code == 2
     assert "torchrun --nproc-per-node 4 -m openset train" in " ".join(done.err.split())
     assert not (data / "model").exists()
+
+
+def test_a_training_that_diverged_is_no_success(openset, data):
+    """Also without warnings: the answer says it. The next command finds nothing, and says so."""
+    recipe = (data / "tiny.toml").read_text().splitlines()
+    wild = [line for line in recipe if not line.startswith(("lr", "steps"))]
+    (data / "wild.toml").write_text("\n".join(["lr = 2.0", "steps = 20", *wild]) + "\n")
+    done = openset("train", "wild.toml", "data", "-o", "model", "--device", "cpu", "-q")
+    assert done.code == 0 and "training has diverged" in " ".join(done.out.split())
+    assert "diverged" not in openset(*TRAIN[:3], "-o", "tame", *TRAIN[5:]).out
+
+
+def test_a_run_that_finds_nothing_says_so(openset, data):
+    assert openset(*TRAIN, "--steps", "1").code == 0
+    line = ("run", "model", "data/train.json", "-o", "none.parquet", "--device", "cpu")
+    assert "OS402" in openset(*line, "--minimum-score", "0.9999").err
+    empty = openset("evaluate", "data/train.json", "none.parquet", "--known", "red,green")
+    assert empty.code == 2 and "has diverged" in " ".join(empty.err.split())

@@ -138,3 +138,33 @@ def test_there_may_be_no_best_score():
         openset.evaluate(here.ood.truth, here.ood.found, minimum_score="best", **PLAIN)
     with pytest.raises(UsageError, match="at once"):
         openset.Evaluator(minimum_score="best").update(here.id.truth, here.id.found)
+
+
+MANY = sets(images=240)
+
+
+def at_least(found, score):
+    return [one for one in found if one["score"] >= score]
+
+
+@pytest.mark.parametrize("which", ["id", "ood"])
+def test_sets_that_were_cut_at_different_scores_are_said_and_the_fix_helps(which):
+    id_, ood = MANY.id.found, MANY.ood.found
+    cut = Pair(at_least(id_, 0.4), ood) if which == "id" else Pair(id_, at_least(ood, 0.4))
+    found = openset.evaluate(MANY.truth(), cut, **PLAIN).findings
+    (said,) = [one for one in found if one.code == "OS463"]
+    lowest = min(one["score"] for one in (cut.id if which == "id" else cut.ood))
+    assert f"of the {which.upper()} set begin at a score of {lowest:g}" in said.message
+    least = float(said.fix.partition("minimum_score=")[2].partition(" ")[0])
+    assert least == lowest
+    mended = openset.evaluate(MANY.truth(), cut, minimum_score=least, **PLAIN).findings
+    assert "OS463" not in {one.code for one in mended}
+
+
+@pytest.mark.parametrize("score", [0.0, 0.05, 0.4, 0.8])
+@pytest.mark.parametrize("images", [12, 240])
+def test_sets_of_one_cut_are_not_accused(score, images):
+    here = sets(images=images)
+    alike = Pair(*(at_least(one.found, score) for one in (here.id, here.ood)))
+    codes = {one.code for one in openset.evaluate(here.truth(), alike, **PLAIN).findings}
+    assert "OS463" not in codes

@@ -153,10 +153,61 @@ def test_what_is_done_is_not_done_again(world, whole, tmp_path, monkeypatch):
     assert len(judged) == 4  # what is asked otherwise is measured again
 
 
+def test_other_test_pictures_are_measured_anew(world, whole, tmp_path):
+    from PIL import Image
+
+    here, out = tmp_path / "world", tmp_path / "out"
+    shutil.copytree(world, here)
+    shutil.copytree(whole, out)
+    before = {at: (out / "evaluation" / at / "run.json").read_bytes() for at in STAGES}
+    test = next(part for part in bundle_of(here).parts if (part.kind, part.task) == ("test", 1))
+    name = str(test.table.images.file_name[0])
+    with Image.open(here / name) as picture:
+        Image.new("RGB", picture.size).save(here / name)
+    steps = []
+    assert learned(here, out, lambda stage, progress: steps.append(progress.step)).done
+    assert not steps  # of training
+    after = {at: (out / "evaluation" / at / "run.json").read_bytes() for at in STAGES}
+    assert after["t1"] != before["t1"]
+
+
 def test_another_chain_is_refused(world, whole):
     with pytest.raises(InputError) as error:
         learned(world, whole, recipe=recipe(lr=2e-3))
     assert error.value.findings[0].code == "OS609"
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        (Exemplars("published", count=1), "count was 50, now 1"),
+        (Exemplars("published", seed=7), "seed was 0, now 7"),
+        (Exemplars("scored"), "rule was 'published', now 'scored'"),
+        (Exemplars("none"), "rule was 'published', now 'none'"),
+    ],
+    ids=str,
+)
+def test_other_exemplars_are_refused(world, tmp_path, other, says):
+    """A list, or a table, that is there would otherwise be that of the other rule."""
+    made = Exemplars("published")
+    asked = iter([False] * 5 + [True])
+    out = tmp_path / "out"
+    assert not learned(world, out, exemplars=made, stop=lambda: next(asked)).done
+    before = (out / "learned.json").read_bytes()
+    with pytest.raises(InputError, match="OS609") as error:
+        learned(world, out, exemplars=other)
+    assert error.value.findings[0].example == says
+    assert (out / "learned.json").read_bytes() == before
+    assert not learned(world, out, exemplars=made, stop=lambda: True).done  # the same goes on
+
+
+def test_a_folder_of_more_tasks_is_refused(world, whole, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(whole, out)
+    held = Learned.load(out)
+    replace(held, tasks=(*held.tasks, ("six",))).save(out)
+    with pytest.raises(InputError, match=r"OS609.*other tasks"):
+        learned(world, out)
 
 
 def test_another_start_is_refused(world, whole, tmp_path):

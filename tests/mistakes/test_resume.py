@@ -163,6 +163,43 @@ def test_a_recipe_that_changed_is_noticed(changes, place):
         trained(place / "data/train.json", place / "run", **changes)
 
 
+@pytest.mark.parametrize(
+    "change",
+    ["half a checkpoint", "an empty checkpoint", "a checkpoint without a step", "no optimizer"],
+)
+def test_a_damaged_checkpoint_says_what_to_do_and_that_helps(change, place, origin):
+    spoil = CHANGES[change][0] if change in CHANGES else checkpoint(lambda h: h.pop("optimizer"))
+    spoil(place)
+    with pytest.raises(OpenSetError, match="OS604") as caught:
+        trained(place / "data/train.json", place / "run")
+    (finding,) = caught.value.findings
+    assert "checkpoint of this training is damaged" in finding.cause
+    assert "or remove it" in finding.fix and "checkpoint.pt" in finding.fix
+    (place / "run/checkpoint.pt").unlink()
+    assert trained(place / "data/train.json", place / "run").resumed == 0
+    assert same(weights(place / "run"), weights(origin / "run"))
+
+
+def test_other_weights_to_start_from_are_noticed(origin, tmp_path):
+    from openset.training import TrainingData, train
+    from scenes.training import recipe
+
+    data = TrainingData.of(origin / "data/train.json")
+    first, other = (str(origin / name / "model.pt") for name in ("run", "other"))
+    for given in (first, None):
+        folder = tmp_path / ("from" if given else "new")
+        shutil.copy(first, tmp_path / "copy.pt")
+        same_weights = str(tmp_path / "copy.pt") if given else None
+        train(recipe(steps=1), data, folder, device="cpu", weights=given)
+        train(recipe(steps=1), data, folder, device="cpu", weights=same_weights)
+        with pytest.raises(OpenSetError, match=r"OS609.*another weights"):
+            train(recipe(steps=1), data, folder, device="cpu", weights=other)
+    older = json.loads((tmp_path / "new/run.json").read_text())
+    del older["weights"]
+    (tmp_path / "new/run.json").write_text(json.dumps(older))
+    assert train(recipe(steps=1), data, tmp_path / "new", device="cpu").resumed == 1
+
+
 HARMLESS = {
     "moved": lambda place: None,
     "a log with strange lines": lambda place: (

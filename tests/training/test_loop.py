@@ -132,6 +132,17 @@ def test_a_damaged_checkpoint_is_refused(truth, whole, tmp_path):
         trained(truth, folder)
 
 
+def test_a_loss_that_exploded_is_said_though_it_fell_again(truth, whole, tmp_path):
+    assert not [one for one in whole.findings if one.code == "OS621"]
+    assert log(whole.folder)[0]["step"] == 1
+    done = trained(truth, tmp_path / "run", lr=2.0, steps=20)
+    (said,) = [one for one in done.findings if one.code == "OS621"]
+    worst = max(row["loss"] for row in log(done.folder))
+    assert f"{worst:,.0f}" in said.message and "at step 1" in said.message
+    again = trained(truth, tmp_path / "run", lr=2.0, steps=20)
+    assert [one.code for one in again.findings] == [one.code for one in done.findings]
+
+
 def test_pixels_that_changed_are_noticed(whole, tmp_path):
     from PIL import Image
 

@@ -44,6 +44,14 @@ def report_resized(found: Detections, output: Output) -> None:
     output.report(resized_finding(resized, found.provenance["images"]))
 
 
+def report_nothing(found: Detections, output: Output) -> None:
+    """Say that nothing was found, which may be right of photos."""
+    if len(found):
+        return
+    message = f"0 detections for {found.provenance['images']} images"
+    output.report(Finding("OS402", Level.NOTE, message, 0))
+
+
 def text(found: Detections, out: Path, photos: Path | None) -> str:
     from openset.detectors import find
 

@@ -199,6 +199,7 @@ class _Job:
         _found.report_skipped(about.get("skipped_images", ()), about["images"], output)
         write(found, out, format="parquet")
         _found.report_resized(found, output)
+        _found.report_nothing(found, output)
         text = _found.text(found, out, data if photos else None)
         return Answer(text, partial(_found.document, found, out))
 

@@ -226,6 +226,8 @@ def _text(recipe: Recipe, taught: TrainingData, test: Path, done: Trained) -> st
         lines.append(f"not taught: {counts}")
     if done.step < recipe.steps:
         return "\n".join([*lines, "stopped: the same command goes on from here"])
+    # The answer itself says it, since --quiet keeps warnings back.
+    lines += [one.message for one in done.findings if one.code == "OS621"]
     lines.append(f"wrote {done.model}")
     return "\n".join([*lines, f"next: openset run {done.folder} {test} -o test.parquet"])
 

@@ -171,9 +171,15 @@ def part_plan(
     kept = sorted(options.pop("keep", KEPT))
     said = {k: v for k, v in options.items() if k not in ("threads", "decoders")}  # no difference
     said |= {"keep": kept, "batch": batch}
-    about = {"model": _hash(model), "run": said}
+    about = {"model": _hash(model), "options": _chosen(model), "run": said}
     whole = max(per_part // batch, 1) * batch  # a batch across two parts would be padded otherwise
     return planned("detections", images.id, about, whole)
+
+
+def _chosen(model: Model) -> dict[str, Any]:
+    """Options of a model, under the names that commands have for them."""
+    options: dict[str, Any] = model.about.get("options", {})
+    return {"minimum_score" if name == "score" else name: one for name, one in options.items()}
 
 
 def _hash(model: Model) -> str:

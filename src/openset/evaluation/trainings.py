@@ -338,7 +338,7 @@ def unlike(
     pairs: dict[str, tuple[list[Any], str]] = {
         # First, since a protocol also decides which synonyms join and which objects are ignored.
         "protocols": ([_rules(one) for one in (first, second)], "protocol="),
-        "vocabularies": ([one.vocabulary_hash for one in (first, second)], "known="),
+        "vocabularies": ([one.vocabulary_hash for one in (first, second)], _classes_of(first)),
         "ground truths": ([one.truth_hash for one in (first, second)], _truth_of(first)),
         "groups": ([one.groups_hash or "none" for one in (first, second)], "groups="),
         "samples": (_named(first, second), "samples, in one order"),
@@ -349,6 +349,11 @@ def unlike(
             plain = f"{x} in {sides[0]} and {y} in {sides[1]}"
             return Unlike(what, said or plain, f"evaluate both with the same {same}")
     return None
+
+
+def _classes_of(one: Provenance) -> str:
+    """What says which classes are known; those of classifiers are what their files name."""
+    return "names of classes" if one.protocol == "recognition" else "known="
 
 
 def _truth_of(one: Provenance) -> str:

@@ -25,6 +25,7 @@ SCHEMA = "openset.parts/1"
 MANIFEST = "manifest.json"
 PER_PART = 2_000  # images: some ten megabytes of boxes, some hundred with logits
 _RECEIPT = ".done.json"
+_IMAGES = "the images, or how many are in a part, differ"
 _RECEIVED = ("rows", "sha256", "skipped", "pictures", "size")
 _Id = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | str
 
@@ -199,13 +200,26 @@ def refuse_other(folder: Path, there: Manifest, plan: Manifest, fix: str = "") -
     """Refuse to go on with parts that something else has made."""
     if identity(there) == identity(plan):
         return
-    keys = sorted({*there.about, *plan.about})
-    differ = [key for key in keys if there.about.get(key) != plan.about.get(key)]
-    what = f"{differ[0]} differs" if differ else "the images, or how many are in a part, differ"
-    both = [shown(one.about.get(differ[0])) for one in (there, plan)] if differ else []
+    ours, theirs = (_one_by_one(one.about) for one in (plan, there))
+    differ = [key for key in {**theirs, **ours} if theirs.get(key) != ours.get(key)]
+    # What has options of its own is hashed with them: that its hash differs says less than they do.
+    differ = [key for key in differ if key not in there.about] or differ
+    names = [key.rpartition(".")[2].replace("_", " ") for key in differ]
+    what = f"{', '.join(names)} differ{'s' * (len(names) == 1)}"
+    both = [shown(one.get(differ[0])) for one in (theirs, ours)] if differ else []
     raise refuse(
         "OS361",
-        f"{folder} holds parts of something else: {what}",
-        example=f"{differ[0]} {both[0]}, not {both[1]}" if differ else what.split()[0],
+        f"{folder} holds parts of something else: {what if differ else _IMAGES}",
+        count=max(len(differ), 1),
+        example=f"{names[0]} {both[0]}, not {both[1]}" if differ else _IMAGES.split()[0],
         fix=fix,
     )
+
+
+def _one_by_one(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What made parts, with each option by itself: ``run.batch``."""
+    found: dict[str, Any] = {}
+    for key, value in about.items():
+        options = value if isinstance(value, dict) else None
+        found |= {key: value} if options is None else {f"{key}.{k}": v for k, v in options.items()}
+    return found

@@ -29,7 +29,7 @@ from openset.benchmarks.bundle import Bundle
 from openset.benchmarks.principles import Verdict
 from openset.detectors import KEPT, OF_REGIONS, ImageFiles, find, load, run
 from openset.diagnosis.confusion import confusion
-from openset.evaluation.learned import Learned, Row, forgotten, numbers_of
+from openset.evaluation.learned import FILE, Learned, Row, forgotten, numbers_of
 from openset.evaluation.result import Evaluation
 from openset.evaluation.run import Run, evaluate_all
 from openset.evaluation.settings import Settings
@@ -37,6 +37,7 @@ from openset.findings import Finding, Level, UsageError, refuse
 from openset.learning.exemplars import Exemplars, Lists
 from openset.learning.rules import Decided, Gamma, by_gamma, expelled
 from openset.learning.stages import Stage, of_kind, pooled, stages_of
+from openset.nets.pictures import fingerprint as print_of
 from openset.nets.processes import is_first, processes
 from openset.nets.weights import fingerprint
 from openset.tables import Annotations, Detections
@@ -95,7 +96,7 @@ class Plan:
             "seed": self.recipe.seed,
             "expel": self.expel and self.phi,
             **({} if self.gamma is None else {"gamma": self.gamma}),
-            "exemplars": {"rule": how.rule, "count": how.count, "seed": how.seed},
+            "exemplars": how.about,
         }
 
 
@@ -159,6 +160,7 @@ class _Chain:
         self._rehearse(lists.stages)
         about = replace(self.plan, exemplars=how).about
         learned = Learned(self.bundle.name, self.bundle.roles.tasks, about)
+        _refuse_another(self.out, learned)
         findings: list[Finding] = []
         results: dict[int, Evaluation] = {}  # the last of each task
         start: Path | None = None
@@ -263,11 +265,12 @@ def _news(said: Sequence[Finding], before: Sequence[Finding]) -> list[Finding]:
 
 
 def _identity(model: Path, truth: Annotations, plan: Plan) -> str:
-    """The command line of a stage's run: it changes with the model, the test and the settings."""
+    """The command line of a stage's run: it changes with model, test, pictures and settings."""
     digest = hashlib.sha256(truth.box.tobytes() + truth.label.tobytes() + truth.image.tobytes())
     digest.update(json.dumps([truth.labels, truth.role, truth.images.id.tolist()]).encode())
     rule = plan.gamma if plan.gamma is not None else plan.expel and plan.phi
     digest.update(repr((plan.settings, rule)).encode())
+    digest.update(print_of(ImageFiles.of_annotations(truth, plan.images).path).encode())
     return f"openset learn: model {fingerprint(model)}, test {digest.hexdigest()[:16]}"
 
 
@@ -310,6 +313,27 @@ def _called(result: Evaluation) -> dict[str, dict[str, int]]:
     for one in confusion(result.matches, minimum_score=least).misnomers():
         found.setdefault(one.label, {})[one.called] = one.objects
     return found
+
+
+def _refuse_another(out: Path, wanted: Learned) -> None:
+    """Refuse a folder whose table is of other exemplars, or of more tasks.
+
+    All else is compared where it is used: recipe, labels, images and start by each training, and
+    what is measured otherwise is measured again.
+    """
+    if not (out / FILE).is_file():
+        return
+    held = Learned.load(out)
+    mine, theirs = (one.about.get("exemplars", {}) for one in (wanted, held))
+    keys = ("rule",) if theirs.get("rule") != mine.get("rule") else mine
+    changed = [key for key in keys if theirs.get(key) != mine[key]]
+    if changed:
+        message = f"{out} holds a chain with other exemplars"
+        said = ", ".join(f"{key} was {theirs.get(key)!r}, now {mine[key]!r}" for key in changed)
+        raise refuse("OS609", message, count=len(changed), example=said)
+    if held.tasks != wanted.tasks[: len(held.tasks)]:
+        said = f"{len(held.tasks)} tasks of {held.benchmark}, now {len(wanted.tasks)}"
+        raise refuse("OS609", f"{out} holds a chain of other tasks", example=said)
 
 
 def _refuse_failed(bundle: Bundle, *, force: bool) -> None:

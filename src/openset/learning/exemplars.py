@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -57,6 +57,15 @@ class Exemplars:
     def __post_init__(self) -> None:
         if self.count < 1 or self.seed < 0:
             raise UsageError(f"{self.count} exemplars of a class and seed {self.seed} cannot be")
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What decides which images they are, of a rule that is settled."""
+        if self.folder is not None:
+            return {"rule": "given"}  # each list is part of what its training is of
+        if self.rule in ("splits", "none"):
+            return {"rule": self.rule}
+        return {"rule": self.rule, "count": self.count, "seed": self.seed}
 
     def settled(self, stages: Sequence[Stage]) -> Exemplars:
         """The rule that is meant for these stages.

@@ -20,7 +20,9 @@ from openset.recognition._names import (
     spelt_twice,
     unknown_in_disguise,
 )
+from openset.recognition._only_right import wrong_left_out
 from openset.recognition._sorted import sorted_by_itself
+from openset.recognition._tied import often_tied
 from openset.recognition.scores import Scores
 from openset.tables.misnaming import MOST_LABELS, mended, misnamed
 
@@ -37,8 +39,8 @@ def check(scores: Scores) -> list[Finding]:
     found = [unknown_in_disguise(scores), wrong, of_absent_classes(scores), *scores.said]
     found += [_empty(scores), both_kinds(scores), repeated(scores), partly_drawn(scores)]
     found += [sorted_by_itself(scores) or _upside_down(scores), _one_answer(scores)]
-    found += [_tied(scores) or _decided(scores), _classes(scores), _absent(scores)]
-    found += [nearly_spelt(scores)]
+    found += [_tied(scores) or _decided(scores) or often_tied(scores), wrong_left_out(scores)]
+    found += [_classes(scores), _absent(scores), nearly_spelt(scores)]
     return [finding for finding in found if finding is not None]
 
 

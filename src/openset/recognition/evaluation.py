@@ -128,6 +128,9 @@ def _choose(names: Sequence[str] | None) -> list[Metric]:
 
 
 def _describe(scores: Scores, name: str, seed: int, resamples: int) -> Provenance:
+    # Files may list classes in any order; what they are is told by their names.
+    names = np.array(sorted(scores.classes))
+    truth = np.searchsorted(names, scores.label_names).astype(np.int32)
     size = np.array([scores.n_unknown])
     columns: list[NDArray[Any]] = [scores.predicted, scores.openness, scores.unknown_openness]
     counts = {
@@ -140,8 +143,8 @@ def _describe(scores: Scores, name: str, seed: int, resamples: int) -> Provenanc
         protocol="recognition",
         deviations={},
         vocabulary=", ".join(scores.classes),
-        vocabulary_hash=digest([np.array(scores.classes)]),
-        truth_hash=digest([scores.label, size]),
+        vocabulary_hash=digest([names]),
+        truth_hash=digest([truth, size]),
         detections_hash=digest(columns),
         counts=counts,
         seed=seed,

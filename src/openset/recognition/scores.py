@@ -49,6 +49,8 @@ class Scores:
         weights: How often each known and each unknown sample was drawn, a column per resample.
         ids: What each known and each unknown sample is called, if the file says.
         said: What was found where the scores were read.
+        margin: By how much the largest logit of each known sample exceeds the next one, if there
+            are logits of several classes.
 
     >>> Scores([0, 1, 1], [0, 1, 0], [0.1, 0.2, 0.6], [0.9, 0.3], [1, 1], ("cat", "dog"))
     Scores(3 known samples of 2 classes, 2 unknown samples)
@@ -64,6 +66,7 @@ class Scores:
     weights: Weights | None = None
     ids: Ids | None = None
     said: tuple[Finding, ...] = ()
+    margin: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         """Convert the columns, and refuse what cannot be counted."""
@@ -124,6 +127,7 @@ class Scores:
             unknown.argmax(axis=1).astype(np.int32),
             names,
             threshold,
+            margin=_margin(known),
         )
 
     def __repr__(self) -> str:
@@ -144,6 +148,16 @@ class Scores:
     def n_classes(self) -> int:
         """Number of known classes, C."""
         return len(self.classes)
+
+    @property
+    def label_names(self) -> NDArray[np.str_]:
+        """The label of each known sample, by name: numbers go by each file's own list."""
+        return np.array(self.classes, np.str_)[self.label]
+
+    @property
+    def predicted_names(self) -> NDArray[np.str_]:
+        """The class named for each known sample, by name."""
+        return np.array(self.classes, np.str_)[self.predicted]
 
     @cached_property
     def correct(self) -> NDArray[np.bool_]:
@@ -193,6 +207,14 @@ class Scores:
         shared = {"correct": self.correct, "ranking": self.ranking, "best": self.best}
         vars(twin).update(shared)
         return twin
+
+
+def _margin(logits: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """By how much the largest of each row exceeds the next."""
+    if logits.shape[1] < 2:
+        return None
+    largest = np.partition(logits, -2, axis=1)[:, -2:]
+    return np.asarray(largest[:, 1] - largest[:, 0])
 
 
 def _refuse_probabilities(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from openset.findings import Finding, Level
 from openset.ranking import area_under_roc
 from openset.recognition._names import spelt_otherwise
+from openset.recognition._numbered import numbered_otherwise
 from openset.recognition.scores import Scores
 
 Floats = NDArray[np.float64]
@@ -43,15 +44,15 @@ def kept_apart(first: str, one: Scores, other: Scores) -> Finding | None:
     As ids or labels say: two sets of as many samples of every class look the same, and cannot be
     compared either.
     """
-    spelt = spelt_otherwise(first, one, other)
-    if spelt is not None or one.n_known != other.n_known or one.n_unknown != other.n_unknown:
-        return spelt
+    called = spelt_otherwise(first, one, other) or numbered_otherwise(first, one, other)
+    if called is not None or one.n_known != other.n_known or one.n_unknown != other.n_unknown:
+        return called
     named = [_ids(scores) for scores in (one, other)]
     if named[0] is not None and named[1] is not None:
         by_id = _moved(first, named[0], named[1], "id")
         if by_id is not None:
             return _with_labels(by_id, _sorted_by(named[0], one), _sorted_by(named[1], other))
-    return _moved(first, _names(one), _names(other), "label")
+    return _moved(first, one.label_names, other.label_names, "label")
 
 
 def _with_labels(by_id: Finding, ours: Names, theirs: Names) -> Finding:
@@ -63,7 +64,7 @@ def _with_labels(by_id: Finding, ours: Names, theirs: Names) -> Finding:
 
 def _sorted_by(ids: Names, scores: Scores) -> Names:
     """Labels of known samples in the order of their ids."""
-    return _names(scores)[np.argsort(ids[: scores.n_known])]
+    return np.asarray(scores.label_names[np.argsort(ids[: scores.n_known])])
 
 
 def _moved(first: str, ours: Names, theirs: Names, what: str) -> Finding | None:
@@ -81,10 +82,6 @@ def _ids(scores: Scores) -> Names | None:
     return None if scores.ids is None else np.concatenate([ids.astype(str) for ids in scores.ids])
 
 
-def _names(scores: Scores) -> Names:
-    return np.array(scores.classes, np.str_)[scores.label]
-
-
 def in_another_order(scores: Mapping[str, Scores]) -> dict[str, Finding]:
     """A finding for each whose openness goes with the first one's on one kind of samples alone."""
     first, *others = scores
@@ -99,14 +96,20 @@ def _pairs(scores: Mapping[str, Scores]) -> Iterator[tuple[str, str]]:
 
 def _alike(one: Scores, other: Scores) -> bool:
     """Whether samples may be the same ones."""
-    return one.n_unknown == other.n_unknown and np.array_equal(one.label, other.label)
+    same = np.array_equal(one.label_names, other.label_names)
+    return one.n_unknown == other.n_unknown and same
 
 
 def _same(one: Scores, other: Scores) -> bool:
-    if not _alike(one, other) or (one.predicted == other.predicted).mean() < _NEARLY_ALL:
+    if not _alike(one, other) or _agree(one, other) < _NEARLY_ALL:
         return False
     pairs = ((one.openness, other.openness), (one.unknown_openness, other.unknown_openness))
     return all(_close(x, y) for x, y in pairs)
+
+
+def _agree(one: Scores, other: Scores) -> float:
+    """The share of known samples that both give one name."""
+    return float((one.predicted_names == other.predicted_names).mean())
 
 
 def _close(one: Floats, other: Floats) -> bool:

@@ -1,10 +1,11 @@
-"""Checks of two sets: an OOD set holds nothing known, and detections are of both."""
+"""Checks of two sets: an OOD set holds nothing known, detections are of both, and cut alike."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, image_name, share
@@ -12,6 +13,8 @@ from openset.tables.annotations import Annotations
 from openset.tables.sets import ID, OOD, ood_images
 from openset.tables.vocabulary import Role, Vocabulary
 from openset.wording import spaced
+
+_NEAR, _FALLS, _PART = 20, 0.5, 0.01  # see `_cut_apart`
 
 
 def truth_sets(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
@@ -52,6 +55,7 @@ def detected_sets(case: Case) -> Iterator[Finding]:
     ood = ood_images(case.truth.images)
     if ood is None:
         return
+    yield from _cut_apart(case, ood)
     for which, of_set, level in ((ID, ~ood, Level.ERROR), (OOD, ood, Level.WARNING)):
         if of_set.any() and not case.per_image[:-1][of_set].any():
             count, name = int(np.count_nonzero(of_set)), which.upper()
@@ -64,3 +68,46 @@ def detected_sets(case: Case) -> Iterator[Finding]:
                 cause="the file of the other set was given alone",
                 fix="give a file for both sets, or one for each: NAME=ID_FILE+OOD_FILE",
             )
+
+
+def _cut_apart(case: Case, ood: NDArray[np.bool_]) -> Iterator[Finding]:
+    """The finding that the detections of one set begin at a higher score than those of the other.
+
+    Where a file was cut, detections are as many just above the lowest score as a detector has
+    below it. So it takes some (20) within the width that is missing, and in the other set half as
+    many just below that score as just above; and a hundredth of its detections, which AUROC feels.
+    """
+    inside = case.joined.image >= 0
+    of_ood = ood[np.maximum(case.joined.image, 0)]
+    score = case.detections.score
+    rows = {ID: inside & ~of_ood, OOD: inside & of_ood}
+    if not all(one.any() for one in rows.values()) or not np.isfinite(score[inside]).all():
+        return
+    low = {which: float(score[one].min()) for which, one in rows.items()}
+    high, other = (ID, OOD) if low[ID] > low[OOD] else (OOD, ID)
+    at = low[high]
+    ours, theirs = score[rows[high]], score[rows[other]]
+    width = min(at - low[other], float(ours.max()) - at)
+    near = np.count_nonzero(ours < at + width)
+    above = np.count_nonzero((theirs >= at) & (theirs < at + width))
+    below = np.count_nonzero((theirs < at) & (theirs >= at - width))
+    missing = int(np.count_nonzero(theirs < at))
+    if near < _NEAR or below < max(_FALLS * above, 1) or missing < _PART * len(theirs):
+        return
+    first = int(np.flatnonzero(rows[other])[theirs.argmin()])
+    yield Finding(
+        "OS463",
+        Level.WARNING,
+        f"detections of the {high.upper()} set begin at a score of {at:.4g}, those of the "
+        f"{other.upper()} set at {low[other]:.4g}: {share(missing, len(theirs), 'of these')} are "
+        "below, and AUROC, FPR95 and what else compares the sets measure the cut",
+        count=missing,
+        example=f"{case.where(first)}, score {low[other]:.4g}",
+        fix=f"minimum_score={_floor(at):g} cuts both alike; or export both from the same low score",
+    )
+
+
+def _floor(score: float) -> float:
+    """A score to four digits, not above it."""
+    digits = 4 - int(np.ceil(np.log10(score))) if score > 0 else 4
+    return float(np.floor(score * 10.0**digits) / 10.0**digits)

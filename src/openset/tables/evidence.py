@@ -242,6 +242,10 @@ def _names_of_columns(detections: Detections) -> list[str]:
     count = len(range(detections.logits.shape[1])[class_columns(detections.layout)])
     stated = detections.provenance.get(_CLASSES)
     names = [name for name in detections.labels if not is_unknown_spelling(name)]
+    if "model" in detections.provenance and len(detections.labels) == count:
+        # `run` lists what was taught, in order; all labels of a ground truth may have been, and
+        # "unknown" one of them.
+        names = list(detections.labels)
     names = [str(name) for name in stated] if isinstance(stated, list) else names
     if len(names) != count:
         said = f"{count} columns of the logits are classes, and {len(names)} names are listed"

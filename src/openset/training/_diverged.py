@@ -1,13 +1,16 @@
 """Divergence: a step that fails because its numbers are no numbers any more.
 
-Losses are looked at where they are logged. Between two lines of the log boxes that are NaN may stop
-a step first, in whatever meets them first: a pooling, a matching, an allocation. Its own error says
-nothing that helps, so the numbers are looked at then.
+Losses are looked at where they are logged. They may be numbers and still say that all is lost: a
+network that blew up often dies, and its losses fall again, since it finds nothing any more.
+
+Between two lines of the log boxes that are NaN may stop a step first, in whatever meets them first:
+a pooling, a matching, an allocation. Its own error says nothing that helps, so the numbers are
+looked at then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +18,26 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.module import register_module_forward_hook
 
-from openset.findings import OpenSetError, refuse
+from openset.findings import Finding, Level, OpenSetError, refuse
+
+# Times what the untrained network loses. It says every class as often as any other; to lose so much
+# more, a network must be sure of what is wrong, far beyond what gradients of such losses ask for.
+_EXPLODED = 100.0
+
+
+def exploded(rows: Sequence[Mapping[str, Any]]) -> Finding | None:
+    """OS621, if some loss of a log is far above that of the first step."""
+    if not rows or rows[0]["step"] != 1:  # of an older version
+        return None
+    first = float(rows[0]["loss"])
+    high = [row for row in rows if row["loss"] > _EXPLODED * max(first, 1.0)]
+    if not high:
+        return None
+    worst = max(high, key=lambda row: float(row["loss"]))
+    part = max((key for key in worst if key.startswith("loss_")), key=lambda key: worst[key])
+    said = f"the loss was {worst['loss']:,.0f} at step {worst['step']}, and {first:.3g} at step 1: "
+    said += "training has diverged, and what it left may find nothing"
+    return Finding("OS621", Level.WARNING, said, len(high), f"{part} {worst[part]:,.0f}")
 
 
 @contextmanager

@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from openset.files import clear_leftovers, load_text, replacing
-from openset.findings import Finding, refuse
+from openset.findings import Finding, InputError, refuse
 from openset.nets import weights
 from openset.version import __version__
 
+_DAMAGED = "the checkpoint of this training is damaged: a full disk, or a copy that was stopped"
+_ANEW = "bring {0} back from a copy; or remove it: the same command then trains from step 0"
 _LOST = "a checkpoint was copied here, or the file was deleted"
 _ELSEWHERE = "choose another folder, bring the file back, or delete the checkpoint"
 
@@ -47,7 +49,8 @@ class RunFolder:
             held = _parsed(self.about)
             recipe = held.get("recipe")
             held["recipe"] = _plain(defaults) | (recipe if isinstance(recipe, dict) else {})
-            keys = ("recipe", "labels", "data", "start")
+            held.setdefault("weights", wanted.get("weights"))  # older versions did not say it
+            keys = ("recipe", "labels", "data", "start", "weights")
             differs = [key for key in keys if held.get(key) != wanted.get(key)]
             if differs:
                 what = _difference(held["recipe"], wanted["recipe"]) or ", ".join(differs)
@@ -79,28 +82,46 @@ class RunFolder:
 
     def resume(self, *, cut_log: bool) -> dict[str, Any] | None:
         """The checkpoint, if there is one; one process cuts the log back to it."""
-        held = weights.read(self.checkpoint) if self.checkpoint.exists() else None
+        held = self._read() if self.checkpoint.exists() else None
         if held is not None:
             self._refuse_foreign(held)
         if cut_log:
             self._cut_log(0 if held is None else int(held["step"]))
         return held
 
+    def _read(self) -> dict[str, Any]:
+        try:
+            return weights.read(self.checkpoint)
+        except InputError as error:
+            found = error.findings[0]
+            raise damaged(self.checkpoint, found.message, found.example) from error
+
     def _refuse_foreign(self, held: Mapping[str, Any]) -> None:
         step = held.get("step")
         if not isinstance(step, int) or step < 0:
-            raise refuse("OS604", f"{self.checkpoint} is no checkpoint of a training")
+            raise damaged(self.checkpoint, f"{self.checkpoint} is no checkpoint of a training")
         if held.get("run") != self._run():
             message = f"{self.checkpoint} was written by another training than {self.about.name} is"
             raise refuse("OS617", message, example=f"step {step} of {held.get('run')}")
 
+    def logged(self) -> list[dict[str, Any]]:
+        """What the log says, line by line."""
+        if not self.log.exists():
+            return []
+        return [row for row in map(_row, load_text(self.log).splitlines()) if row]
+
     def _cut_log(self, step: int) -> None:
         if not self.log.exists():
             return
-        kept = [row for row in map(_row, load_text(self.log).splitlines()) if row]
-        rows = [json.dumps(row) + "\n" for row in kept if row["step"] <= step]
+        rows = [json.dumps(row) + "\n" for row in self.logged() if row["step"] <= step]
         with replacing(self.log, folder=False) as part:
             part.write_text("".join(rows), "utf-8")
+
+
+def damaged(checkpoint: Path, message: str, example: str = "") -> InputError:
+    """The refusal of a checkpoint from which no training can go on."""
+    fix = _ANEW.format(checkpoint)
+    return refuse("OS604", message, example=example, cause=_DAMAGED, fix=fix)
 
 
 def _refuse_other_pictures(held: Any, wanted: Any, folder: Path) -> None:

@@ -22,6 +22,7 @@ from openset.findings import Finding, InputError, Level, UsageError
 from openset.nets import weights as model_files
 from openset.nets.pictures import fingerprints, prints
 from openset.nets.processes import own_device, processes
+from openset.training._diverged import exploded
 from openset.training.advice import advised
 from openset.training.data import Order, TrainingData, Views, resident
 from openset.training.folder import RunFolder, about_run
@@ -118,7 +119,7 @@ def train(
                 foreseen = [*_computed(state.model, recipe), *_foreseen(state.model, recipe, data)]
                 for finding in (*foreign, *at_start, *foreseen):
                     report(finding)
-            place.claim(_about(recipe, data, start), asdict(Recipe()))
+            place.claim(_about(recipe, data, start, weights), asdict(Recipe()))
         held = place.resume(cut_log=among.first)
         if held is not None:
             state.restore(held, place.checkpoint)
@@ -134,7 +135,7 @@ def train(
         if among.first and state.step == recipe.steps:
             state.model.pictures = _pictures(data, start)
             _finish(state, place, resumed)
-        said = (*data.resized(), *_said(state, recipe))
+        said = (*data.resized(), *_said(state, recipe, place))
         if among.first and state.step == recipe.steps:
             place.note(said)
         among.wait()
@@ -191,18 +192,28 @@ def _foreseen(model: TorchModel, recipe: Recipe, data: TrainingData) -> list[Fin
     return found
 
 
-def _said(state: TrainingState, recipe: Recipe) -> tuple[Finding, ...]:
-    method = state.model.method
-    done = method is not None and state.step == recipe.steps
-    return tuple(method.findings(state.model.labels)) if done else ()
+def _said(state: TrainingState, recipe: Recipe, place: RunFolder) -> tuple[Finding, ...]:
+    """What a training says once it is done."""
+    if state.step < recipe.steps:
+        return ()
+    method, lost = state.model.method, exploded(place.logged())
+    of_method = () if method is None else tuple(method.findings(state.model.labels))
+    return of_method if lost is None else (lost, *of_method)
 
 
-def _about(recipe: Recipe, data: TrainingData, start: str | Path | None) -> dict[str, Any]:
+def _about(
+    recipe: Recipe, data: TrainingData, start: str | Path | None, weights: str | None
+) -> dict[str, Any]:
     objects = sum(map(len, data.boxes))
     more = {"images": len(data), "objects": objects, "left_out": data.left_out}
     more |= {"pictures": fingerprints(data.files.path)}
+    more |= {"weights": "" if weights is None else _hash_of(weights)}
     before = "" if start is None else model_files.fingerprint(start)
     return about_run(asdict(recipe), data.labels, data.fingerprint(), before, **more)
+
+
+def _hash_of(weights: str) -> str:
+    return model_files.fingerprint_of((), model_files.read_state(weights))
 
 
 def _pictures(data: TrainingData, start: str | Path | None) -> NDArray[np.int64]:

@@ -20,13 +20,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from openset.findings import InputError, refuse
+from openset.findings import InputError
 from openset.nets import weights
 from openset.nets.device import memory_guard, refuse_broken_bfloat16
 from openset.nets.processes import Processes
 from openset.training._average import Average
 from openset.training._diverged import divergence_guard
-from openset.training.folder import RunFolder
+from openset.training.folder import RunFolder, damaged
 from openset.training.log import Log, refuse_diverged
 from openset.training.recipe import Recipe
 
@@ -104,7 +104,7 @@ class TrainingState:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             message = f"{where} is no whole checkpoint of this training"
-            raise refuse("OS604", message, example=f"{type(error).__name__}: {error}") from error
+            raise damaged(where, message, f"{type(error).__name__}: {error}") from error
 
     def finish(self) -> None:
         """Give the model the weights that are kept: the running mean, if there is one."""
@@ -169,7 +169,8 @@ def advance(
             losses = _step(state, model, recipe, batch)
         state.step += 1
         last = state.step == recipe.steps or (stop is not None and among.count == 1 and stop())
-        if last or state.step % kept.log_every == 0:
+        # The first is what an untrained network loses: what all others are held against.
+        if last or state.step == 1 or state.step % kept.log_every == 0:
             kept.log.add(state.step, losses) if kept.log else refuse_diverged(losses, state.step)
         if kept.place and among.first and (last or state.step % kept.checkpoint_every == 0):
             refuse_diverged(losses, state.step)
