@@ -55,10 +55,7 @@ def mixed_up(world):
 
 
 def less_sure(world):
-    """The plural, where fewer objects of that name happen to be easy: one image has many small ones.
-
-    As of real detectors: half as many are found, and hardly any as surely as the middle one.
-    """
+    """The plural, where objects of that name happen to be small: few are found surely."""
     called("persons")(world)
     of = {one["image_id"] for one in world.gt["annotations"] if one["category_id"] == OTHER}
     sure = [one for one in world.dt if one["category_id"] == 1 and one["image_id"] in of]
