@@ -368,6 +368,12 @@ _ENTRIES = (
          "one score is no answer: what is right counts as wrong beside it.",
          "each box was written once per class, or with every label of a row of scores",
          "write each box once, as unknown only where the detector says so"),
+    Code("OS348", "known objects again as unknown", "An object that the ground truth calls known "
+         "and unknown makes its right box an open-set error, and it can never be found as unknown.",
+         "pseudo labels, or regions of any object, were added as unknown without those of known "
+         "objects; or classes have super-classes (Open Images) that are unknown here",
+         "leave out unknown objects whose box is that of a known one (IoU 0.9); super-classes are "
+         "left out by a known= file with ignored = [...], or by openset select --classes"),
     Code("OS360", "several manifests", "Which of them the parts belong to cannot be told.",
          "two folders of parts were copied into one, or a manifest was kept under another name",
          "leave the manifest that the parts were written with, as manifest.json"),

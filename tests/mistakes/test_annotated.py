@@ -51,6 +51,21 @@ def apart(world):
     ]
 
 
+def pseudo_labels(share, jitter, label=91):
+    """Known objects a second time, as unknown."""
+
+    def spoil(world):
+        rng = np.random.default_rng(1)
+        for one in [*world.gt["annotations"]]:
+            if one["category_id"] in IDS[:5] and rng.random() < share:
+                x, y, w, h = one["bbox"]
+                box = [x + rng.normal(0, jitter) * w, y + rng.normal(0, jitter) * h, w, h]
+                again = {"category_id": label, "id": 9000 + one["id"], "bbox": box}
+                world.gt["annotations"].append(one | again)
+
+    return spoil
+
+
 def area(value):
     """The area of each object, made of its width, its height and the size of its image."""
 
@@ -120,6 +135,18 @@ CASES = [
     ),
     Mistake("unknown objects of another set", both(of_first(30), another_source), "accepted"),
     Mistake("images of unknown objects", apart, "accepted"),
+    Mistake(
+        "known objects again as unknown",
+        pseudo_labels(0.5, 0.02),
+        "warned OS348",
+        says="have the box of an unknown object (unknown), or nearly so",
+    ),
+    Mistake("exactly so, a few", pseudo_labels(0.05, 0), "warned OS348"),
+    Mistake(
+        "as a class that is unknown", pseudo_labels(0.5, 0, 20), "warned OS348", says="'sheep'"
+    ),
+    Mistake("as another known class", pseudo_labels(0.05, 0.01, 3), "accepted"),
+    Mistake("unknown objects in front of known ones", pseudo_labels(0.5, 0.3), "accepted"),
     Mistake("areas as shares", area(lambda w, h, x, y: w * h / x / y), "warned OS240"),
     Mistake("areas in a small picture", area(lambda w, h, *_: w * h * 0.16), "warned OS240"),
     Mistake("areas in a large picture", area(lambda w, h, *_: w * h * 4), "warned OS240"),

@@ -23,6 +23,7 @@ from openset.tables._check_case import Case, share
 from openset.tables._check_parts import misread
 from openset.tables._check_twice import hashes, mixed
 from openset.tables._look import LOOSE, Array, Index, Sample, beside, by_file
+from openset.tables._pairs import pairs
 from openset.tables.boxes import TURNS, Convention, sizes
 from openset.tables.join import ABSENT
 from openset.tables.overlap import iou_of_pairs
@@ -100,7 +101,7 @@ def _on_objects(case: Case, sample: Sample) -> Index:
 def _twins(case: Case, sample: Sample, box: Array) -> tuple[Index, Index, Array]:
     """Pairs of boxes of one image and label that are on each other, and their overlap."""
     label = case.detections.label[sample.row]
-    one, other = _pairs(sample.slot * (1 + int(label.max(initial=0))) + label)
+    one, other = pairs(sample.slot * (1 + int(label.max(initial=0))) + label)
     overlap = iou_of_pairs(box[one], box[other])
     twins = overlap > _TWIN
     one, other, overlap = one[twins], other[twins], overlap[twins]
@@ -118,7 +119,7 @@ def _of_three(best: Index, one: Index, other: Index) -> float:
     start, end = np.append(one, other), np.append(other, one)
     kept = np.isin(start, best)
     start, end = start[kept], end[kept]
-    first, second = _pairs(start)
+    first, second = pairs(start)
     size = 1 + int(max(one.max(initial=0), other.max(initial=0)))
     linked = np.append(one * size + other, other * size + one)
     three = np.isin(end[first] * size + end[second], linked)
@@ -210,13 +211,3 @@ def _together(case: Case, sample: Sample, of: Index) -> Iterator[Finding]:
             count=len(case.detections),
             example=case.where(int(sample.row[other[across].min()])),
         )
-
-
-def _pairs(key: Index) -> tuple[Index, Index]:
-    """All pairs of rows of one key, those of neither order twice."""
-    order = np.argsort(key, kind="stable")
-    _, first, count = np.unique(key[order], return_index=True, return_counts=True)
-    more = np.repeat(first + count, count) - np.arange(len(key)) - 1  # rows that follow of the key
-    one = np.repeat(np.arange(len(key)), more)
-    step = np.arange(len(one)) - np.repeat(np.cumsum(more) - more, more) + 1
-    return order[one], order[one + step]

@@ -19,6 +19,7 @@ import numpy as np
 
 from openset.findings import Finding, Level
 from openset.tables._check_annotated import single_crowds, truth_annotated, truth_crowds
+from openset.tables._check_both_roles import known_as_unknown
 from openset.tables._check_boxes import detected_boxes, truth_boxes
 from openset.tables._check_carried import carried_on
 from openset.tables._check_case import Case
@@ -206,6 +207,7 @@ def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
     yield from truth_files(truth)
     yield from truth_groups(truth)
     yield from truth_twice(truth)
+    yield from known_as_unknown(truth, vocabulary)
     yield from truth_sets(truth, vocabulary)
     yield from truth_annotated(truth, vocabulary)
     yield from federated(truth)
