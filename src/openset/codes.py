@@ -645,6 +645,11 @@ _ENTRIES = (
          "a filter dropped small objects, or only larger ones were annotated",
          "write small objects, too, or with iscrowd=1 if they should not count; where they were "
          "never annotated, leave smaller boxes out of the file"),
+    Code("OS456", "class not annotated in a part", "On these images right boxes of the class count "
+         "as wrong: AP is lower by as much, and so is precision.",
+         "sets were joined, and in one of them nobody annotated the class",
+         "annotate the class there, leave these images out, or evaluate each set by itself with "
+         "the classes that it has (openset select --images); nothing, if it is truly not there"),
     Code("OS460", "federated annotation", "On an image only some classes were looked for, and of "
          "some of these not all objects: right boxes of the others count as wrong, so that AP, "
          "precision and false unknowns are those of an exhaustive evaluation, which LVIS does not "

@@ -106,7 +106,7 @@ def in_other_set(images: Images, ids: NDArray[Any]) -> NDArray[np.int32]:
     """
     place = {_part(str(name)): at for at, name in enumerate(images.id.tolist())}
     given = [_part(str(name)) for name in ids.tolist()]
-    other = {ID: OOD, OOD: ID}
+    other: dict[str, str] = {ID: OOD, OOD: ID}
     rows = [place.get((other.get(which, ""), number), -1) for which, number in given]
     return np.array(rows, np.int32)
 
