@@ -35,11 +35,12 @@ from openset.tables._check_join import (
 from openset.tables._check_labels import detected_labels, truth_labels, vocabulary_labels
 from openset.tables._check_left_out import left_out
 from openset.tables._check_names import truth_names
-from openset.tables._check_passes import in_passes, mirrored_too, sorted_together
+from openset.tables._check_passes import in_passes, sorted_together
 from openset.tables._check_reach import cut_off
 from openset.tables._check_readings import read_otherwise
 from openset.tables._check_scores import scores
 from openset.tables._check_sets import truth_sets
+from openset.tables._check_turned import mirrored_too, turned_too
 from openset.tables._check_twice import detected_twice, truth_twice
 from openset.tables._check_unknownness import unknownness
 from openset.tables.absent_labels import detected_files, truth_files
@@ -223,7 +224,7 @@ def _of_detections(case: Case) -> list[Finding]:
         boxes, otherwise = _with_fix_of(boxes, otherwise), []
     elif not otherwise:
         boxes += cut_off(case)
-    passes = [*mirrored_too(case)] or [*in_passes(case)]
+    passes = [*mirrored_too(case)] or [*in_passes(case)] or [*turned_too(case)]
     passes = passes or [*([] if again else sorted_together(case)), *detected_twice(case)]
     rest = [*boxes, *scores(case), *detected_labels(case), *passes]
     rest += [*unknownness(case), *detected_images(case), *detected_files(case)]
