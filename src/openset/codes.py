@@ -179,6 +179,10 @@ _ENTRIES = (
          "width and height are exchanged: what is a share of an image would be wrong.",
          "the shape of an array, which has the height first, was written as width and height",
          "exchange width and height of the images in the ground truth"),
+    Code("OS220", "scores too coarse to rank", "Boxes of one score are ranked by their order in "
+         "the file: AP, recall and precision at a score depend on it.",
+         "scores were written with one digit (%.1f, round(score, 1)), or in a few steps",
+         "write scores with four digits or more; nothing, if the detector has no finer ones"),
     Code("OS230", "boxes moved or resized alike", "Boxes lie on objects once all of them are "
          "moved, or resized, by the same amount, and hardly any as they are.",
          "an offset or a factor that was not undone: a crop, a bar, half sizes",
