@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.evaluation._seen import Rows, overlap, under
+from openset.evaluation._seen import of_some_images, overlap, under
 from openset.findings import Finding, Level
 from openset.matching import Matches
 from openset.matching.near import FITS, TOUCHES
 
-_EXAMINED, _BOXES = 400, 10_000  # images, and boxes of them
+_BOXES = 10_000  # of some images
 _IMAGES, _TELLS = 50, 0.55  # images, and an area up to which scores say nothing
 _SIGNIFICANT = 2.0  # deviations, below the area of all boxes
 _TIED = 0.5  # of the pairs: a score for all boxes of an image is no order
@@ -23,7 +23,8 @@ _TIED = 0.5  # of the pairs: a score for all boxes of an image is no order
 
 def within_images(matches: Matches, area: float) -> Finding | None:
     """The finding that scores do not rank boxes of one image; `area` is that of all together."""
-    rows = _of_some_images(matches)
+    rows, _ = of_some_images(matches)
+    rows = rows[np.linspace(0, len(rows) - 1, min(_BOXES, len(rows))).astype(np.int64)]
     right = overlap(matches, "same", rows)[0] >= FITS
     kept = right | (under(matches, rows)[0] < TOUCHES)
     rows, right = rows[kept], right[kept]
@@ -43,17 +44,6 @@ def within_images(matches: Matches, area: float) -> Finding | None:
         example=f"image {matches.image_ids[matches.image[row]]}, score {matches.score[row]:g}",
         cause="scores were sorted within each image, and its boxes were not",
     )
-
-
-def _of_some_images(matches: Matches) -> Rows:
-    """Boxes of known labels on some images, or some of these boxes where there are many."""
-    image = matches.image[: matches.known_end]
-    images = np.linspace(0, matches.n_images - 1, min(_EXAMINED, matches.n_images)).astype(np.int64)
-    chosen = np.zeros(matches.n_images, np.bool_)
-    chosen[images] = True
-    rows = np.flatnonzero(chosen[image])
-    matches.forget()
-    return rows[np.linspace(0, len(rows) - 1, min(_BOXES, len(rows))).astype(np.int64)]
 
 
 def _areas(
