@@ -163,7 +163,7 @@ def beginning(world):
         one["category_id"] = 1
     for one in world.dt:
         one["category_id"] = 1
-        if rng.random() < 0.8:
+        if rng.random() < 0.65:
             one["bbox"] = anywhere(np.array([world.size(one)]), rng)[0].round(2).tolist()
 
 
