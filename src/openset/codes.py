@@ -378,6 +378,12 @@ _ENTRIES = (
          "objects; or classes have super-classes (Open Images) that are unknown here",
          "leave out unknown objects whose box is that of a known one (IoU 0.9); super-classes are "
          "left out by a known= file with ignored = [...], or by openset select --classes"),
+    Code("OS349", "unknown boxes on nothing", "What boxes that are called unknown meet, they meet "
+         "by chance: boxes of other images meet as much.",
+         "'no object' (DETR's last column), or background, is read as unknown; or these boxes are "
+         "of other images",
+         "leave these boxes out, or name another unknown_label=; ignore this if the detector is "
+         "that bad"),
     Code("OS360", "several manifests", "Which of them the parts belong to cannot be told.",
          "two folders of parts were copied into one, or a manifest was kept under another name",
          "leave the manifest that the parts were written with, as manifest.json"),

@@ -156,6 +156,24 @@ def backwards(start):
     return both(without_unknown, mapped(place | {UNKNOWN: 5 + start}))
 
 
+def no_object(label):
+    """Sure boxes anywhere, under a label of their own, in place of those called unknown."""
+
+    def spoil(world):
+        rng = np.random.default_rng(0)
+        world.dt = [one for one in world.dt if one["category_id"] != UNKNOWN]
+        for one in [*world.dt]:
+            box = anywhere(np.array([world.size(one)]), rng)[0].round(2).tolist()
+            world.dt.append(one | {"category_id": label, "bbox": box, "score": 0.9})
+
+    return spoil
+
+
+def own_number(world):
+    """What the detector calls unknown has a number that the ground truth does not have."""
+    each("category_id", lambda c: 92 if c == UNKNOWN else c)(world)
+
+
 def beginning(world):
     """All boxes are a frequent class, and hardly any is on an object."""
     rng = np.random.default_rng(0)
@@ -342,6 +360,10 @@ CASES = [
         "warned OS331",
         says="single_cls",
     ),
+    Mistake("no object, kept as a class", no_object(92), "warned OS306", says="'no object'"),
+    Mistake("unknown under a number", own_number, "warned OS306", says="calls unknown"),
+    Mistake("no object, read as unknown", no_object(92), "warned OS349", ("--unknown-label", "92")),
+    Mistake("unknown boxes on nothing", no_object(UNKNOWN), "warned OS349"),
     Mistake("a detector of one class", kept(lambda one: one["category_id"] == 1), "accepted"),
     Mistake("one class, of a detector that begins", beginning, "accepted OS331"),
     Mistake("every label is a rare class", rare, "warned OS331", says="traffic light"),

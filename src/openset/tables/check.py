@@ -23,6 +23,7 @@ from openset.tables._check_both_roles import known_as_unknown
 from openset.tables._check_boxes import detected_boxes, truth_boxes
 from openset.tables._check_carried import carried_on
 from openset.tables._check_case import Case
+from openset.tables._check_chance import unknown_by_chance
 from openset.tables._check_federated import federated
 from openset.tables._check_groups import group_sizes, truth_groups
 from openset.tables._check_join import (
@@ -228,7 +229,8 @@ def _of_detections(case: Case) -> list[Finding]:
     passes = passes or [*([] if again else sorted_together(case)), *detected_twice(case)]
     rest = [*boxes, *scores(case), *detected_labels(case), *passes]
     rest += [*unknownness(case), *detected_images(case), *detected_files(case)]
-    rest += [] if otherwise else [*left_out(case), *single_crowds(case)]
+    if not otherwise:
+        rest += [*left_out(case), *single_crowds(case), *unknown_by_chance(case)]
     said = {one.code for one in otherwise}
     if any(one.code == "OS205" and 2 * one.count > len(case.detections) for one in boxes):
         otherwise = [one for one in otherwise if one.code != "OS424"]  # nothing overlaps then
