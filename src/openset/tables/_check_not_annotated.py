@@ -62,7 +62,11 @@ def not_annotated(case: Case) -> Iterator[Finding]:
         return
     all_, images = np.bincount(klass, minlength=k), len(case.truth.images)
     seen: Sure | None = None
+    done: list[NDArray[np.intp]] = []
     for order, rows in orders(case.truth):
+        if any(np.array_equal(rows, one) for one in done):
+            continue
+        done.append(rows)
         stretch = _longest(case, order, rows)
         inside = np.bincount(klass[stretch.holds(klass, image)], minlength=k)
         length = np.maximum(stretch.end - stretch.start, 1)
@@ -89,7 +93,7 @@ def _longest(case: Case, order: str, rows: NDArray[np.intp]) -> _Stretch:
     place = np.argsort(rows)[truth.image[known]] + 1
     ends = np.repeat(np.arange(k), 2), np.tile([0, images + 1], k)
     key = np.append(klass[known] * (images + 2) + place, ends[0] * (images + 2) + ends[1])
-    key = np.unique(key)
+    key.sort()
     of, place = key // (images + 2), key % (images + 2)
     gap = np.where(of[1:] == of[:-1], np.diff(place), 0)  # from one object, or end, to the next
     order_ = np.lexsort((-gap, of[:-1]))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, share
 from openset.tables._check_twice import hashes, mixed
-from openset.tables._look import LOOSE, Array, beside, by_file
+from openset.tables._look import LOOSE, Array, Reads, Sample, beside, by_file
 from openset.tables.boxes import TURNS, Convention, sizes
 
 _TURNS = {
@@ -77,33 +77,36 @@ def _tenths(key: NDArray[np.uint64], box: Array) -> NDArray[np.uint64]:
 def turned_too(case: Case) -> Iterator[Finding]:
     """Sure boxes, most of which on no object are on one once they are turned back."""
     sample = by_file(case, *_SAMPLE)
-    klass = case.joined.klass[sample.row]
-    sample, klass = sample.only(klass >= 0), klass[klass >= 0]
-    look = beside(case.truth, sample, sample.image)
-    own = (
-        klass[look.by]
-        == case.vocabulary.classes(case.truth.labels)[case.truth.label[look.objects[look.at]]]
-    )
+    sample = sample.only(case.joined.klass[sample.row] >= 0)
     ours = Convention.of(case.written.boxes)
-    right = look.on_objects(np.where(own, look.overlap(ours), 0)) >= LOOSE
+    right = _on_own(case, sample, ours)
     if np.count_nonzero(right) < _FEWEST:
         return
     score = case.detections.score[sample.row]
     sure = score >= np.median(score[right])
-    wrong = sure & ~right
-    if np.count_nonzero(wrong) < max(_FEWEST, _PART * np.count_nonzero(sure)):
+    wrong = sample.only(sure & ~right)
+    total, least = len(wrong.row), max(_FEWEST, _PART * np.count_nonzero(sure))
+    if total < least:
         return
     for read in (_Turned(ours, turn) for turn in _TURNS):
-        fits = wrong & (look.on_objects(np.where(own, look.overlap(read), 0)) >= LOOSE)
+        fits = _on_own(case, wrong, read)
         count = int(np.count_nonzero(fits))
-        if count >= max(_FEWEST, _MOST * np.count_nonzero(wrong), _PART * np.count_nonzero(sure)):
+        if count >= max(least, _MOST * total):
             yield Finding(
                 "OS231",
                 Level.ERROR,
-                f"{share(count, int(np.count_nonzero(wrong)), 'sure boxes examined')} that are on "
-                "no object of their label are on one once they are turned back",
+                f"{share(count, total, 'sure boxes examined')} that are on no object of their "
+                "label are on one once they are turned back",
                 count=count,
-                example=case.where(int(sample.row[fits.argmax()])),
+                example=case.where(int(wrong.row[fits.argmax()])),
                 cause=f"boxes found on {_TURNS[read.turn]} were added without being turned back",
             )
             return
+
+
+def _on_own(case: Case, sample: Sample, read: Reads) -> NDArray[np.bool_]:
+    """Which boxes are on an object of their class, read in some way."""
+    look = beside(case.truth, sample, sample.image)
+    said = case.joined.klass[sample.row[look.by]]
+    klass = case.vocabulary.classes(case.truth.labels)[case.truth.label[look.objects]]
+    return look.on_objects(np.where(said == klass[look.at], look.overlap(read), 0)) >= LOOSE
