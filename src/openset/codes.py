@@ -675,6 +675,10 @@ _ENTRIES = (
          "of several images are on one, and most images have none.",
          "ids were kept in a tensor or a column of 32-bit floats",
          "keep ids as whole numbers, or name images by their files; force=True evaluates as it is"),
+    Code("OS471", "names of several images", "Boxes of several images are under one name: which "
+         "are whose cannot be told.",
+         "names without the folder, where folders (cameras, films) number their images alike",
+         "write the path of each image below their common folder, or its id"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

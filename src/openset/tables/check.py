@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from openset.findings import Finding, Level
+from openset.tables._check_ambiguous import of_several_images
 from openset.tables._check_annotated import single_crowds, truth_annotated, truth_crowds
 from openset.tables._check_both_roles import known_as_unknown
 from openset.tables._check_boxes import detected_boxes, truth_boxes
@@ -216,7 +217,7 @@ def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
 
 
 def _of_detections(case: Case) -> list[Finding]:
-    lost = [*float_ids(case)]
+    lost = [*float_ids(case)] or [*of_several_images(case)]
     if lost:  # all else would speak of other images
         return lost
     boxes, again = [*detected_boxes(case)], [*carried_on(case)]
