@@ -111,6 +111,9 @@ _ENTRIES = (
     Code("OS120", "ids in scientific notation", "Long numbers were rounded to a few digits: which "
          "image is meant is lost.", "a spreadsheet opened the file and saved it",
          "export again without a spreadsheet, or with its columns of ids as text"),
+    Code("OS122", "not kept", "The file that was written lacks what the one that was read has.",
+         "masks and keypoints are skipped, or the format has no place for a column or a flag",
+         "openset convert --everything keeps masks and keypoints; coco and parquet keep columns"),
     Code("OS125", "something else was replaced", "What was written stands where something else "
          "was. What openset had written is gone, and its command is said; any other file has a new "
          "name.",
