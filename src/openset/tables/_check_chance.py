@@ -27,6 +27,7 @@ _IMAGES = 30  # fewer prove no shuffle
 _SHIFTS = (0.25, 0.5, 0.75)
 _BY_CHANCE = 0.03  # mean overlap beyond chance that is as good as none
 _SIGNIFICANT = 2.5
+_TIMES = 2  # as much overlap as by chance, of known boxes
 _SOME = 400, 50  # images, and boxes of each, of which those of one label are looked at
 
 
@@ -80,7 +81,7 @@ def unknown_by_chance(case: Case) -> Iterator[Finding]:
     # Where unknown objects are not annotated, nobody knows what such boxes are on.
     annotated = case.vocabulary.classes(case.truth.labels)[case.truth.label] == k
     found = chance_of(case, unknown, annotated)
-    if found is not None:
+    if found is not None and _sees(case, (case.joined.klass >= 0) & (case.joined.klass < k)):
         yield Finding(
             "OS349",
             Level.WARNING,
@@ -102,6 +103,16 @@ def chance_of(
         which: The boxes.
         objects: Objects of which an image must have one, all by default.
     """
+    held = _held(case, which, objects)
+    if held is None or _beyond(held[0] - held[1]):
+        return None
+    return Chance(float(held[0].mean()), float(held[1].mean()), held[2])
+
+
+def _held(
+    case: Case, which: NDArray[np.bool_], objects: NDArray[np.bool_] | None
+) -> tuple[Array, Array, int] | None:
+    """Mean overlaps of boxes with objects of their image and of others, by image; and how many."""
     ours, sample = Convention.of(case.written.boxes), by_file(case, *_SOME)
     sample = sample.only(which[sample.row])
     image = case.truth.image if objects is None else case.truth.image[objects]
@@ -121,10 +132,13 @@ def chance_of(
         np.bincount(sample.slot, one.on_objects(_scaled(one, box))) / count
         for one in (beside(case.truth, sample, sample.image, s) for s in (0, *_SHIFTS))
     )
-    chance = np.mean(others, axis=0)
-    if _beyond(own - chance):
-        return None
-    return Chance(float(own.mean()), float(chance.mean()), len(sample.row))
+    return own, np.mean(others, axis=0), len(sample.row)
+
+
+def _sees(case: Case, known: NDArray[np.bool_]) -> bool:
+    """Whether boxes of known classes are on objects by far more than chance: early ones are not."""
+    held = _held(case, known, None)
+    return held is not None and bool(held[0].mean() >= _TIMES * held[1].mean())
 
 
 def _scaled(look: Look, box: Array) -> Array:

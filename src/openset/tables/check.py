@@ -226,7 +226,8 @@ def _of_detections(case: Case) -> list[Finding]:
         boxes, otherwise = _with_fix_of(boxes, otherwise), []
     elif not otherwise:
         boxes += cut_off(case)
-    passes = [*mirrored_too(case)] or [*in_passes(case)] or [*turned_too(case)]
+    passes = [*mirrored_too(case)] or [*in_passes(case)]
+    passes = passes or ([] if otherwise else [*turned_too(case)])
     passes = passes or [*([] if again else sorted_together(case)), *detected_twice(case)]
     rest = [*boxes, *scores(case), *detected_labels(case), *passes]
     rest += [*unknownness(case), *detected_images(case), *detected_files(case)]
