@@ -115,6 +115,9 @@ _ENTRIES = (
          "otherwise, or a list is not as long as it says: every class may be another one.",
          "the list of another data set was copied beside the labels, or names were sorted",
          "leave the list that is of these labels"),
+    Code("OS122", "not kept", "The file that was written lacks what the one that was read has.",
+         "masks and keypoints are skipped, or the format has no place for a column or a flag",
+         "openset convert --everything keeps masks and keypoints; coco and parquet keep columns"),
     Code("OS125", "something else was replaced", "What was written stands where something else "
          "was. What openset had written is gone, and its command is said; any other file has a new "
          "name.",
@@ -183,6 +186,10 @@ _ENTRIES = (
          "width and height are exchanged: what is a share of an image would be wrong.",
          "the shape of an array, which has the height first, was written as width and height",
          "exchange width and height of the images in the ground truth"),
+    Code("OS220", "scores too coarse to rank", "Boxes of one score are ranked by their order in "
+         "the file: AP, recall and precision at a score depend on it.",
+         "scores were written with one digit (%.1f, round(score, 1)), or in a few steps",
+         "write scores with four digits or more; nothing, if the detector has no finer ones"),
     Code("OS230", "boxes moved or resized alike", "Boxes lie on objects once all of them are "
          "moved, or resized, by the same amount, and hardly any as they are.",
          "an offset or a factor that was not undone: a crop, a bar, half sizes",
@@ -372,6 +379,18 @@ _ENTRIES = (
          "one score is no answer: what is right counts as wrong beside it.",
          "each box was written once per class, or with every label of a row of scores",
          "write each box once, as unknown only where the detector says so"),
+    Code("OS348", "known objects again as unknown", "An object that the ground truth calls known "
+         "and unknown makes its right box an open-set error, and it can never be found as unknown.",
+         "pseudo labels, or regions of any object, were added as unknown without those of known "
+         "objects; or classes have super-classes (Open Images) that are unknown here",
+         "leave out unknown objects whose box is that of a known one (IoU 0.9); super-classes are "
+         "left out by a known= file with ignored = [...], or by openset select --classes"),
+    Code("OS349", "unknown boxes on nothing", "What boxes that are called unknown meet, they meet "
+         "by chance: boxes of other images meet as much.",
+         "'no object' (DETR's last column), or background, is read as unknown; or these boxes are "
+         "of other images",
+         "leave these boxes out, or name another unknown_label=; ignore this if the detector is "
+         "that bad"),
     Code("OS360", "several manifests", "Which of them the parts belong to cannot be told.",
          "two folders of parts were copied into one, or a manifest was kept under another name",
          "leave the manifest that the parts were written with, as manifest.json"),
@@ -645,6 +664,11 @@ _ENTRIES = (
          "a filter dropped small objects, or only larger ones were annotated",
          "write small objects, too, or with iscrowd=1 if they should not count; where they were "
          "never annotated, leave smaller boxes out of the file"),
+    Code("OS456", "class not annotated in a part", "On these images right boxes of the class count "
+         "as wrong: AP is lower by as much, and so is precision.",
+         "sets were joined, and in one of them nobody annotated the class",
+         "annotate the class there, leave these images out, or evaluate each set by itself with "
+         "the classes that it has (openset select --images); nothing, if it is truly not there"),
     Code("OS460", "federated annotation", "On an image only some classes were looked for, and of "
          "some of these not all objects: right boxes of the others count as wrong, so that AP, "
          "precision and false unknowns are those of an exhaustive evaluation, which LVIS does not "
@@ -669,6 +693,10 @@ _ENTRIES = (
          "of several images are on one, and most images have none.",
          "ids were kept in a tensor or a column of 32-bit floats",
          "keep ids as whole numbers, or name images by their files; force=True evaluates as it is"),
+    Code("OS471", "names of several images", "Boxes of several images are under one name: which "
+         "are whose cannot be told.",
+         "names without the folder, where folders (cameras, films) number their images alike",
+         "write the path of each image below their common folder, or its id"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),

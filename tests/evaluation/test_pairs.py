@@ -10,6 +10,7 @@ from openset.evaluation.run import Run, evaluate_all
 from openset.findings import InputError, UsageError
 from openset.metrics import table
 from openset.tables.sets import Pair
+from scenes.mistakes import IDS, KNOWN, good
 from scenes.sets import sets
 
 PLAIN = {"intervals": False}
@@ -168,3 +169,31 @@ def test_sets_of_one_cut_are_not_accused(score, images):
     alike = Pair(*(at_least(one.found, score) for one in (here.id, here.ood)))
     codes = {one.code for one in openset.evaluate(here.truth(), alike, **PLAIN).findings}
     assert "OS463" not in codes
+
+
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_files_of_the_two_sets_in_the_wrong_order_are_told(exchanged):
+    """Where images of both sets are called 1, 2, 3 ..., boxes of either join the other."""
+    id_, ood = parts(good(80))
+    truth, found = (Pair(*(one[at] for one in (id_, ood))) for at in (0, 1))
+    if not exchanged:
+        result = openset.evaluate(truth, found, known=[*KNOWN], **PLAIN)
+        assert "OS423" not in {one.code for one in result.findings}
+        return
+    with pytest.raises(InputError, match=r"OS423(.|\n)*exchanged(.|\n)*the order ID\+OOD"):
+        openset.evaluate(truth, Pair(found.ood, found.id), known=[*KNOWN], **PLAIN)
+
+
+def parts(world):
+    """Every second image as an ID set, the others as an OOD set, each numbered from 1."""
+    made = []
+    for first, unknown in ((0, False), (1, True)):
+        new = {one["id"]: at for at, one in enumerate(world.gt["images"][first::2], 1)}
+        images = [one | {"id": new[one["id"]]} for one in world.gt["images"][first::2]]
+        objects, found = (
+            [one | {"image_id": new[one["image_id"]]} for one in records if one["image_id"] in new]
+            for records in (world.gt["annotations"], world.dt)
+        )
+        kept = [one for one in objects if (one["category_id"] not in IDS[:5]) == unknown]
+        made.append((world.gt | {"images": images, "annotations": kept}, found))
+    return made

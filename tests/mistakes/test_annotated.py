@@ -51,6 +51,59 @@ def apart(world):
     ]
 
 
+def pseudo_labels(share, jitter, label=91):
+    """Known objects a second time, as unknown."""
+
+    def spoil(world):
+        rng = np.random.default_rng(1)
+        for one in [*world.gt["annotations"]]:
+            if one["category_id"] in IDS[:5] and rng.random() < share:
+                x, y, w, h = one["bbox"]
+                box = [x + rng.normal(0, jitter) * w, y + rng.normal(0, jitter) * h, w, h]
+                again = {"category_id": label, "id": 9000 + one["id"], "bbox": box}
+                world.gt["annotations"].append(one | again)
+
+    return spoil
+
+
+def more_persons(world):
+    """Two classes instead of four, so that each has enough objects."""
+    for one in (*world.gt["annotations"], *world.dt):
+        one["category_id"] = {2: 1, 10: 3}.get(one["category_id"], one["category_id"])
+
+
+def not_annotated(labels, which, folder=False):
+    """Classes that have no object on the images of a part."""
+
+    def spoil(world):
+        more_persons(world)
+        part = {one["id"] for at, one in enumerate(world.gt["images"]) if which(at)}
+        for one in world.gt["images"] if folder else []:
+            one["file_name"] = ("siteB/" if one["id"] in part else "siteA/") + one["file_name"]
+        world.gt["annotations"] = [
+            one
+            for one in world.gt["annotations"]
+            if one["category_id"] not in labels or one["image_id"] not in part
+        ]
+
+    return spoil
+
+
+def not_found_either(world):
+    """A class that is not there on the second half, nor found."""
+    last = {one["id"] for one in world.gt["images"][50:]}
+    not_annotated({1}, lambda at: at >= 50)(world)
+    kept(lambda one: one["category_id"] != 1 or one["image_id"] not in last)(world)
+
+
+def found_as_background(world):
+    """A class that is not there on the second half, and named on background now and then."""
+    not_found_either(world)
+    nothing = [one for one in world.dt if one["score"] < 0.5 and one["category_id"] != 1]
+    for at, one in enumerate(nothing[::6]):
+        one |= {"category_id": 1, "score": 0.6 if at % 3 else 0.4}
+
+
 def area(value):
     """The area of each object, made of its width, its height and the size of its image."""
 
@@ -120,6 +173,38 @@ CASES = [
     ),
     Mistake("unknown objects of another set", both(of_first(30), another_source), "accepted"),
     Mistake("images of unknown objects", apart, "accepted"),
+    Mistake(
+        "known objects again as unknown",
+        pseudo_labels(0.5, 0.02),
+        "warned OS348",
+        says="have the box of an unknown object (unknown), or nearly so",
+    ),
+    Mistake("exactly so, a few", pseudo_labels(0.05, 0), "warned OS348"),
+    Mistake(
+        "as a class that is unknown", pseudo_labels(0.5, 0, 20), "warned OS348", says="'sheep'"
+    ),
+    Mistake("as another known class", pseudo_labels(0.05, 0.01, 3), "accepted"),
+    Mistake("unknown objects in front of known ones", pseudo_labels(0.5, 0.3), "accepted"),
+    Mistake(
+        "a class that nobody annotated in a second set",
+        not_annotated({1}, lambda at: at >= 50, folder=True),
+        "warned OS456",
+        says="50 of 100 images (siteB/*) have no object that is called person",
+    ),
+    Mistake(
+        "two classes, in the first part, images in another order",
+        both(not_annotated({1, 3}, lambda at: at < 50), lambda w: w.dt.reverse()),
+        "warned OS456",
+        says="in the order of the file",
+    ),
+    Mistake(
+        "a class by folders that alternate",
+        not_annotated({1}, lambda at: at % 2 == 0, folder=True),
+        "warned OS456",
+        says="siteB/*",
+    ),
+    Mistake("a class that is not there", not_found_either, "accepted"),
+    Mistake("a class that is named where it is not", found_as_background, "accepted"),
     Mistake("areas as shares", area(lambda w, h, x, y: w * h / x / y), "warned OS240"),
     Mistake("areas in a small picture", area(lambda w, h, *_: w * h * 0.16), "warned OS240"),
     Mistake("areas in a large picture", area(lambda w, h, *_: w * h * 4), "warned OS240"),

@@ -141,6 +141,18 @@ def names(change):
     return spoil
 
 
+def cameras(alike, named=lambda name: name):
+    """Images in folders of two cameras, some of which number them alike; names without folders."""
+
+    def spoil(world):
+        for at, one in enumerate(world.gt["images"]):
+            number = at // 2 if at < 2 * alike else at
+            one["file_name"] = f"cam{at % 2 + 1}/{number:04d}.jpg"
+        names(named)(world)
+
+    return spoil
+
+
 def rolled(by):
     def spoil(world):
         ids = [one["id"] for one in world.gt["images"]]
@@ -203,6 +215,21 @@ CASES = [
         says="naming the columns x, y, w, h",
     ),
     Mistake("sizes under their names", as_table("x,y,w,h"), "accepted", TABLE),
+    Mistake(
+        "names of two cameras",
+        cameras(50, lambda name: name[5:]),
+        "refused OS471",
+        says="0000.jpg is cam1/0000.jpg and cam2/0000.jpg",
+    ),
+    Mistake("stems of two cameras", cameras(50, lambda name: name[5:-4]), "refused OS471"),
+    Mistake(
+        "a few of two cameras",
+        cameras(3, lambda name: name[5:-4]),
+        "refused OS471",
+        says="3 names of 6 images",
+    ),
+    Mistake("names of one camera", cameras(0, lambda name: name[5:]), "accepted"),
+    Mistake("paths of two cameras", cameras(50), "accepted"),
     Mistake("ids through float32", through_float32, "refused OS470", says="24 bits"),
     Mistake("large ids", large_ids, "accepted"),
     Mistake("corners", each("bbox", corners), "refused OS204|OS215", says="--boxes xyxy"),

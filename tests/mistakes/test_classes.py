@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from copy import deepcopy
 
+import numpy as np
 import pytest
 
+from scenes.film import anywhere
 from scenes.mistakes import (
     EVALUATE,
     IDS,
@@ -18,6 +20,7 @@ from scenes.mistakes import (
     both,
     each,
     good,
+    kept,
     nothing,
     with_file,
 )
@@ -140,8 +143,8 @@ def truth_counted(world):
 
 def unlisted_removed(world):
     listed = {one["id"] for one in world.gt["categories"]}
-    kept = [one for one in world.gt["annotations"] if one["category_id"] in listed]
-    world.gt["annotations"] = kept
+    objects = [one for one in world.gt["annotations"] if one["category_id"] in listed]
+    world.gt["annotations"] = objects
 
 
 BACKWARDS = ("evaluate", "gt.json", "dt.json", "--known", ",".join(KNOWN[::-1]), "--no-intervals")
@@ -151,6 +154,35 @@ def backwards(start):
     """Positions in a list of known classes that has another order than the ground truth."""
     place = {c: 4 - at + start for at, c in enumerate(IDS[:5])}
     return both(without_unknown, mapped(place | {UNKNOWN: 5 + start}))
+
+
+def no_object(label):
+    """Sure boxes anywhere, under a label of their own, in place of those called unknown."""
+
+    def spoil(world):
+        rng = np.random.default_rng(0)
+        world.dt = [one for one in world.dt if one["category_id"] != UNKNOWN]
+        for one in [*world.dt]:
+            box = anywhere(np.array([world.size(one)]), rng)[0].round(2).tolist()
+            world.dt.append(one | {"category_id": label, "bbox": box, "score": 0.9})
+
+    return spoil
+
+
+def own_number(world):
+    """What the detector calls unknown has a number that the ground truth does not have."""
+    each("category_id", lambda c: 92 if c == UNKNOWN else c)(world)
+
+
+def beginning(world):
+    """All boxes are a frequent class, and hardly any is on an object."""
+    rng = np.random.default_rng(0)
+    for one in world.gt["annotations"][::12]:
+        one["category_id"] = 1
+    for one in world.dt:
+        one["category_id"] = 1
+        if rng.random() < 0.65:
+            one["bbox"] = anywhere(np.array([world.size(one)]), rng)[0].round(2).tolist()
 
 
 CASES = [
@@ -322,7 +354,18 @@ CASES = [
         ("--category-ids", "m.json"),
     ),
     Mistake("a mapping that is not there", nothing, "usage", ("--category-ids", "nowhere.json")),
-    Mistake("every label is one class", each("category_id", lambda c: 1), "accepted"),
+    Mistake(
+        "every label is one class",
+        each("category_id", lambda c: 1),
+        "warned OS331",
+        says="single_cls",
+    ),
+    Mistake("no object, kept as a class", no_object(92), "warned OS306", says="'no object'"),
+    Mistake("unknown under a number", own_number, "warned OS306", says="calls unknown"),
+    Mistake("no object, read as unknown", no_object(92), "warned OS349", ("--unknown-label", "92")),
+    Mistake("unknown boxes on nothing", no_object(UNKNOWN), "warned OS349"),
+    Mistake("a detector of one class", kept(lambda one: one["category_id"] == 1), "accepted"),
+    Mistake("one class, of a detector that begins", beginning, "accepted OS331"),
     Mistake("every label is a rare class", rare, "warned OS331", says="traffic light"),
     Mistake("ids of another list", each("category_id", lambda c: c + 500), "refused OS306"),
     Mistake("ids as text", each("category_id", lambda c: str(c)), "refused OS108"),

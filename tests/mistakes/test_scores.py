@@ -7,7 +7,17 @@ import io
 import numpy as np
 import pytest
 
-from scenes.mistakes import IDS, UNKNOWN, Mistake, answered, each, nothing, with_file
+from scenes.mistakes import (
+    EVALUATE,
+    IDS,
+    UNKNOWN,
+    Mistake,
+    answered,
+    each,
+    good,
+    nothing,
+    with_file,
+)
 
 
 def unknownness(sign=1.0, value=None):
@@ -39,6 +49,48 @@ def sorted_alone(world):
     world.dt.sort(key=lambda one: one["category_id"])
     for one, score in zip(world.dt, sorted(o["score"] for o in world.dt), strict=True):
         one["score"] = score
+
+
+def in_images(world, kinds=4):
+    """Detections by image; images differ in how sure the detector is."""
+    of = {}
+    for one in world.dt:
+        of.setdefault(one["image_id"], []).append(one)
+    for at, found in enumerate(of.values()):
+        for one in found:
+            one["score"] = round(one["score"] / (1 + at % kinds), 4)
+    return of
+
+
+def easy_and_hard(world):
+    """Every second image has hardly a right box, and low scores."""
+    for at, found in enumerate(in_images(world, 1).values()):
+        found.sort(key=lambda one: -one["score"])
+        for one in found[1:-2] if at % 2 else found[4:-1]:
+            world.dt.remove(one)
+        for one in found if at % 2 else ():
+            one["score"] = round(one["score"] / 3, 4)
+
+
+def sorted_in_images(world):
+    """Scores in falling order within each image, beside boxes in any order."""
+    rng = np.random.default_rng(0)
+    for found in in_images(world, 1).values():
+        scores = sorted((one["score"] for one in found), reverse=True)
+        for at, score in zip(rng.permutation(len(found)), scores, strict=True):
+            found[at]["score"] = score
+
+
+def by_image_and_score(world):
+    found = in_images(world).values()
+    world.dt = [one for some in found for one in sorted(some, key=lambda one: -one["score"])]
+
+
+def one_of_an_image(world):
+    """All boxes of an image score alike, in ten steps."""
+    for at, found in enumerate(in_images(world).values()):
+        for one in found:
+            one["score"] = 0.05 + at % 10 / 10
 
 
 def softmax(logits):
@@ -172,6 +224,16 @@ def ranked_in_image(world):
 CASES = [
     Mistake("upside down", each("score", lambda s: 1 - s), "warned OS318"),
     Mistake("sorted by themselves", sorted_alone, "warned OS332"),
+    Mistake("boxes in order of score", by_image_and_score, "accepted"),
+    Mistake("one score for an image", one_of_an_image, "warned OS220"),
+    Mistake(
+        "one digit",
+        each("score", lambda s: round(0.3 * s, 1)),
+        "warned OS220",
+        says="have 4 scores, in steps of 0.1",
+    ),
+    Mistake("two digits", each("score", lambda s: round(s, 2)), "accepted"),
+    Mistake("256 steps", each("score", lambda s: round(256 * s) / 256), "accepted"),
     Mistake("negated", each("score", lambda s: -s), "refused OS208"),
     Mistake("percent", each("score", lambda s: 100 * s), "refused OS208", says="divide"),
     Mistake("percent on a part", percent_on_a_part, "refused OS208", says="these images alone"),
@@ -189,7 +251,7 @@ CASES = [
     ),
     Mistake("all zero", each("score", lambda s: 0.0), "warned OS209"),
     Mistake("all one, as integers", each("score", lambda s: 1), "warned OS209"),
-    Mistake("rounded to 0 or 1", each("score", lambda s: round(s)), "accepted"),
+    Mistake("rounded to 0 or 1", each("score", lambda s: round(s)), "accepted OS220"),
     Mistake("as text", each("score", lambda s: str(s)), "refused OS108"),
     Mistake("null", each("score", lambda s: None), "refused OS108|OS107"),
     Mistake("true and false", each("score", lambda s: s > 0.5), "refused OS108"),
@@ -353,3 +415,15 @@ CASES = [
 @pytest.mark.parametrize("case", [*CASES, *TABLES], ids=str)
 def test_a_mistake_in_scores(case, here, openset):
     assert answered(case, here, openset) == ""
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_scores_that_were_sorted_within_images(wrong, here, openset):
+    """All boxes together look ranked: easy images have higher scores than hard ones."""
+    easy_and_hard(world := good(300))
+    if wrong:
+        sorted_in_images(world)
+    world.write(here)
+    done = openset(*EVALUATE)
+    assert done.code == 0
+    assert ("warning OS332" in done.err and "within an image" in done.err) is wrong

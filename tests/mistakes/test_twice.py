@@ -10,7 +10,7 @@ import pytest
 from openset import evaluate
 from openset.examples import DIGITS, DIGITS_TRUTH
 from openset.formats import read_annotations, read_detections
-from scenes.film import moved
+from scenes.film import anywhere, moved
 from scenes.mistakes import UNKNOWN, Mistake, answered, both, kept
 
 
@@ -153,6 +153,32 @@ def mirrored(jitter=0.0):
     return spoil
 
 
+def half_mirrored(world):
+    """Every second box is mirrored, and none is there twice."""
+    for one in world.dt[::2]:
+        x, y, w, h = one["bbox"]
+        one["bbox"] = [round(world.size(one)[0] - x - w, 2), y, w, h]
+
+
+def upside_down(world):
+    """Boxes of pictures upside down, beside those of the pictures as they are."""
+    rng, second = np.random.default_rng(0), deepcopy(world.dt)
+    for one in second:
+        x, y, w, h = one["bbox"]
+        box = np.array([[x, world.size(one)[1] - y - h, w, h]])
+        one["bbox"] = moved(box, 0.03, rng)[0].round(2).tolist()
+    world.dt += second
+
+
+def sure_on_nothing(world):
+    """As many sure boxes on background as on objects."""
+    rng = np.random.default_rng(0)
+    for one in [*world.dt]:
+        box = anywhere(np.array([world.size(one)]), rng)[0].round(2).tolist()
+        world.dt.append(one | {"bbox": box})
+    in_order("image_id", "score")(world)
+
+
 def unknown_after_all(world):
     """Known classes of all images, then the unknown boxes of all."""
     world.dt.sort(key=lambda one: one["category_id"] == UNKNOWN)
@@ -175,7 +201,7 @@ CASES = [
     Mistake("objects twice", objects_twice(), "refused OS216"),
     Mistake("objects twice, a pixel off", objects_twice(nudge=1.0), "refused OS216"),
     Mistake("a fifth of the objects twice", objects_twice(0.2), "warned OS216"),
-    Mistake("objects again under another label", objects_twice(0.3, label=UNKNOWN), "accepted"),
+    Mistake("objects again under another label", objects_twice(0.3, label=UNKNOWN), "warned OS348"),
     Mistake(
         "annotations concatenated with their ids",
         lambda w: w.gt.update(annotations=again(w.gt["annotations"])),
@@ -220,6 +246,22 @@ CASES = [
     Mistake("mirrored boxes beside", mirrored(), "refused OS231", says="mirrored back"),
     Mistake("the same in no order", both(mirrored(), shuffled), "refused OS231"),
     Mistake("a mirrored pass", mirrored(0.03), "refused OS231", says="of a mirrored picture"),
+    Mistake(
+        "the same, image by image",
+        both(mirrored(0.03), in_order("image_id", "score")),
+        "refused OS231",
+        says="found on mirrored pictures",
+    ),
+    Mistake(
+        "half of the boxes, mirrored", half_mirrored, "refused OS231", says="mirrored pictures"
+    ),
+    Mistake(
+        "boxes upside down, image by image",
+        both(upside_down, in_order("image_id", "score")),
+        "refused OS231",
+        says="upside down",
+    ),
+    Mistake("sure boxes on nothing", sure_on_nothing, "accepted"),
     Mistake("unknown boxes after all others", unknown_after_all, "accepted"),
     Mistake("stopped half way", half(None), "refused OS426"),
     Mistake(

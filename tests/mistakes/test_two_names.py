@@ -54,12 +54,22 @@ def mixed_up(world):
             one |= {"category_id": 2, "score": round(one["score"] * 0.6, 4)}
 
 
+def less_sure(world):
+    """The plural, where objects of that name happen to be small: few are found surely."""
+    called("persons")(world)
+    of = {one["image_id"] for one in world.gt["annotations"] if one["category_id"] == OTHER}
+    sure = [one for one in world.dt if one["category_id"] == 1 and one["image_id"] in of]
+    for at, one in enumerate(sure):
+        one["score"] = round(one["score"] * (1 if at % 8 == 0 else 0.9), 4)
+
+
 def few(world):
     called("persons", lambda one: one["id"] % 40 == 0)(world)
 
 
 CASES = [
     Mistake("a plural", called("persons"), "warned OS337", says="'persons' for 'person'"),
+    Mistake("a plural of objects that are found less surely", less_sure, "warned OS337"),
     Mistake("a number", called("Person_2"), "warned OS337"),
     Mistake("one annotator by chance", called("persons", lambda one: one["id"] % 2 == 0),
             "warned OS337"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from openset.cli._app import verb
-from openset.cli._console import Answer, Output
+from openset.cli._console import Answer, Flag, Output
 from openset.cli._terminal import wrapped
 from openset.findings import UsageError
 
@@ -32,6 +32,7 @@ def convert(
     names: Path | None = None,
     evidence: Path | None = None,
     boxes: str = "xywh",
+    everything: Flag = False,
     output: Output = Output(),  # noqa: B008 - frozen
 ) -> Answer:
     """Convert ground truth or detections to another format.
@@ -52,9 +53,12 @@ def convert(
             per detection; --to parquet keeps them.
         boxes: For detections: how their boxes are written, as in `openset evaluate`, if not x, y,
             width, height in pixels.
+        everything: For COCO ground truth: keep masks, keypoints, licences and URLs, which are
+            skipped otherwise; takes as much memory as they do.
         output: How to speak.
     """
     from openset.cli._inputs import format_to_write, tell_about
+    from openset.cli._not_kept import not_kept
     from openset.formats import read, read_annotations, write
     from openset.tables import Annotations, Detections
     from openset.tables.left_open import LeftOpen
@@ -62,6 +66,7 @@ def convert(
     record = format_to_write(out, write_as)
     belongs = None if truth is None else read_annotations(truth)
     options = _sizes(source, read_as, sizes, belongs) | ({} if names is None else {"names": names})
+    options |= {"everything": True} if everything else {}
     table = _in_pixels(read(source, format=read_as, **options), belongs, boxes)
     if isinstance(table, Detections) and belongs is not None:
         for finding in LeftOpen.of(table).findings(table, belongs):
@@ -71,6 +76,9 @@ def convert(
         table = _with_evidence(table, evidence, belongs)
     more = {} if per_part is None else {"per_part": per_part}
     write(table, out, format=record.name, truth=belongs, **more)
+    told = not_kept(table, source, record, everything=everything)
+    if told is not None:
+        output.report(told, source.name)
     kind = "objects" if isinstance(table, Annotations) else "detections"
     lost = sorted(record.loses)
     if lost:

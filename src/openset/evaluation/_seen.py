@@ -14,6 +14,7 @@ from openset.matching.near import FITS, TOUCHES, Kind, Near
 Whole = NDArray[np.int32] | NDArray[np.int64]
 Rows = NDArray[np.int64]
 _SAMPLE = 5_000
+_IMAGES = 400
 _PER_CLASS = 100  # and, of very many classes, a share of ...
 _OF_CLASSES = 20_000
 
@@ -99,3 +100,13 @@ def overlap(
 def evenly(end: int) -> Rows:
     """Detections from all classes and scores: evenly spaced among the first ones."""
     return np.linspace(0, end - 1, min(end, _SAMPLE)).astype(np.int64)
+
+
+def of_some_images(matches: Matches) -> tuple[Rows, NDArray[np.bool_]]:
+    """Boxes of known labels on some images, and which these are."""
+    total = matches.n_images
+    chosen = np.zeros(total, np.bool_)
+    chosen[np.linspace(0, total - 1, min(_IMAGES, total)).astype(np.int64)] = True
+    rows = np.flatnonzero(chosen[matches.image[: matches.known_end]])
+    matches.forget()
+    return rows, chosen

@@ -14,26 +14,24 @@ from numpy.typing import NDArray
 from openset.evaluation._label_names import Names
 from openset.evaluation._labels_meant import explained
 from openset.evaluation._mixed_labels import mixed_labels
-from openset.evaluation._seen import Seen, best_of_each, under
+from openset.evaluation._one_label import one_label
+from openset.evaluation._seen import Seen, best_of_each
 from openset.findings import Finding, Level
 from openset.matching import Matches
-from openset.matching.near import FITS
 from openset.tables import Annotations, Detections
 from openset.tables.misnaming import (
     FEWEST,
     MOST_LABELS,
     RATIO,
-    SHARE,
     exchanged,
     misnamed,
     misnamed_in_part,
 )
 from openset.tables.numberings import fitting_numbering, on_meant
-from openset.wording import some, spaced
+from openset.wording import some
 
 _SHOWN = 3
 _SUREST = 15  # boxes of a label
-_ENOUGH = 30  # boxes on objects, to say what one label is put on
 
 
 def suspicious_labels(
@@ -45,7 +43,7 @@ def suspicious_labels(
     """The finding about labels that look exchanged, or are one for all; see `suspicions`."""
     names = Names(matches, detections, truth, called)
     numbered = _numbered(names) or _truth_numbered(names)
-    return numbered or _labels(names) or _unknown_exchanged(matches) or _one_label(matches)
+    return numbered or _labels(names) or _unknown_exchanged(matches) or one_label(matches)
 
 
 def _numbered(names: Names) -> Finding | None:
@@ -178,33 +176,6 @@ def _labels_in_part(matches: Matches, names: Names, seen: Seen) -> Finding | Non
         + some(said, _SHOWN),
         count=len(images),
         example=f"image {matches.image_ids[images[0]]}: {said[0]}",
-    )
-
-
-def _one_label(matches: Matches) -> Finding | None:
-    """One known label for all boxes, most of the best of which are on objects of other classes.
-
-    A detector of one class finds that class; proposals that were given a class find anything. So
-    does a detector that has learned hardly anything, if the class is a frequent one: a note.
-    """
-    used = np.flatnonzero(np.diff(matches.class_start))
-    if len(used) != 1 or used[0] == matches.n_known:
-        return None
-    rows = best_of_each(matches, 1)
-    iou, best = under(matches, rows)
-    on = matches.objects.klass[best[(iou >= FITS) & ~matches.objects.ignored[best]]]
-    own, other = int(np.count_nonzero(on == used[0])), np.unique(on[on != used[0]])
-    if len(on) < _ENOUGH or SHARE * own >= len(on) or len(other) < 2:
-        return None
-    name = matches.vocabulary.known[used[0]]
-    objects = np.bincount(matches.objects.klass + 1, minlength=matches.n_known + 1)[1:-1]
-    return Finding(
-        "OS331",
-        Level.NOTE if 2 * objects[used[0]] >= objects.max() else Level.WARNING,
-        f"all {spaced(len(matches))} boxes are labelled {name}, and {len(on) - own} of the "
-        f"{len(on)} surest on an object are on objects of {len(other)} other classes",
-        count=len(matches),
-        example=f"image {matches.image_ids[matches.image[rows[0]]]}",
     )
 
 

@@ -20,6 +20,7 @@ from openset.evaluation._seen import overlap
 from openset.findings import Finding, Level
 from openset.matching import Matches
 from openset.matching.near import FITS
+from openset.ranking import area_under_roc, rank
 from openset.tables.vocabulary import is_unknown_spelling
 from openset.wording import some, spaced
 
@@ -113,17 +114,36 @@ def _told(matches: Matches, pair: _Pair) -> str | None:
     other = _best(matches, rows, "unknown", matches.objects.label == pair.label)
     if len(other) < _FEWEST or 0 < np.count_nonzero(own) < _FEWEST or not len(rows):
         return None
-    sure = float(np.median(own[own > 0])) if own.any() else _SURE
-    count, times = int((other > 0).sum()), float((other >= sure).mean())
-    least = _ALIKE * float((own >= sure).mean()) if own.any() else _ALIKE
-    if times < least or count < _FEWEST:
-        return "" if times < least else None
+    seen = [sure := float(np.median(own[own > 0])) if own.any() else _SURE]
+    if pair.same and own.any() and not _clearly_less(other, own):
+        seen.append(float(own[own > 0].min()))  # of few objects, a score alone may miss by chance
+    for score in seen:
+        times, least = _rate(other, score), _ALIKE * (_rate(own, score) if own.any() else 1)
+        if times >= least:
+            break
+    else:
+        return ""
+    if np.count_nonzero(other) < _FEWEST:
+        return None
     name, label = matches.vocabulary.known[pair.klass], matches.labels[pair.label]
-    rest = f", and {(own >= sure).mean():.0%} of its own" if own.any() else ""
+    rest = f", and {_rate(own, score):.0%} of its own" if own.any() else ""
+    which = f"that score {score:.2g} or more " if score == sure else ""
     return (
-        f"boxes called {name} that score {sure:.2g} or more find {times:.0%} of "
-        f"{spaced(len(other))} objects {label!r}{rest}"
+        f"boxes called {name} {which}find {times:.0%} of {spaced(len(other))} objects "
+        f"{label!r}{rest}"
     )
+
+
+def _rate(best: NDArray[np.float64], score: float) -> float:
+    """How many objects have a box that scores so much."""
+    return float((best >= score).mean())
+
+
+def _clearly_less(other: NDArray[np.float64], own: NDArray[np.float64]) -> bool:
+    """Whether objects of the one are found less surely, by two deviations (Mann and Whitney)."""
+    area = float(area_under_roc(rank(own, other)))
+    deviation = ((len(own) + len(other) + 1) / (12 * len(own) * len(other))) ** 0.5
+    return 0.5 - area > 2 * deviation
 
 
 def _best(

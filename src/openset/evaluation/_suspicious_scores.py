@@ -6,29 +6,65 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.evaluation._seen import Rows, evenly, overlap, under
+from openset.evaluation._within_images import within_images
 from openset.findings import Finding, Level
 from openset.matching import Matches
 from openset.matching.near import FITS, TOUCHES
 from openset.ranking import area_under_roc, clearly_below_half, rank
+from openset.wording import spaced
 
+# Boxes of each kind; the share of pairs that the order of a file decides; and a step of scores: of
+# two digits, or 8 bits, hardly one pair in ten is tied.
+_BOXES, _TIED, _STEP = 20, 0.1, 0.015
 _IMAGES, _TELLS = 50, 0.55  # images, and an area up to which scores say nothing
 _ALONG = 0.03  # correlation of ranks: two standard deviations of 5 000 boxes
 
 
-def suspicious_scores(matches: Matches) -> Finding | None:
-    """Boxes with known labels on background that score higher than those that are right.
+def suspicious_scores(matches: Matches) -> list[Finding]:
+    """Boxes with known labels on background that score as high as those that are right, or higher.
 
     Those on other objects play no part: to be sure of an unknown object is what is measured.
     """
-    rows = evenly(matches.known_end)
-    same, _ = overlap(matches, "same", rows)
-    right, wrong = rows[same >= FITS], rows[under(matches, rows)[0] < TOUCHES]
+    right, wrong = _right_and_wrong(matches, evenly(matches.known_end))
     if not len(wrong) or not len(right):
-        return None
+        return []
     area = float(area_under_roc(rank(matches.score[wrong], matches.score[right])))
     said = "a box on background scores higher than one on an object of its class"
-    upside_down = _upside_down("OS318", matches, "score", (wrong, right), area, said)
-    return upside_down or _unrelated(matches, wrong, right, area)
+    order = _upside_down("OS318", matches, "score", (wrong, right), area, said)
+    order = order or _unrelated(matches, wrong, right, area) or within_images(matches, area)
+    return [one for one in (order, _coarse(matches, wrong, right)) if one is not None]
+
+
+def _right_and_wrong(matches: Matches, rows: Rows) -> tuple[Rows, Rows]:
+    """Boxes on an object of their class, and boxes on background."""
+    same, _ = overlap(matches, "same", rows)
+    return rows[same >= FITS], rows[under(matches, rows)[0] < TOUCHES]
+
+
+def _coarse(matches: Matches, wrong: Rows, right: Rows) -> Finding | None:
+    """The finding that many boxes have one score, so that the order of the file ranks them."""
+    if min(len(wrong), len(right)) < _BOXES:
+        return None
+    values, at = np.unique(matches.score[np.append(right, wrong)], return_inverse=True)
+    counts = [np.bincount(part, minlength=len(values)) for part in np.split(at, [len(right)])]
+    pairs = counts[0] * counts[1]
+    share = float(pairs.sum()) / (len(right) * len(wrong))
+    step = float(np.diff(values).min(initial=np.inf))
+    # Of a single score OS209 speaks; many equal ones among fine ones were clipped.
+    if share < _TIED or len(values) == 1 or step < _STEP * max(1.0, float(np.ptp(values))):
+        return None
+    most = float(values[pairs.argmax()])
+    same = int(np.count_nonzero(matches.score == most))
+    matches.forget()
+    return Finding(
+        "OS220",
+        Level.NOTE if len(values) == 2 else Level.WARNING,  # a decision is no slip
+        f"a box on an object of its class and one on background have the same score in {share:.0%} "
+        f"of pairs: {spaced(len(right) + len(wrong))} boxes examined have {len(values)} scores, in "
+        f"steps of {step:.3g}",
+        count=len(matches),
+        example=f"{spaced(same)} of {spaced(len(matches))} boxes score {most:g}",
+    )
 
 
 def _unrelated(matches: Matches, wrong: Rows, right: Rows, area: float) -> Finding | None:

@@ -31,7 +31,7 @@ _OF_DETECTIONS = frozenset({"OS209", "OS218", "OS308", "OS309", "OS314", "OS339"
 _LACKING = _OF_TRUTH | _OF_DETECTIONS | {"OS310", "OS401", "OS402"}
 # What all matches together decide.
 _OF_ALL = (
-    *("OS316", "OS318", "OS319", "OS330", "OS331", "OS332"),
+    *("OS220", "OS316", "OS318", "OS319", "OS330", "OS331", "OS332"),
     *("OS346", "OS373", "OS410", "OS414", "OS416"),
 )
 # Errors that look at how many records they concern: of a batch, too few to tell.

@@ -36,5 +36,5 @@ def suspicions(
         return []
     labels = suspicious_labels(matches, truth, detections, called or {})
     names = None if labels is not None else suspicious_names(matches)
-    found = [labels, names, suspicious_scores(matches), suspicious_unknownness(matches)]
+    found = [labels, names, *suspicious_scores(matches), suspicious_unknownness(matches)]
     return [finding for finding in found if finding is not None]

@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 from openset.findings import Finding, Level
 from openset.json_text import compact
 from openset.tables._check_case import Case, first, object_at, share
+from openset.tables._check_chance import chance_of
 from openset.tables._check_numbers import (
+    NO_OBJECT,
     absent,
     images_of,
     names_of,
     numbering,
+    on_nothing,
     on_objects,
     unnumbered,
 )
@@ -234,16 +237,22 @@ def _own_unknown(case: Case) -> Iterator[Finding]:
     if said or len(foreign) != 1 or beside != foreign or vocabulary.key(foreign[0]) in elsewhere:
         return
     rows, word = case.joined.leaked, foreign[0]
+    nothing = chance_of(case, rows)
+    cause = f"{word!r} is what the detector calls unknown; or a class more that it was taught"
+    fix = (
+        f"unknown_label={word!r} says so, and they count as unknown, as they do now; if it is "
+        "a class, the detector was taught it: leaked='drop' removes them"
+    )
     yield Finding(
         "OS306",
         Level.WARNING,
         f"{share(int(np.count_nonzero(rows)), len(case.detections), 'detections')} have a label "
-        f'that the ground truth does not have, and none says "unknown": {word!r}',
+        f'that the ground truth does not have, and none says "unknown": {word!r}'
+        + on_nothing(nothing),
         count=int(np.count_nonzero(rows)),
         example=case.where(first(rows)),
-        cause=f"{word!r} is what the detector calls unknown; or a class more that it was taught",
-        fix=f"unknown_label={word!r} says so, and they count as unknown, as they do now; if it is "
-        "a class, the detector was taught it: leaked='drop' removes them",
+        cause=cause if nothing is None else NO_OBJECT[0],
+        fix=fix if nothing is None else f"{NO_OBJECT[1]}: leaked='drop' removes them",
     )
 
 

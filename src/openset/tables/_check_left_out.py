@@ -8,24 +8,20 @@ annotated cannot be told; that a detector which is right elsewhere finds them ca
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, first, object_at, share
-from openset.tables._look import LOOSE, Array, beside, by_file
+from openset.tables._check_not_annotated import not_annotated
+from openset.tables._look import Array
+from openset.tables._sure import SURE, Sure
 from openset.tables.annotations import Annotations
-from openset.tables.boxes import Convention
 from openset.wording import listed, spaced
 
-_SURE, _LIKELY = 0.5, 0.3  # scores; those of small objects are lower by nature
-_SAMPLE = 400, 20  # images, and boxes of each
-_FEWEST, _RIGHT = 30, 0.5  # sure boxes, and the share of them on an object of their class
-# Sure boxes of a class without objects, those of them that are looked at, and on no object at all.
-_FOUND, _SEEN, _ALONE = 20, 8, 0.5
+_LIKELY = 0.3  # a score; those of small objects are lower by nature
+_FEWEST = 30  # detections
+_FOUND = 20  # sure boxes of a class without objects
 # Objects that are looked at, and how many there must be; the share of them that may be smaller than
 # where they end; the share just above, up to a tenth of a side; and pixels of a side, at least.
 _OBJECTS, _MANY, _FEW, _EDGE, _ABOVE, _LEAST = 5_000, 200, 1e-3, 0.015, 1.1, 8.0
@@ -36,43 +32,8 @@ def left_out(case: Case) -> Iterator[Finding]:
     """Findings about objects that a detector finds and the ground truth does not have."""
     if len(case.detections) >= _FEWEST and len(case.truth):
         yield from _classes(case)
+        yield from not_annotated(case)
         yield from _small(case)
-
-
-@dataclass(frozen=True, eq=False)
-class _Sure:
-    """Sure boxes of known classes on some images.
-
-    Attributes:
-        klass: What they are called.
-        box: Where they are.
-        right: Whether they lie on an object of their class.
-        alone: Whether they lie on no object.
-    """
-
-    klass: NDArray[np.int32]
-    box: Array
-    right: NDArray[np.bool_]
-    alone: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, case: Case, score: float) -> Self:
-        """Look at some that score so much."""
-        sample = by_file(case, *_SAMPLE)
-        klass = case.joined.klass[sample.row]
-        sure = case.detections.score[sample.row] >= score
-        kept = sure & (klass >= 0) & (klass < len(case.vocabulary.known))
-        sample, klass = sample.only(kept), klass[kept]
-        look = beside(case.truth, sample, sample.image)
-        overlap = look.overlap(Convention.of(case.written.boxes))
-        objects = case.vocabulary.classes(case.truth.labels)[case.truth.label[look.objects]]
-        own = np.where(klass[look.by] == objects[look.at], overlap, 0)
-        right, alone = look.on_objects(own) >= LOOSE, look.on_objects(overlap) < LOOSE
-        return cls(klass, case.detections.box[sample.row], right, alone)
-
-    def mostly_right(self, which: NDArray[np.bool_]) -> bool:
-        """Whether most of some of them are right, and these are not few."""
-        return bool(np.count_nonzero(which) >= _FEWEST and self.right[which].mean() >= _RIGHT)
 
 
 def _classes(case: Case) -> Iterator[Finding]:
@@ -82,30 +43,26 @@ def _classes(case: Case) -> Iterator[Finding]:
     there = objects > 0
     if there.all() or not there.any():
         return
-    sure = case.joined.klass[case.detections.score >= _SURE]
+    sure = case.joined.klass[case.detections.score >= SURE]
     times = np.bincount(sure[(sure >= 0) & (sure < k)], minlength=k)
     often = ~there & (times >= max(_FOUND, float(np.median(times[there]))))
     if not often.any():
         return
-    seen = _Sure.of(case, _SURE)
-    found = [at for at in np.flatnonzero(often) if _on_nothing(seen, seen.klass == at)]
+    seen = Sure.of(case, SURE)
+    found = [at for at in np.flatnonzero(often) if seen.on_nothing(seen.klass == at)]
     if not found or not seen.mostly_right(there[seen.klass]):
         return
     names = [f"{case.vocabulary.known[at]} ({spaced(int(times[at]))})" for at in found]
     fewer = int(np.count_nonzero(times[there] <= times[found].min()))
-    rows = np.isin(case.joined.klass, found) & (case.detections.score >= _SURE)
+    rows = np.isin(case.joined.klass, found) & (case.detections.score >= SURE)
     yield Finding(
         "OS335",
         Level.WARNING,
-        f"boxes that score {_SURE:g} or more are called {listed(names)} where no object is, and no "
+        f"boxes that score {SURE:g} or more are called {listed(names)} where no object is, and no "
         f"object is; {share(fewer, int(there.sum()), 'other known classes')} have no more of them",
         count=int(times[found].sum()),
         example=case.where(first(rows)),
     )
-
-
-def _on_nothing(seen: _Sure, which: NDArray[np.bool_]) -> bool:
-    return bool(np.count_nonzero(which) >= _SEEN and seen.alone[which].mean() >= _ALONE)
 
 
 def _small(case: Case) -> Iterator[Finding]:
@@ -118,7 +75,7 @@ def _small(case: Case) -> Iterator[Finding]:
     count, total = int(np.count_nonzero(small)), int(np.count_nonzero(sure))
     if count < max(_BOXES, _PART * total):
         return
-    seen = _Sure.of(case, _LIKELY)
+    seen = Sure.of(case, _LIKELY)
     if not seen.mostly_right(_sides(seen.box)[name] >= side):
         return
     least = object_at(case.truth, _smallest(case.truth, name, side))

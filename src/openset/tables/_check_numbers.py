@@ -9,15 +9,21 @@ from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, first, share, tally
+from openset.tables._check_chance import Chance, chance_of
 from openset.tables._look import LOOSE, Index, beside, by_file
 from openset.tables.boxes import Convention
 from openset.tables.columns import positions
 from openset.tables.join import ABSENT
 from openset.tables.numberings import fitting_numbering
-from openset.wording import some
+from openset.wording import some, spaced
 
 _SAMPLE = 150, 20  # images, and boxes of each, that tell what ids mean
 _FEWEST, _TIMES = 8, 3
+NO_OBJECT = (
+    "'no object', or background, was kept as a class: DETR's last column, of which the argmax is "
+    "taken along with the others",
+    "leave these boxes out of the file, or take the best of the other classes",
+)
 _BACKGROUND = (
     "0 is the detector's background, its unknown, or a class of its own",
     "leave the boxes of id 0 out of the file, or say what the id means: unknown_label=0, or "
@@ -57,15 +63,28 @@ def absent(case: Case) -> Iterator[Finding]:
     absent = case.joined.klass == ABSENT
     ids, _ = tally(case.detections.label[absent])
     cause, fix = _absent_meant(case, ids.tolist()) if count < total else ("", "")
+    nothing = chance_of(case, absent) if count < total else None
+    if nothing is not None:
+        cause, fix = NO_OBJECT
     yield Finding(
         "OS306",
         Level.ERROR if count == total else Level.WARNING,
         f"{share(count, total, 'detections')} have a category id that the ground truth does not "
-        f"have: {some(map(str, ids.tolist()))}",
+        f"have: {some(map(str, ids.tolist()))}{on_nothing(nothing)}",
         count=count,
         example=f"{case.where(first(absent))}, category id {case.detections.label[first(absent)]}",
         cause=cause,
         fix=fix,
+    )
+
+
+def on_nothing(found: Chance | None) -> str:
+    """That boxes lie on objects as by chance, as a part of a sentence."""
+    if found is None:
+        return ""
+    return (
+        f"; they overlap objects as those of other images do (mean best IoU {found.own:.2f} and "
+        f"{found.other:.2f}, of {spaced(found.boxes)} boxes examined)"
     )
 
 

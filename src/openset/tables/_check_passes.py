@@ -16,14 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, share
 from openset.tables._check_parts import misread
-from openset.tables._check_twice import hashes, mixed
 from openset.tables._look import LOOSE, Array, Index, Sample, beside, by_file
-from openset.tables.boxes import TURNS, Convention, sizes
+from openset.tables._pairs import pairs
+from openset.tables.boxes import Convention, sizes
 from openset.tables.join import ABSENT
 from openset.tables.overlap import iou_of_pairs
 
@@ -37,8 +36,6 @@ _TWIN, _TWINS, _TIMES = 0.7, 0.05, 3  # IoU; share of boxes; and times those wit
 # with two twins that are twins of each other.
 _BEST, _SCORES, _LEAST = 40, 0.5, 0.2
 _TOP, _OFTEN, _NEARLY_ON, _THREE = 0.85, 0.2, 0.05, 0.1
-_DIGIT, _OFF = 10.0, 0.0037  # tenths of a pixel; boxes of two digits are on no edge of those
-_MIRRORED = 0.4  # of the boxes; both halves count
 
 
 def in_passes(case: Case) -> Iterator[Finding]:
@@ -115,7 +112,7 @@ def _on_objects(case: Case, sample: Sample) -> Index:
 def _twins(case: Case, sample: Sample, box: Array) -> tuple[Index, Index, Array]:
     """Pairs of boxes of one image and label that are on each other, and their overlap."""
     label = case.detections.label[sample.row]
-    one, other = _pairs(sample.slot * (1 + int(label.max(initial=0))) + label)
+    one, other = pairs(sample.slot * (1 + int(label.max(initial=0))) + label)
     overlap = iou_of_pairs(box[one], box[other])
     twins = overlap > _TWIN
     one, other, overlap = one[twins], other[twins], overlap[twins]
@@ -133,39 +130,11 @@ def _of_three(best: Index, one: Index, other: Index) -> float:
     start, end = np.append(one, other), np.append(other, one)
     kept = np.isin(start, best)
     start, end = start[kept], end[kept]
-    first, second = _pairs(start)
+    first, second = pairs(start)
     size = 1 + int(max(one.max(initial=0), other.max(initial=0)))
     linked = np.append(one * size + other, other * size + one)
     three = np.isin(end[first] * size + end[second], linked)
     return float(np.isin(best, start[first[three]]).mean())
-
-
-def mirrored_too(case: Case) -> Iterator[Finding]:
-    """The finding that boxes are there twice, as they are and mirrored."""
-    rows = case.some
-    size = sizes(case.truth, case.joined.image[rows])
-    box, other = case.detections.box[rows], TURNS["mirrored"](case.detections.box[rows], size)
-    label = case.detections.label[rows].astype(np.uint64)
-    key = mixed(case.joined.image[rows].astype(np.uint64), label)
-    same = np.abs(box[:, 0] - other[:, 0]) < 1  # in the middle: its own mirror image
-    whole, turned = _tenths(key, box), _tenths(key, other)
-    there = np.isin(turned, whole) & ~same
-    count, of = int(np.count_nonzero(there)), int(np.count_nonzero(~same))
-    if count >= max(_IMAGES, _MIRRORED * of):
-        yield Finding(
-            "OS231",
-            Level.ERROR,
-            f"{share(count, len(rows), 'detections examined')} have their mirror image among the "
-            "boxes of their image and label",
-            count=count,
-            example=case.where(int(rows[there.argmax()])),
-            cause="boxes found on mirrored pictures were added without being mirrored back",
-        )
-
-
-def _tenths(key: NDArray[np.uint64], box: Array) -> NDArray[np.uint64]:
-    """A key of boxes in tenths of a pixel."""
-    return hashes(key, np.floor((box + _OFF) * _DIGIT) + 0.0)  # which has no zero below zero
 
 
 def _passes(case: Case) -> Index:
@@ -225,13 +194,3 @@ def _together(case: Case, sample: Sample, of: Index) -> Iterator[Finding]:
             count=len(case.detections),
             example=case.where(int(sample.row[other[across].min()])),
         )
-
-
-def _pairs(key: Index) -> tuple[Index, Index]:
-    """All pairs of rows of one key, those of neither order twice."""
-    order = np.argsort(key, kind="stable")
-    _, first, count = np.unique(key[order], return_index=True, return_counts=True)
-    more = np.repeat(first + count, count) - np.arange(len(key)) - 1  # rows that follow of the key
-    one = np.repeat(np.arange(len(key)), more)
-    step = np.arange(len(one)) - np.repeat(np.cumsum(more) - more, more) + 1
-    return order[one], order[one + step]

@@ -63,7 +63,7 @@ class Sample:
 
     def best(self, boxes: int) -> Self:
         """So many detections of each image."""
-        return self.only(_among_its_own(self.slot) < boxes)
+        return self.only(among_its_own(self.slot) < boxes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ def taken(case: Case, ids: NDArray[Any], rows: Index, slot: Index, boxes: int) -
     order = _best_first(slot, case.detections.score[rows])
     if order is not None:
         rows, slot = rows[order], slot[order]
-    kept = _among_its_own(slot) < boxes
+    kept = among_its_own(slot) < boxes
     rows, slot = rows[kept], slot[kept]
     image = np.full(len(ids), -1, np.int32)
     image[slot] = case.joined.image[rows]
@@ -172,7 +172,7 @@ def _best_first(slot: Index, score: Array) -> Index | None:
     return None if (key[1:] >= key[:-1]).all() else np.argsort(key)
 
 
-def _among_its_own(slot: Index) -> Index:
+def among_its_own(slot: Index) -> Index:
     """Place of each row among those of its image, image by image."""
     count = np.bincount(slot)
     return np.arange(len(slot)) - np.repeat(np.cumsum(count) - count, count)
@@ -253,7 +253,7 @@ def beside(
     objects = objects[all_of(np.isfinite(truth.box[objects])) & ~truth.crowd[objects]]
     objects = objects[np.argsort(place[truth.image[objects]], kind="stable")]
     slot = place[truth.image[objects]]
-    kept = _among_its_own(slot) < _OBJECTS
+    kept = among_its_own(slot) < _OBJECTS
     objects, slot = objects[kept], slot[kept]
     of = (slot + math.ceil(shift * len(sample.ids))) % max(1, len(sample.ids))
     boxes = np.diff(sample.first)[of]

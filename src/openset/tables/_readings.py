@@ -19,7 +19,9 @@ from openset.tables._moved import Moved, moves
 from openset.tables.annotations import Annotations
 from openset.tables.boxes import LAYOUTS, TURNS, UNITS, Convention, padding
 from openset.tables.image_ids import MEANING, READINGS
+from openset.tables.sets import in_other_set, ood_images
 
+_EXCHANGED = "those of the other set: the two files of detections are exchanged"
 _NEARLY = 0.95  # of the objects that are met at all, another reading must meet
 _TIMES = 3  # how many times more objects another reading must meet
 _FEWEST = 8  # and how many at least; and pairs that vote
@@ -171,11 +173,17 @@ def moved_boxes(case: Case, look: Look) -> Iterator[Reading]:
 def other_ids(case: Case, sample: Sample) -> Iterator[Reading]:
     """The image ids under every other reading."""
     ours = Convention.of(case.written.boxes)
-    for name, rows_of in READINGS.items():
-        images = rows_of(case.truth, sample.ids)
+    every = [
+        (f"image_ids={name!r}", MEANING[name], rows_of(case.truth, sample.ids))
+        for name, rows_of in READINGS.items()
+    ]
+    if ood_images(case.truth.images) is not None:
+        images = in_other_set(case.truth.images, sample.ids)
+        every.insert(0, ("giving the two files in the order ID+OOD", _EXCHANGED, images))
+    for option, meaning, images in every:
         if (images >= 0).any() and not np.array_equal(images, sample.image):
             held = case.truth, images, ours, beside(case.truth, sample, images).met(ours)
-            yield Reading("OS423", "image ids", f"image_ids={name!r}", MEANING[name], *held)
+            yield Reading("OS423", "image ids", option, meaning, *held)
 
 
 def other_truth(case: Case, sample: Sample) -> Iterator[Reading]:

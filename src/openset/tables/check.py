@@ -18,10 +18,13 @@ from dataclasses import replace
 import numpy as np
 
 from openset.findings import Finding, Level
+from openset.tables._check_ambiguous import of_several_images
 from openset.tables._check_annotated import single_crowds, truth_annotated, truth_crowds
+from openset.tables._check_both_roles import known_as_unknown
 from openset.tables._check_boxes import detected_boxes, truth_boxes
 from openset.tables._check_carried import carried_on
 from openset.tables._check_case import Case
+from openset.tables._check_chance import unknown_by_chance
 from openset.tables._check_federated import federated
 from openset.tables._check_groups import group_sizes, truth_groups
 from openset.tables._check_join import (
@@ -34,11 +37,12 @@ from openset.tables._check_join import (
 from openset.tables._check_labels import detected_labels, truth_labels, vocabulary_labels
 from openset.tables._check_left_out import left_out
 from openset.tables._check_names import truth_names
-from openset.tables._check_passes import in_passes, mirrored_too, sorted_together
+from openset.tables._check_passes import in_passes, sorted_together
 from openset.tables._check_reach import cut_off
 from openset.tables._check_readings import read_otherwise
 from openset.tables._check_scores import scores
 from openset.tables._check_sets import truth_sets
+from openset.tables._check_turned import mirrored_too, turned_too
 from openset.tables._check_twice import detected_twice, truth_twice
 from openset.tables._check_unknownness import unknownness
 from openset.tables._check_unsized import pixels_on_shares
@@ -222,13 +226,14 @@ def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
     yield from truth_lists(truth)
     yield from truth_groups(truth)
     yield from truth_twice(truth)
+    yield from known_as_unknown(truth, vocabulary)
     yield from truth_sets(truth, vocabulary)
     yield from truth_annotated(truth, vocabulary)
     yield from federated(truth)
 
 
 def _of_detections(case: Case) -> list[Finding]:
-    lost = [*float_ids(case)] or [*pixels_on_shares(case)]
+    lost = [*float_ids(case)] or [*of_several_images(case)] or [*pixels_on_shares(case)]
     if lost:  # all else would speak of other images, or of their corners
         return lost
     boxes, again = [*detected_boxes(case)], [*carried_on(case)]
@@ -238,10 +243,12 @@ def _of_detections(case: Case) -> list[Finding]:
     elif not otherwise:
         boxes += cut_off(case)
     passes = [*mirrored_too(case)] or [*in_passes(case)]
+    passes = passes or ([] if otherwise else [*turned_too(case)])
     passes = passes or [*([] if again else sorted_together(case)), *detected_twice(case)]
     rest = [*boxes, *scores(case), *detected_labels(case), *passes]
     rest += [*unknownness(case), *detected_images(case), *detected_files(case)]
-    rest += [] if otherwise else [*left_out(case), *single_crowds(case)]
+    if not otherwise:
+        rest += [*left_out(case), *single_crowds(case), *unknown_by_chance(case)]
     said = {one.code for one in otherwise}
     if any(one.code == "OS205" and 2 * one.count > len(case.detections) for one in boxes):
         otherwise = [one for one in otherwise if one.code != "OS424"]  # nothing overlaps then

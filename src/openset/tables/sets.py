@@ -99,6 +99,24 @@ def _named(ids: NDArray[Any], which: Which) -> NDArray[np.str_]:
     return np.array([f"{which}/{str(one).zfill(width)}" for one in ids.tolist()], np.str_)
 
 
+def in_other_set(images: Images, ids: NDArray[Any]) -> NDArray[np.int32]:
+    """Where images of the same number in the other set are: two files may be exchanged.
+
+    Only where both sets have the same numbers; else images join in any order of the files.
+    """
+    place = {_part(str(name)): at for at, name in enumerate(images.id.tolist())}
+    given = [_part(str(name)) for name in ids.tolist()]
+    other: dict[str, str] = {ID: OOD, OOD: ID}
+    rows = [place.get((other.get(which, ""), number), -1) for which, number in given]
+    return np.array(rows, np.int32)
+
+
+def _part(name: str) -> tuple[str, str]:
+    """The set and the number of an id that `together`, or `found_together`, has made."""
+    which, _, number = name.replace(" ", "/", 1).partition("/")
+    return which, number.lstrip("0") if number.isdecimal() else number
+
+
 def _in_both(truth: Pair[Annotations]) -> list[str]:
     """Ids that images of both sets have."""
     one, other = (set(map(str, table.images.id.tolist())) for table in (truth.id, truth.ood))
