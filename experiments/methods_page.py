@@ -39,6 +39,11 @@ NAMES = {
     "prob": "PROB",
     "siren_detr": "SIREN on queries",
 }
+# The plain detector, and methods that are trained on it and judged by what they say themselves.
+ALIKE = {
+    "base": ("cosine", "opendet", "opendet_cwa", "siren"),
+    "rt_detr": ("prob", "siren_detr"),
+}
 ALONE = "photographs"
 KINDS = {
     "stock alike": "stock, alike",
@@ -160,7 +165,7 @@ task](open-world.md).
 
 {table}
 
-{note}{stock}
+{note}{known}{stock}
 
 {cost}
 
@@ -323,6 +328,7 @@ def on_digits(held: dict[str, Any], stock: list[dict[str, Any]]) -> str:
         most=max(counts),
         table=_rows(methods).markdown(),
         note=note,
+        known=beside_plain(methods),
         stock=beside_stock(stock),
         cost=_seconds(trainings).markdown(),
     )
@@ -336,6 +342,20 @@ def on_queries(trainings: list[dict[str, Any]]) -> str:
             told = f"Those on queries have the small RT-DETR of `digits-rtdetr` ({steps})"
             return f" {told};\nPROB keeps all hundred boxes of an image."
     return ""
+
+
+def beside_plain(methods: dict[str, Any]) -> str:
+    """What AP of the known classes each method costs, beside the plain detector of its kind."""
+    of = {name: one["values"]["ap_known"]["value"] for name, one in methods.items()}
+    told = [
+        f"{NAMES[name]} {100 * (of[name] - of[plain]):+.1f}"
+        for plain, trained in ALIKE.items()
+        for name in trained
+        if name in of and plain in of
+    ]
+    if not told:
+        return ""
+    return f"\n\nAP known beside the plain detector of the same kind, in points: {', '.join(told)}."
 
 
 def beside_stock(rows: list[dict[str, Any]]) -> str:
