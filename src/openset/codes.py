@@ -689,6 +689,15 @@ _ENTRIES = (
          "(AUROC, FPR95) tells the cut of one from that of the other.",
          "files were exported with other thresholds",
          "cut both at the higher score with minimum_score=, or export both from the same low one"),
+    Code("OS464", "two files of one detector, made in two ways", "Unknownness of two scorers, or "
+         "boxes of two networks, are told apart by their file: AUROC is that of the files.",
+         "the file of another scorer, training or step was given for one of them",
+         "score both files with the same scorer, fitted on the same data (openset score), or give "
+         "the two files of one detector"),
+    Code("OS465", "detections of unknown classes dropped", "Boxes with the name of a class that is "
+         "unknown here are left out: they find no unknown object, nor are they wrong.",
+         "leaked='drop' was given", "nothing, if it is intended; results compare at the same "
+         "leaked= only"),
     Code("OS470", "image ids went through float32", "Ids beyond 2^24 lost their last digits: boxes "
          "of several images are on one, and most images have none.",
          "ids were kept in a tensor or a column of 32-bit floats",

@@ -93,13 +93,14 @@ def halves(path: Path) -> Path | Pair[Path]:
 
 
 def _called(path: Path) -> Path:
-    """What a detector's name is taken from: of two files, what their names begin with."""
+    """What a detector's name is taken from: of two files, what their names begin with, or both."""
     both = halves(path)
     if isinstance(both, Path):
         return both
     pairs = zip(_short(both.id, 1), _short(both.ood, 1), strict=False)
     start = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    return both.id.parent / start.rstrip("-_. ")
+    both_names = f"{_short(both.id, 1)}+{_short(both.ood, 1)}"
+    return both.id.parent / (start.rstrip("-_. ") or both_names)
 
 
 def _parted(path: Path) -> tuple[str, list[Path]]:

@@ -107,8 +107,8 @@ def _sides(
     from openset.cli._inputs import methods, read_results, refuse_absent
     from openset.evaluation.result_folder import RESULT
     from openset.evaluation.trainings import (
-        cut_otherwise,
         findings_of,
+        left_out_otherwise,
         methods_of,
         repeated_methods,
     )
@@ -126,11 +126,11 @@ def _sides(
     }
     force, splits = how
     sides = methods_of(results, force=force, splits=splits)
-    for name, findings in findings_of(sides).items():
-        for finding in findings:
-            output.report(finding, name)
-    for name, finding in {**repeated_methods(sides), **cut_otherwise(sides)}.items():
-        output.report(finding, name)
+    again = {name: (finding,) for name, finding in repeated_methods(sides).items()}
+    for said in (findings_of(sides), left_out_otherwise(sides), again):
+        for name, findings in said.items():
+            for finding in findings:
+                output.report(finding, name)
     return sides
 
 
