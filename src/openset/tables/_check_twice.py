@@ -46,6 +46,13 @@ _WHOLE = 1 / 3  # what is doubled as a whole has one half of copies
 _ALL_SORTED, _BITS = 10_000, 18
 _LAGS = (1, 2, 3)  # of neighbours
 _PICTURE = re.compile(r"\.(jpe?g|png|bmp|webp|gif|tiff?)$", re.IGNORECASE)
+# What Roboflow puts behind the name of a picture: a hash of the version that it made of it.
+_VERSION = re.compile(r"\.rf\.[0-9A-Za-z]{16,}(?:\.\w+)?$")
+_AUGMENTED = (
+    "Roboflow's augmentation was applied to the images of a test, too",
+    r"groups='^(.*)\.rf\.' draws the versions of a picture together; or export the split without "
+    "augmentation",
+)
 _ONE_NAME = (
     "all annotations state one file name, as that of a template which was copied",
     "state the name of each image, or none: images go by their ids",
@@ -54,6 +61,7 @@ _ONE_NAME = (
 
 def truth_twice(truth: Annotations) -> Iterator[Finding]:
     """Findings about objects, and images, that the ground truth has under two ids."""
+    yield from _versions(truth)
     if len(truth):
         yield from _objects(truth)
         for again, what in _images_again(truth):
@@ -64,6 +72,21 @@ def truth_twice(truth: Annotations) -> Iterator[Finding]:
                     cause, fix = _ONE_NAME
                 cause, fix = _of_a_film(truth) or (cause, fix)
                 yield replace(one, example=where, cause=cause, fix=fix)
+
+
+def _versions(truth: Annotations) -> Iterator[Finding]:
+    """The finding that images are versions of one picture, by names that are not grouped."""
+    names = truth.images.file_name
+    if names is None or groups_of(truth.images) is not None:
+        return
+    if not len(names) or _VERSION.search(str(names[0])) is None:
+        return
+    _, first_of = np.unique([_VERSION.sub("", name) for name in names.tolist()], return_index=True)
+    again = np.ones(len(names), np.bool_)
+    again[first_of] = False
+    what = "are another version of a picture, by their names: they tell little new"
+    for one in images_that(truth, again, "OS425", Level.WARNING, what):
+        yield replace(one, cause=_AUGMENTED[0], fix=_AUGMENTED[1])
 
 
 def _of_a_film(truth: Annotations) -> tuple[str, str] | None:
