@@ -308,7 +308,7 @@ def test_a_detector_without_suppression_that_was_cut_is_not_two(keep):
 
 
 def versions(world, copies, name="{}_jpg.rf.{:032x}.jpg"):
-    """Each picture under the names that Roboflow gives to its versions, all boxes moved a little."""
+    """Each picture under names that Roboflow gives to versions of it, boxes moved a little."""
     old = world.gt["images"]
     world.gt["images"] = [
         dict(one, id=one["id"] * 10 + k, file_name=name.format(one["id"], one["id"] * 977 + k))
