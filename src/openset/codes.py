@@ -698,6 +698,10 @@ _ENTRIES = (
          "unknown here are left out: they find no unknown object, nor are they wrong.",
          "leaked='drop' was given", "nothing, if it is intended; results compare at the same "
          "leaked= only"),
+    Code("OS466", "objects with scores", "Boxes of a detector stand for objects: what it misses is "
+         "missing, and detectors like it come out too well.",
+         "detections, or pseudo labels, in the form of a ground truth",
+         "give the annotations; nothing, if people have looked at these boxes"),
     Code("OS470", "image ids went through float32", "Ids beyond 2^24 lost their last digits: boxes "
          "of several images are on one, and most images have none.",
          "ids were kept in a tensor or a column of 32-bit floats",

@@ -16,6 +16,7 @@ from openset.findings import InputError, UsageError, refuse
 from openset.formats._others import kind_of
 from openset.formats._spec import FileFormat, Format, Kind, file_format
 from openset.refusals import shown, wrong_kind, wrong_type
+from openset.wording import some
 
 if TYPE_CHECKING:
     from openset.tables import Annotations, Detections
@@ -140,13 +141,19 @@ def _unrecognised(path: Path, start: bytes, tried: list[str]) -> InputError:
     other = None if path.is_dir() else kind_of(start)
     if other is not None:
         return refuse("OS104", f"{path} is {other.what}", cause=other.cause, fix=other.fix)
-    what = "a folder with" if path.is_dir() else "starts with"
-    seen = shown(start.split(b"\n")[:5]) if path.is_dir() else shown(start[:60])
+    names = start.decode("utf-8", "replace").split("\n") if path.is_dir() else []
+    found = [name for name in names if name.endswith(".detections.parquet")]
+    seen = f"starts with {shown(start[:60])}"
+    seen = f"a folder with {some(map(shown, names))}" if names else seen
     return refuse(
         "OS104",
-        f"{path} is in no known format: {what} {seen}",
-        cause=f"tried {', '.join(tried)}",
-        fix="name the format if you know it: format=..., and see docs/formats.md",
+        f"{path} is in no known format: {seen}",
+        cause="it is a run, as openset evaluate -o keeps it"
+        if found
+        else f"tried {', '.join(tried)}",
+        fix=f"give the detections in it ({path / found[0]}); compare, report and diagnose take runs"
+        if found
+        else "name the format if you know it: format=..., and see docs/formats.md",
     )
 
 
