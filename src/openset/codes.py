@@ -303,7 +303,8 @@ _ENTRIES = (
          "a built-in was extended by further labels", "give the vocabulary alone, or labels alone"),
     Code("OS330", "labels of some images mean other classes", "In many images every label is on "
          "objects of one other class, and in the others labels are right: no detector fails so.",
-         "files of two detectors, or of two lists of classes, were put together",
+         "files of two detectors, of two lists of classes, or of two versions of the annotations, "
+         "were put together",
          "number the classes of both parts alike; force=True evaluates as it is"),
     Code("OS331", "one label for every box", "All boxes have one label, and the surest of them lie "
          "on objects of other classes: AP by class means nothing.",
