@@ -78,10 +78,14 @@ def wrong_type(
     rows: Sequence[int],
     value: Any,
     count: int | None = None,
+    why: tuple[str, str] | None = None,
 ) -> InputError:
-    """OS108: `key` of records `rows` is not what was expected; `value` is the first."""
+    """OS108: `key` of records `rows` is not what was expected; `value` is the first.
+
+    `why` is cause and fix, where more is known than the value tells.
+    """
     number = len(rows) if count is None else count
-    cause, fix = _why(key, value, expected == "numbers")
+    cause, fix = why or _why(key, value, expected == "numbers")
     return refuse(
         "OS108",
         f"{number} values of {key!r} in {where} are not {expected}",

@@ -23,7 +23,7 @@ from openset.matching import Matches
 from openset.matching.lean import as_lean, can_be_lean
 from openset.matching.merge import Merging
 from openset.tables import Detections
-from openset.tables.check import group_sizes
+from openset.tables.check import group_sizes, shown_twice
 
 # What a batch may lack without the data lacking it: said only if every batch lacks it.
 _OF_TRUTH = frozenset({"OS302", "OS303", "OS304"})
@@ -119,6 +119,9 @@ class Gathering:
         found = [[*a, *b] for a, b in zip(self._of_truth, self._findings, strict=True)]
         of_all = contact(matches) or suspicions(matches)
         of_all += group_sizes(matches.image_ids, matches.groups)
+        if matches.groups is None and not _having(self._of_truth, "OS425"):
+            objects = matches.objects
+            of_all += shown_twice(matches.image_ids, objects.image, objects.label, objects.box)
         matches.forget()
         return Batch(
             matches,

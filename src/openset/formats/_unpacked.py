@@ -15,6 +15,11 @@ from openset.formats._spec import Kind
 from openset.formats.objects import near_miss, plain, recognised
 from openset.refusals import wrong_type
 
+_NESTED = (
+    "a list of batches, or a list in further brackets, in place of one dictionary for each image",
+    "give one list of all images: [one for batch in batches for one in batch]",
+)
+
 
 def are_images(source: Any) -> bool:
     """Whether it is a list with a dictionary, or an object, for each image."""
@@ -57,6 +62,7 @@ def refuse_others(source: Sequence[Any]) -> None:
     """Refuse what is neither a dictionary nor an object of a known kind."""
     odd = [row for row, item in enumerate(source) if not isinstance(item, Mapping)]
     if odd:
-        refusal = wrong_type(WHERE, "item", "dictionaries", odd, source[odd[0]])
+        why = _NESTED if isinstance(source[odd[0]], (list, tuple)) else None
+        refusal = wrong_type(WHERE, "item", "dictionaries", odd, source[odd[0]], why=why)
         cause = near_miss(source[odd[0]])
         raise InputError([replace(one, cause=cause or one.cause) for one in refusal.findings])

@@ -10,6 +10,7 @@ truth in other words (`openset.tables.category_ids`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from openset.findings import InputError, refuse
 from openset.json_text import decode
 from openset.options import is_of
 from openset.refusals import missing_key, shown, undecodable, wrong_type
+from openset.tables.vocabulary import is_unknown_spelling
 
 ClassNames = Sequence[str] | Mapping[int, str] | str | Path
+_WHOLE = re.compile(r"-?\d+", re.ASCII)
 MOST = 1 << 20  # classes: more would be room for nothing
 
 
@@ -40,8 +43,9 @@ def class_names(given: ClassNames) -> dict[int, str]:
 def numbered(names: Any, where: str) -> dict[int, str]:
     """Names by number, from a list or a mapping; refused if it is neither."""
     if isinstance(names, Mapping):
-        keys = {key: int(key) for key in names if isinstance(key, int) or str(key).isdecimal()}
-        odd = [key for key in names if key not in keys or not 0 <= keys[key] < MOST]
+        whole = [key for key in names if isinstance(key, int) or _WHOLE.fullmatch(str(key))]
+        keys = {key: int(key) for key in whole}
+        odd = [key for key in names if key not in keys or not _has_room(keys[key], names[key])]
         if odd and odd[0] in keys:
             said = f"{where} numbers a class {odd[0]}, which no list of classes has room for"
             raise refuse("OS117", said, example=shown(names[odd[0]]))
@@ -51,6 +55,11 @@ def numbered(names: Any, where: str) -> dict[int, str]:
     if isinstance(names, str) or not is_of(names, Sequence[str | int | float | bool]):
         raise wrong_type(where, "names", "a list of names", [], names, 1)
     return {at: str(name) for at, name in enumerate(names)}
+
+
+def _has_room(number: int, name: Any) -> bool:
+    """Whether a list has room for a class; "unknown" is often numbered below 0."""
+    return number < MOST and (number >= 0 or is_unknown_spelling(str(name)))
 
 
 def _held(path: Path) -> Any:

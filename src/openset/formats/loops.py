@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from openset.findings import UsageError
-from openset.formats._arrays import WHERE, scalar
+from openset.findings import InputError, UsageError, refuse
+from openset.formats._arrays import scalar
 from openset.formats._unpacked import are_images, called, refuse_others, unpacked
 from openset.formats.memory import BoxFormat, to_annotations, to_detections
-from openset.refusals import missing_key, wrong_type
+from openset.refusals import missing_key
 from openset.tables import Annotations, Detections
 
 
@@ -35,10 +35,19 @@ def in_step(truth: Any, detections: Any, first: int = 0) -> tuple[Any, Any]:
     if any("image_id" in one for one in found):
         return targets, found
     if len(targets) != len(found):
-        expected = f"{len(targets)}, one per target: they have no image_id"
-        raise wrong_type(WHERE, "predictions", expected, [], len(found), len(found))
+        raise _out_of_step(len(targets), len(found), ": they have no image_id")
     ids_ = [one.get("image_id", first + at) for at, one in enumerate(targets)]
     return called(targets, ids_), called(found, ids_)
+
+
+def _out_of_step(targets: int, predictions: int, without: str = "") -> InputError:
+    return refuse(
+        "OS108",
+        f"{predictions} predictions are not one for each of {targets} targets{without}",
+        count=abs(targets - predictions),
+        cause="a last batch that was dropped (drop_last), or images that were skipped on one side",
+        fix="give a prediction for every target, in its order, or image_id in both",
+    )
 
 
 class Batch(NamedTuple):
@@ -64,7 +73,7 @@ def batch(targets: Any, predictions: Any, *, box_format: BoxFormat | None = None
     if not isinstance(wanted, list) or not isinstance(found, list):
         raise UsageError("a batch is a list of targets and a list of predictions, one per image")
     if len(wanted) != len(found):
-        raise wrong_type(WHERE, "predictions", f"{len(wanted)}, one per target", [], len(found), 1)
+        raise _out_of_step(len(wanted), len(found))
     refuse_others([*wanted, *found])
     said = [one["image_id"] for one in wanted if "image_id" in one]
     if said and len(said) < len(wanted):

@@ -49,6 +49,11 @@ _COLUMN_ALIASES = {
 }
 # What a dictionary of one image says of the image, and what no metric reads.
 _OF_IMAGE = {"image_id", "file_name", "width", "height", "size", "orig_size", "path"}
+_SINGLE = {"labels", "scores", "unknownness"}
+_APART = (
+    "boxes, labels and scores of an image were filtered, or sorted, apart",
+    "index all of them alike: boxes[keep], labels[keep], scores[keep]",
+)
 _BULK = {"masks", "keypoints", "keypoints_scores", "segmentation"}
 
 
@@ -173,15 +178,37 @@ def _from_images(source: Sequence[Any], kind: str) -> dict[str, Any]:
         rows = [row for row, item in enumerate(source) if key not in item]
         if rows:
             raise missing_key(WHERE, key, rows, len(source))
-    counts = [len(array(item["labels"]).ravel()) for item in source]
+    counts = [
+        len(_one_each(array(item["labels"]), "labels", row)) for row, item in enumerate(source)
+    ]
     images = _images(source)
     columns: dict[str, Any] = {"images": images, "image": np.repeat(images.id, counts)}
     skipped = _OF_IMAGE | _BULK
     keys = dict.fromkeys((*needed, *(key for item in source for key in item if key not in skipped)))
     for key in keys:
         parts = [array(item[key]) for item in source if key in item]
+        if key in _SINGLE:
+            parts = [_one_each(part, key, row) for row, part in enumerate(parts)]
         columns[_COLUMN_ALIASES.get(key, key)] = _joined(parts, counts, key)
     return columns
+
+
+def _one_each(values: NDArray[Any], key: str, row: int) -> NDArray[Any]:
+    """One value for each box; what networks give for every class is not that."""
+    if values.ndim <= 1 or values.size in (0, len(values)):
+        return values.reshape(-1)
+    raise wrong_type(
+        WHERE,
+        key,
+        f"one for each box, but have the shape {values.shape}",
+        [row],
+        values[0].tolist(),
+        why=(
+            "values of all classes, as a network gives them, or one-hot rows",
+            "give the best class and its score for each box: scores.max(1), scores.argmax(1); "
+            "logits of all classes go under 'logits', with 'layout'",
+        ),
+    )
 
 
 def _images(source: Sequence[Mapping[str, Any]]) -> Images:
@@ -217,8 +244,8 @@ def _joined(parts: list[NDArray[Any]], counts: list[int], key: str) -> NDArray[A
     bad = [row for row, part in enumerate(parts) if part.shape[:1] != (counts[row],)]
     bad = [row for row in bad if parts[row].size or counts[row]]
     if bad:
-        expected = f"{counts[bad[0]]} rows long"
-        raise wrong_type(WHERE, key, expected, bad, parts[bad[0]].shape)
+        expected = f"as many as the labels, {counts[bad[0]]} in the first"
+        raise wrong_type(WHERE, key, expected, bad, parts[bad[0]].shape, why=_APART)
     full = [part for part, count in zip(parts, counts, strict=True) if count]
     if full:
         return np.concatenate(full)

@@ -144,8 +144,13 @@ class Merging:
             return self._first
         images = {name: _concatenated(columns) for name, columns in self._images.items()}
         ids = images["image_ids"]
-        if len(np.unique(ids)) < len(ids):
-            raise UsageError("an image is in two shards")
+        different, times = np.unique(ids, return_counts=True)
+        if len(different) < len(ids):
+            raise UsageError(
+                f"an image is in two shards, or batches: {different[times.argmax()]}; give each "
+                "image once, and reset() an Evaluator before its images come again, as after the "
+                "batches that a loop tries first"
+            )
         keys = tie_keys(self._first.protocol, ids, images["wild"])
         tables = self._ordered(keys, engine or find("local"))
         found = tables.pop("detections") | tables.pop("candidates")

@@ -58,6 +58,10 @@ _AUGMENTED = (
     r"groups='^(.*)\.rf\.' draws the versions of a picture together; or export the split without "
     "augmentation",
 )
+_BATCH_AGAIN = (
+    "batches came again, as those that a loop tries before it starts; or frames are alike",
+    "reset() before the loop, or give targets their image_id: an image that comes twice is refused",
+)
 _ONE_NAME = (
     "all annotations state one file name, as that of a template which was copied",
     "state the name of each image, or none: images go by their ids",
@@ -155,21 +159,41 @@ def _named_images(truth: Annotations) -> Iterator[tuple[NDArray[np.bool_], str]]
 
 def _equal_images(truth: Annotations) -> Iterator[tuple[NDArray[np.bool_], str]]:
     """Images with the same objects, two at least, as another; frames that are grouped may."""
-    if groups_of(truth.images) is not None:
-        return
-    total = len(truth.images)
-    key = hashes(truth.label.astype(np.uint64), truth.box)
-    counts = np.bincount(truth.image, minlength=total)
+    if groups_of(truth.images) is None:
+        again = _equal(truth.image, truth.label, truth.box, len(truth.images))
+        if again is not None:
+            yield again, "have exactly the objects of another"
+
+
+def shown_twice(
+    ids: NDArray[Any], image: NDArray[Any], label: NDArray[Any], box: NDArray[np.float64]
+) -> Iterator[Finding]:
+    """The same of images that came in batches, none of which can tell."""
+    again = _equal(image, label, box, len(ids))
+    if again is not None:
+        count = int(np.count_nonzero(again))
+        message = f"{share(count, len(ids), 'images')} have exactly the objects of another"
+        example = f"image {ids[first(again)]}"
+        yield Finding("OS425", Level.WARNING, message, count, example, *_BATCH_AGAIN)
+
+
+def _equal(
+    image: NDArray[Any], label: NDArray[Any], box: NDArray[np.float64], total: int
+) -> NDArray[np.bool_] | None:
+    """Which images have exactly the objects of another, if enough have."""
+    key = hashes(label.astype(np.uint64), box)
+    counts = np.bincount(image, minlength=total)
     # Sums of 24 bits are exact in floats, and do not depend on the order of objects.
     of_image = counts.astype(np.uint64)
     for part in (key & np.uint64(0xFFFFFF), key >> np.uint64(40)):
-        sums = np.bincount(truth.image, part.astype(np.float64), total)
+        sums = np.bincount(image, part.astype(np.float64), total)
         of_image = mixed(of_image, sums.astype(np.uint64))
     images = np.flatnonzero(counts >= 2)
-    if _repeats(of_image[images]) >= max(_FEWEST, _IMAGES * total):
-        again = counts >= 2
-        again[images[np.unique(of_image[images], return_index=True)[1]]] = False
-        yield again, "have exactly the objects of another"
+    if _repeats(of_image[images]) < max(_FEWEST, _IMAGES * total):
+        return None
+    again = counts >= 2
+    again[images[np.unique(of_image[images], return_index=True)[1]]] = False
+    return again
 
 
 def detected_twice(case: Case) -> Iterator[Finding]:

@@ -43,7 +43,7 @@ from openset.tables._check_readings import read_otherwise
 from openset.tables._check_scores import scores
 from openset.tables._check_sets import truth_sets
 from openset.tables._check_turned import mirrored_too, turned_too
-from openset.tables._check_twice import detected_twice, truth_twice
+from openset.tables._check_twice import detected_twice, shown_twice, truth_twice
 from openset.tables._check_unknownness import unknownness
 from openset.tables._check_unsized import pixels_on_shares
 from openset.tables.absent_labels import detected_files, truth_files, truth_lists
@@ -67,6 +67,7 @@ __all__ = [
     "group_sizes",
     "in_order",
     "no_match",
+    "shown_twice",
     "with_truth",
 ]
 
