@@ -288,7 +288,7 @@ def test_results_of_arrays_are_all_called_alike(of, tmp_path):
 
 def test_predictions_and_targets_of_other_numbers():
     one = {"boxes": [[0, 0, 9, 9]], "labels": [1]}
-    with pytest.raises(openset.InputError, match="OS108.*each of 2 targets"):
+    with pytest.raises(openset.InputError, match=r"OS108.*each of 2 targets"):
         openset.evaluate([one, one], [one | {"scores": [0.5]}], known=["1"])
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from openset import Evaluator, evaluate
 from openset.findings import InputError, UsageError
+from openset.formats import read_detections
 from scenes.mistakes import IDS, KNOWN, NAMES, UNKNOWN, good
 
 PLAIN = {"known": [*KNOWN], "names": NAMES, "intervals": False, "metrics": ["ap_known", "udr"]}
@@ -104,3 +105,37 @@ def test_batches_that_a_loop_tries_first_and_does_not_forget(ids, tried):
     said = [one for one in streaming.compute().findings if one.code == "OS425"]
     assert len(said) == bool(tried)
     assert all("reset()" in one.fix for one in said)
+
+
+def test_sizes_where_dictionaries_have_corners_and_the_fix_helps():
+    targets, found = loop()
+    plain = evaluate(targets, found, **PLAIN).flat()
+    for one in found:
+        one["boxes"][:, 2:] -= one["boxes"][:, :2]
+    with pytest.raises(InputError, match=r"OS215.*(?s:.)*box_format='xywh'"):
+        evaluate(targets, found, **PLAIN)
+    mended = evaluate(targets, read_detections(found, box_format="xywh"), **PLAIN).flat()
+    assert mended == pytest.approx(plain)
+
+
+LISTED = [name for name in NAMES.values() if name != "unknown"]
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_labels_from_one_and_names_from_zero(last):
+    """As torchvision counts, whose 0 is background; the last class alone has no name then."""
+    targets, found = loop()
+    place = {id_: at for at, id_ in enumerate(IDS)}
+    for one, first in [(one, 0) for one in targets] + [(one, 1) for one in found]:
+        kept = np.isin(one["labels"], IDS if last else IDS[:-1])
+        for key in one:
+            one[key] = one[key][kept]
+        one["labels"] = np.array([place[x] + first for x in one["labels"].tolist()], int)
+    named = PLAIN | {"names": LISTED if last else LISTED[:-1]}
+    if last:  # the last one is found somewhere
+        found[0]["labels"][0] = len(LISTED)
+    with pytest.raises(InputError, match=r"(?s)OS31[67].*(label less 1|labels less 1)"):
+        evaluate(targets, found, **named)
+    for one in found:
+        one["labels"] = one["labels"] - 1
+    evaluate(targets, found, **named)

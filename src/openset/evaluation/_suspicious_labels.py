@@ -73,8 +73,24 @@ def _numbered(names: Names) -> Finding | None:
         count=int(np.count_nonzero(other > own)),
         example=said,
         cause=f"the labels are {found.meaning}",
-        fix=found.fix.replace(" reads", ", without names=, reads") if names.called else found.fix,
+        fix=_without_names(found.fix, names, found.means) if names.called else found.fix,
     )
+
+
+def _without_names(fix: str, names: Names, means: NDArray[np.int64]) -> str:
+    """What mends numbers that options name: numbers as they should be, or no names."""
+    assert names.truth is not None
+    assert names.truth.category_id is not None
+    ids = dict(
+        zip(names.places(names.truth.labels), names.truth.category_id.tolist(), strict=False)
+    )
+    meant = zip(names.numbers.values(), means.tolist(), strict=True)
+    apart = {ids[klass] - number for number, klass in meant if klass in ids}
+    plain = fix.replace(" reads", ", where names= is not needed, reads")
+    if len(apart) != 1:
+        return plain
+    by = apart.pop()
+    return f"labels {'plus' if by > 0 else 'less'} {abs(by)} in the detections, or {plain}"
 
 
 def _truth_numbered(names: Names) -> Finding | None:

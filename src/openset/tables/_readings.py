@@ -93,7 +93,9 @@ def misnamed_columns(case: Case, look: Look) -> Iterator[Reading]:
     if case.written.boxes == "xywh" and (look.sample.box[:, 2:] < 0).any(axis=1).mean() > _MOST:
         meaning = "x, y, width, height, under the names of corners (xmin, ymin, xmax, ymax)"
         held = case.truth, look.images, read, look.met(read)
-        yield Reading("OS215", "boxes", "naming the columns x, y, w, h", meaning, *held)
+        option = "naming the columns x, y, w, h, or in memory read_detections(found, "
+        option += "box_format='xywh') of openset.formats,"
+        yield Reading("OS215", "boxes", option, meaning, *held)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,7 @@ class Renamed:
     """Labels of detections by labels of the ground truth, each an id or a name."""
 
     table: Mapping[str, str]
+    said: str = field(default="category_ids=", compare=False)  # the option that says it
 
     @classmethod
     def of(cls, given: Mapping[Any, Any], where: str) -> Renamed:
@@ -112,7 +113,8 @@ class Renamed:
             if not all(isinstance(one, int | str) and not isinstance(one, bool) for one in pair):
                 example = f"{pair[0]!r}: {pair[1]!r}"
                 raise refuse("OS108", f"{where} maps ids or names to such", example=example)
-        return cls({normal(str(label)): str(means).strip() for label, means in given.items()})
+        table = {normal(str(label)): str(means).strip() for label, means in given.items()}
+        return cls(table, where if where.endswith("=") else "category_ids=")
 
     def name(self, label: str, truth: Annotations) -> str | None:
         """The name that a label stands for, itself if it is not listed; None for an alien id."""
@@ -169,18 +171,42 @@ def with_names(
         row = int((index == alien[0]).argmax())
         listed = ", ".join(given[at] for at in alien[:_SHOWN])
         left = [label for label in given if label != unknown]
+        said = stated.said if isinstance(stated, Renamed) else "category_ids="
+        cause, fix = _from_one(left, stated) or (
+            "",
+            _instead(left, [given[at] for at in alien], truth, stated),
+        )
         raise refuse(
             "OS317",
-            f"{count} of {len(detections)} detections have a label that category_ids= does not "
-            f"give a category: {listed}",
+            f"{count} of {len(detections)} detections have a label that {said} does not give a "
+            f"category: {listed}",
             count=count,
             example=f"image {detections.image[row]}, detection {row}, label {given[alien[0]]}",
-            fix=_instead(left, [given[at] for at in alien], truth, stated),
+            cause=cause,
+            fix=fix,
         )
     labels = tuple(dict.fromkeys(name for name in names if name is not None))
     place = {name: at for at, name in enumerate(labels)}
     moved = np.array([place[name] for name in names if name is not None], np.int64)
     return replace(detections, labels=labels, label=moved[index])
+
+
+def _from_one(labels: list[str], stated: Positions | Renamed) -> tuple[str, str] | None:
+    """Cause and fix where labels are counted from 1, and a list of names from 0."""
+    if not isinstance(stated, Renamed) or stated.said != "names=":
+        return None
+    last = len(stated.table)
+    whole = all(label.isdecimal() for label in labels)
+    if {*stated.table} != {*map(str, range(last))} or not whole:
+        return None
+    numbers = {*map(int, labels)}
+    if min(numbers) < 1 or max(numbers) != last:
+        return None
+    return (
+        "the labels are counted from 1 (0 is background), and names= from 0",
+        "give each label less 1; or, where the ground truth names its classes itself, "
+        "category_ids='index1' in place of names=",
+    )
 
 
 def _instead(
