@@ -703,6 +703,11 @@ _ENTRIES = (
          "missing, and detectors like it come out too well.",
          "detections, or pseudo labels, in the form of a ground truth",
          "give the annotations; nothing, if people have looked at these boxes"),
+    Code("OS467", "one class for every object", "All objects have one label, and sure boxes of "
+         "other classes lie on them: these count as wrong.",
+         "the same category was written into every annotation",
+         "export the ground truth again, with the category of each object; nothing, if they are "
+         "all of one class"),
     Code("OS470", "image ids went through float32", "Ids beyond 2^24 lost their last digits: boxes "
          "of several images are on one, and most images have none.",
          "ids were kept in a tensor or a column of 32-bit floats",

@@ -18,6 +18,7 @@ from scenes.mistakes import (
     Mistake,
     answered,
     both,
+    codes,
     each,
     good,
     kept,
@@ -154,6 +155,15 @@ def backwards(start):
     """Positions in a list of known classes that has another order than the ground truth."""
     place = {c: 4 - at + start for at, c in enumerate(IDS[:5])}
     return both(without_unknown, mapped(place | {UNKNOWN: 5 + start}))
+
+
+def one_category(world):
+    for one in world.gt["annotations"]:
+        one["category_id"] = 1
+
+
+def only_persons(world):
+    world.gt["annotations"] = [o for o in world.gt["annotations"] if o["category_id"] == 1]
 
 
 def no_object(label):
@@ -367,6 +377,7 @@ CASES = [
     Mistake("a detector of one class", kept(lambda one: one["category_id"] == 1), "accepted"),
     Mistake("one class, of a detector that begins", beginning, "accepted OS331"),
     Mistake("every label is a rare class", rare, "warned OS331", says="traffic light"),
+    Mistake("one category in every annotation", one_category, "warned OS467", says="car"),
     Mistake("ids of another list", each("category_id", lambda c: c + 500), "refused OS306"),
     Mistake("ids as text", each("category_id", lambda c: str(c)), "refused OS108"),
     Mistake("ids with a fraction", each("category_id", lambda c: c + 0.5), "refused OS108"),
@@ -462,3 +473,10 @@ def test_the_mapping_that_is_advised_is_of_what_the_file_says(here, openset):
     assert mapping == {str((at + 1) % 5): NAMES[key] for at, key in enumerate(known)}
     (here / "m.json").write_text(json.dumps(mapping))
     assert openset(*EVALUATE, "--category-ids", "m.json").code == 0
+
+
+def test_objects_that_are_of_one_class_indeed(here, openset):
+    world = good()
+    only_persons(world)
+    world.write(here)
+    assert "OS467" not in codes(openset(*EVALUATE, "--json").json)

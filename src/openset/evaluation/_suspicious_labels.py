@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from openset.evaluation._label_names import Names
 from openset.evaluation._labels_meant import explained
 from openset.evaluation._mixed_labels import mixed_labels
+from openset.evaluation._one_class import one_class
 from openset.evaluation._one_label import one_label
 from openset.evaluation._seen import Seen, best_of_each
 from openset.findings import Finding, Level
@@ -44,7 +45,8 @@ def suspicious_labels(
     """The finding about labels that look exchanged, or are one for all; see `suspicions`."""
     names = Names(matches, detections, truth, called)
     numbered = _numbered(names) or _truth_numbered(names)
-    return numbered or _labels(names) or _unknown_exchanged(matches) or one_label(matches)
+    one = numbered or _labels(names) or _unknown_exchanged(matches)
+    return one or one_label(matches) or one_class(matches)
 
 
 def _numbered(names: Names) -> Finding | None:
