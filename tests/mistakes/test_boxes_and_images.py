@@ -5,7 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scenes.mistakes import EVALUATE, KNOWN, Mistake, answered, both, each, good, nothing, objects
+from scenes.mistakes import (
+    EVALUATE,
+    KNOWN,
+    Mistake,
+    answered,
+    both,
+    codes,
+    each,
+    good,
+    nothing,
+    objects,
+)
+
+
+def truth_with_y_first(world):
+    for one in world.gt["annotations"]:
+        x, y, w, h = one["bbox"]
+        one["bbox"] = [y, x, h, w]
 
 
 def corners(b):
@@ -538,6 +555,12 @@ CASES = [
         says="ground",
     ),
     Mistake(
+        "the ground truth has y first",
+        truth_with_y_first,
+        "refused OS430",
+        says="ground truth is y, x",
+    ),
+    Mistake(
         "image sizes exchanged",
         lambda w: [i.update(width=i["height"], height=i["width"]) for i in w.gt["images"]],
         "refused OS219",
@@ -570,3 +593,11 @@ def test_negative_sizes_are_no_shuffled_ids(here, openset):
     found = openset(*EVALUATE, "--json").json["error"]["findings"]
     assert "OS205" in [one["code"] for one in found]
     assert "OS424" not in [one["code"] for one in found]
+
+
+def test_a_ground_truth_with_y_first_is_no_matter_of_image_sizes(here, openset):
+    world = good()
+    truth_with_y_first(world)
+    world.write(here)
+    found = codes(openset(*EVALUATE, "--json").json)
+    assert "OS430" in found and not {"OS215", "OS219"} & found.keys()

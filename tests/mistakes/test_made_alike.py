@@ -74,3 +74,11 @@ def test_halves_that_may_be_of_one_detector_are_not(kind):
     id_, ood = tables()
     assert openset.evaluate(HERE.truth(), Pair(first(id_), second(ood)), intervals=False)
     assert len(joined_detections([first(id_), second(ood)], None)[0]) == len(id_) + len(ood)
+
+
+@pytest.mark.parametrize("colliding", [False, True])
+def test_one_file_for_both_sets_is_refused(colliding):
+    here = sets(colliding=colliding)
+    for one in (here.id, here.ood):
+        with pytest.raises(InputError, match=r"OS447.*one that holds both|(?s:OS447.*given twice)"):
+            openset.evaluate(here.truth(), Pair(one.found, one.found), intervals=False)

@@ -312,8 +312,7 @@ def examine_all(
     ground = Ground.of(truth, settings.vocabulary(truth), settings)
     truth = ground.truth
     failures: list[InputError] = []
-    with _noting(failures):
-        of_truth = settle(ground.findings, settings.force)
+    of_truth: list[InputError] = []
     examined: dict[str, Examined] = {}
     findings: dict[str, tuple[Finding, ...]] = {}
     for name in tables:
@@ -322,8 +321,10 @@ def examine_all(
             examined[name] = one = examine(ground, tables[name], settings)
             tables[name] = one.detections
             findings[name] = one.settled(settings.force)
-    raise_all(failures)
-    alone = tuple(beside_detections(of_truth, chain.from_iterable(findings.values())))
+    of_detections = chain.from_iterable(one.findings for one in examined.values())
+    with _noting(of_truth):  # said first
+        alone = settle(beside_detections(ground.findings, of_detections), settings.force)
+    raise_all([*of_truth, *failures])
     rules, seed, leaked = settings.rules, settings.seed, settings.leaked
     run = Run(
         lambda: truth, tables, {}, ground.vocabulary, rules, seed, leaked, "", alone, findings

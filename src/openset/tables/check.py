@@ -80,7 +80,7 @@ _READ, _PARTLY = (
 _EXPLAINED = (*_PLAIN, "OS205", "OS207", "OS403")
 # What is said of detections whose objects are read wrongly themselves.
 _OF_OBJECTS = (*_READ, *_PARTLY, "OS207", "OS410", "OS424", "OS430", "OS434")
-_OF_LAYOUT = ("OS207", "OS211", "OS241")  # of objects that are read wrongly
+_OF_LAYOUT = ("OS207", "OS211", "OS219", "OS241")  # of objects that are read wrongly
 _ORDER = (Level.ERROR, Level.WARNING, Level.NOTE)
 
 
@@ -181,15 +181,26 @@ def check_detections(
 
 def with_truth(truth: Iterable[Finding], found: list[Finding]) -> list[Finding]:
     """What was found about detections, less what wrong boxes of the ground truth explain."""
-    wrong = any(one.code in _PLAIN for one in truth)
-    return [one for one in found if not (wrong and one.code in _OF_OBJECTS)]
+    said = {one.code for one in truth}
+    kept = [one for one in found if not (said & {*_PLAIN} and one.code in _OF_OBJECTS)]
+    return [*map(_y_first, kept)] if "OS219" in said else kept
+
+
+def _y_first(one: Finding) -> Finding:
+    """Boxes that fit objects with y first, where objects leave their images: these have y first."""
+    if one.code != "OS215" or not one.fix.startswith("boxes='yxhw'"):
+        return one
+    cause = "the ground truth is y, x, height, width"
+    fix = "write x, y, width, height in the ground truth; force=True evaluates as they are"
+    return replace(one, code="OS430", cause=cause, fix=fix)
 
 
 def beside_detections(truth: Iterable[Finding], found: Iterable[Finding]) -> list[Finding]:
     """What was found about the ground truth alone, less what detections say better.
 
     Objects that end before their pictures do (OS241), or beyond them (OS207, OS211), are one with a
-    ground truth that fits in another layout, or as of pictures of another size (OS430).
+    ground truth that fits in another layout, or as of pictures of another size (OS430). So are
+    images whose width and height look exchanged (OS219).
     """
     fits = any(one.code == "OS430" for one in found)
     return [one for one in truth if not (fits and one.code in _OF_LAYOUT)]

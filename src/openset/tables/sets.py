@@ -199,6 +199,7 @@ def found_together(
     both = _in_both(truth)
     if isinstance(found, Pair):
         _refuse_names_beside_ids(found)
+        _refuse_one_file(found)
         refuse_made_otherwise(
             {f"the {w.upper()} set": one for w, one in zip(SETS, parts, strict=True)}
         )
@@ -245,6 +246,19 @@ def _refuse_two_meanings(found: Detections, truth: Pair[Annotations]) -> None:
             f"{len(rows)} detections have a category id that means two classes",
             count=len(rows),
             example=f"{id_} is {one[id_]!r} in the ID set and {other[id_]!r} in the OOD set",
+        )
+
+
+def _refuse_one_file(found: Pair[Detections]) -> None:
+    """One file for both halves: each box would be of either set."""
+    columns = [(one.image, one.label, one.score, one.box) for one in (found.id, found.ood)]
+    if len(found.id) and all(map(np.array_equal, *columns)):
+        raise refuse(
+            "OS447",
+            "the detections of the OOD set are those of the ID set, to the last digit",
+            count=len(found.id),
+            cause="one file was given twice",
+            fix="give the file of each set; one that holds both is given once, without a +",
         )
 
 
