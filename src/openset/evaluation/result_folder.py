@@ -181,12 +181,18 @@ class ResultFolder:
             document = json.loads(path.read_text("utf-8"))
             note_read(path)
         except (FileNotFoundError, NotADirectoryError) as error:
-            inner = next(folder.glob(f"*/{self.index}"), None) if folder.is_dir() else None
+            file = folder.is_file()
+            inner = next(
+                (folder.parent if file else folder).glob(self.index if file else f"*/{self.index}"),
+                None,
+            )
             raise refuse(
                 "OS101",
                 f"no {self.what} in {folder}: {self.index} is missing",
                 cause="the folder was not written by an evaluation",
-                fix=f"give {inner.parent}" if inner else f"{self.fix} -o {folder}",
+                fix=f"give {inner.parent}"
+                if inner
+                else f"{self.fix} -o {'FOLDER' if file else folder}",
             ) from error
         except (OSError, ValueError, RecursionError) as error:
             raise refuse("OS114", f"cannot read {path}: {error}") from error
