@@ -294,6 +294,19 @@ def test_a_few_photographs_in_both_splits_are_told(openset, files):
     assert done.code == 0 and "warning OS505  12 of 4,000" in done.err, done.err
 
 
+def test_boxes_that_meet_here_and_there_are_no_photograph_in_both_splits(openset, files):
+    # At the start of a training: dull places look alike, one on many an image.
+    test, many = scene(900, seed=2, unknown=True), scene(4000, seed=9, split="digits train")
+    rows = np.arange(0, 600, 30)
+    for name in ("embedding", "logits", "box", "score"):
+        getattr(many, name)[rows] = getattr(test, name)[rows]
+    write(replace(many, image=np.arange(4000) // 20), files / "train.parquet")
+    write(replace(test, image=np.arange(900) // 20), files / "test.parquet")
+    asked = ("score", "test.parquet", "--scorers", "knn", "--fit", "train.parquet", "-o", "o.parquet")
+    done = openset(*asked)
+    assert done.code == 0 and "OS505" not in done.err, done.err
+
+
 @pytest.mark.parametrize("flag", ["--fit", "--calibrate"])
 def test_what_is_fitted_on_another_training_is_refused(openset, files, flag):
     again = Head(head().weight + 0.1, head().bias, head().layout)
