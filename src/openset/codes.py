@@ -805,6 +805,9 @@ _ENTRIES = (
          "a learning rate that is too high (20 for 0.02, or that of eight GPUs on one)",
          "lower the learning rate, lengthen the warm-up or clip gradients, and train in another "
          "folder; nothing, if the model finds objects"),
+    Code("OS622", "folder in use", "Two trainings that write to one folder spoil its log, and each "
+         "other's checkpoints.", "the same command, or job, was started twice",
+         "wait for the other to end, or stop it: the command then goes on; or give another folder"),
     Code("OS641", "class that was never seen", "Nothing is learned about it but that it is not "
          "there; a method leaves it out of its loss and of unknownness.",
          "a class without objects in the training file, or a short training",

@@ -536,17 +536,40 @@ def _workshop(parent: Path) -> tuple[Path, int]:
 
 
 def _locked(folder: Path) -> int:
+    return _lock(folder)[0]
+
+
+def _lock(folder: Path) -> tuple[int, bool]:
+    """A lock, -1 for none, and whether that is because somebody has it."""
     try:
         import fcntl
     except ImportError:
-        return -1
+        return -1, False
     lock = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # somebody's, or a file system without locks
+    except OSError as error:  # somebody's, or a file system without locks
         os.close(lock)
-        return -1
-    return lock
+        return -1, isinstance(error, BlockingIOError)
+    return lock, False
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Nobody else is let in while the context lasts; refused if somebody is.
+
+    The lock is the system's: it ends with the process, however that ends, and leaves no file.
+    Where there are none, as on some network disks, everybody is let in.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock, busy = _lock(folder)
+    if busy:
+        raise refuse("OS622", f"another process is writing to {folder}", example=str(folder))
+    try:
+        yield
+    finally:
+        if lock >= 0:
+            os.close(lock)
 
 
 def clear_leftovers(folder: Path) -> None:

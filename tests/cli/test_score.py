@@ -302,7 +302,16 @@ def test_boxes_that_meet_here_and_there_are_no_photograph_in_both_splits(openset
         getattr(many, name)[rows] = getattr(test, name)[rows]
     write(replace(many, image=np.arange(4000) // 20), files / "train.parquet")
     write(replace(test, image=np.arange(900) // 20), files / "test.parquet")
-    asked = ("score", "test.parquet", "--scorers", "knn", "--fit", "train.parquet", "-o", "o.parquet")
+    asked = (
+        "score",
+        "test.parquet",
+        "--scorers",
+        "knn",
+        "--fit",
+        "train.parquet",
+        "-o",
+        "o.parquet",
+    )
     done = openset(*asked)
     assert done.code == 0 and "OS505" not in done.err, done.err
 
