@@ -1040,6 +1040,10 @@ _ENTRIES = (
          "classes are in another order: by name (ImageFolder), or as they came",
          "name the classes of every file (classes in .npz, in the order of logits; logit:NAME in a "
          "table): then they are matched by name; --force compares as is"),
+    Code("OS834", "other samples than the first", "Numbers of two classifiers differ by their samples, "
+         "too, and no pair of answers is of one sample.",
+         "a loader left its last batch out (drop_last=True), or the test sets are not the same",
+         "test all classifiers on the same samples, in one order; force=True compares"),
     Code("OS901", "benchmark not understood", "A key or value of its TOML file is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/benchmarks.md for all keys"),
     Code("OS902", "source missing", "A file that the benchmark is made from is not in the folder.",

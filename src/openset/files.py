@@ -194,7 +194,12 @@ def _load_array(archive: ZipFile, member: ZipInfo) -> NDArray[Any]:
             raise ValueError(f"{member.filename} is no plain array")
         shape, _, dtype = headers[version](stream)
     if dtype.hasobject:
-        raise ValueError(f"{member.filename} holds Python objects (a pickle), never loaded here")
+        raise refuse(
+            "OS102",
+            f"{archive.filename}: {member.filename} holds Python objects, which are never unpickled",
+            cause="names were saved as dtype=object, or rows of several lengths as one array",
+            fix="save texts with .astype(str), numbers as numbers, and rows of one length",
+        )
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > member.file_size:
         raise ValueError(f"{member.filename} claims the shape {shape}, which it does not fill")
     with archive.open(member) as stream:
