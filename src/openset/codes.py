@@ -737,6 +737,15 @@ _ENTRIES = (
          "detections of another training, or of another detector, were given",
          "run the model that is scored over the training or held-out images; --force does it as "
          "it is"),
+    Code("OS512", "fewer detections than dimensions", "A covariance of fewer rows than dimensions "
+         "says of most directions that nothing varies there: distances are chance.",
+         "a part of the training images, a high score threshold, or a detector that is hardly "
+         "trained", "fit on all training images; or a scorer that needs no covariance, such as knn"),
+    Code("OS513", "embeddings of another length", "Distances between embeddings that were divided by "
+         "their length and others that were not say nothing but that.",
+         "one of two exports normalises embeddings",
+         "export both alike; scorers that want a length of one see to it themselves; --force takes "
+         "them as they are"),
     Code("OS601", "package missing", "The detector is a model of a library that is not installed.",
          "the core install has no torch", "pip install 'openset[torch]', or the package named"),
     Code("OS602", "image missing", "An image of the ground truth is not in the folder.",
@@ -1040,8 +1049,8 @@ _ENTRIES = (
          "classes are in another order: by name (ImageFolder), or as they came",
          "name the classes of every file (classes in .npz, in the order of logits; logit:NAME in a "
          "table): then they are matched by name; --force compares as is"),
-    Code("OS834", "other samples than the first", "Numbers of two classifiers differ by their samples, "
-         "too, and no pair of answers is of one sample.",
+    Code("OS834", "other samples than the first", "Numbers of two classifiers differ by their "
+         "samples, too, and no pair of answers is of one sample.",
          "a loader left its last batch out (drop_last=True), or the test sets are not the same",
          "test all classifiers on the same samples, in one order; force=True compares"),
     Code("OS901", "benchmark not understood", "A key or value of its TOML file is not one of ours.",

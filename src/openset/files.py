@@ -196,7 +196,7 @@ def _load_array(archive: ZipFile, member: ZipInfo) -> NDArray[Any]:
     if dtype.hasobject:
         raise refuse(
             "OS102",
-            f"{archive.filename}: {member.filename} holds Python objects, which are never unpickled",
+            f"{archive.filename}: {member.filename} holds Python objects: they are never unpickled",
             cause="names were saved as dtype=object, or rows of several lengths as one array",
             fix="save texts with .astype(str), numbers as numbers, and rows of one length",
         )

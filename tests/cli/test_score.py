@@ -450,3 +450,32 @@ def test_the_unknownness_of_two_scorers_is_not_compared(openset, own):
     assert openset("score", "test.parquet", "--scorers", "msp", "-o", "both.parquet").code == 0
     again = ("score", "both.parquet", *OWN[2:], "--calibrate", "msp.parquet")
     assert openset(*again).code == 0
+
+
+@pytest.mark.parametrize("scaled", ["test", "train"])
+def test_embeddings_of_length_one_on_one_side_are_told(openset, files, scaled):
+    found = read_detections(files / f"{scaled}.parquet")
+    length = np.linalg.norm(found.embedding, axis=1, keepdims=True)
+    write(replace(found, embedding=found.embedding / length), files / f"{scaled}.parquet")
+    command = ("score", "test.parquet", "--scorers", "mahalanobis", "--fit", "train.parquet")
+    done = openset(*command, "-o", "o.parquet")
+    assert done.code == 2 and "error OS513" in done.err and not (files / "o.parquet").exists()
+    done = openset(*command, "-o", "o.parquet", "--force")
+    assert done.code == 0 and "OS513" in done.err
+    for name in {"test", "train"} - {scaled}:  # both alike
+        found = read_detections(files / f"{name}.parquet")
+        length = np.linalg.norm(found.embedding, axis=1, keepdims=True)
+        write(replace(found, embedding=found.embedding / length), files / f"{name}.parquet")
+    done = openset(*command, "-o", "p.parquet")
+    assert done.code == 0 and "OS513" not in done.err
+
+
+def test_fewer_detections_than_dimensions_are_told(openset, files):
+    train = read_detections(files / "train.parquet")
+    width = int((np.ptp(train.embedding, axis=0) > 0).sum())
+    for rows, told in ((width, True), (width + 9, False)):
+        write(train.select(np.arange(rows)), files / "few.parquet")
+        for name in ("mahalanobis", "knn"):
+            asked = ("score", "test.parquet", "--scorers", name, "--fit", "few.parquet", "-o")
+            done = openset(*asked, f"{name}{rows}.parquet")
+            assert done.code == 0 and ("OS512" in done.err) == (told and name == "mahalanobis")
