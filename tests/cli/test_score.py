@@ -294,6 +294,28 @@ def test_a_few_photographs_in_both_splits_are_told(openset, files):
     assert done.code == 0 and "warning OS505  12 of 4,000" in done.err, done.err
 
 
+def test_boxes_that_meet_here_and_there_are_no_photograph_in_both_splits(openset, files):
+    # At the start of a training: dull places look alike, one on many an image.
+    test, many = scene(900, seed=2, unknown=True), scene(4000, seed=9, split="digits train")
+    rows = np.arange(0, 600, 30)
+    for name in ("embedding", "logits", "box", "score"):
+        getattr(many, name)[rows] = getattr(test, name)[rows]
+    write(replace(many, image=np.arange(4000) // 20), files / "train.parquet")
+    write(replace(test, image=np.arange(900) // 20), files / "test.parquet")
+    asked = (
+        "score",
+        "test.parquet",
+        "--scorers",
+        "knn",
+        "--fit",
+        "train.parquet",
+        "-o",
+        "o.parquet",
+    )
+    done = openset(*asked)
+    assert done.code == 0 and "OS505" not in done.err, done.err
+
+
 @pytest.mark.parametrize("flag", ["--fit", "--calibrate"])
 def test_what_is_fitted_on_another_training_is_refused(openset, files, flag):
     again = Head(head().weight + 0.1, head().bias, head().layout)
@@ -428,3 +450,32 @@ def test_the_unknownness_of_two_scorers_is_not_compared(openset, own):
     assert openset("score", "test.parquet", "--scorers", "msp", "-o", "both.parquet").code == 0
     again = ("score", "both.parquet", *OWN[2:], "--calibrate", "msp.parquet")
     assert openset(*again).code == 0
+
+
+@pytest.mark.parametrize("scaled", ["test", "train"])
+def test_embeddings_of_length_one_on_one_side_are_told(openset, files, scaled):
+    found = read_detections(files / f"{scaled}.parquet")
+    length = np.linalg.norm(found.embedding, axis=1, keepdims=True)
+    write(replace(found, embedding=found.embedding / length), files / f"{scaled}.parquet")
+    command = ("score", "test.parquet", "--scorers", "mahalanobis", "--fit", "train.parquet")
+    done = openset(*command, "-o", "o.parquet")
+    assert done.code == 2 and "error OS513" in done.err and not (files / "o.parquet").exists()
+    done = openset(*command, "-o", "o.parquet", "--force")
+    assert done.code == 0 and "OS513" in done.err
+    for name in {"test", "train"} - {scaled}:  # both alike
+        found = read_detections(files / f"{name}.parquet")
+        length = np.linalg.norm(found.embedding, axis=1, keepdims=True)
+        write(replace(found, embedding=found.embedding / length), files / f"{name}.parquet")
+    done = openset(*command, "-o", "p.parquet")
+    assert done.code == 0 and "OS513" not in done.err
+
+
+def test_fewer_detections_than_dimensions_are_told(openset, files):
+    train = read_detections(files / "train.parquet")
+    width = int((np.ptp(train.embedding, axis=0) > 0).sum())
+    for rows, told in ((width, True), (width + 9, False)):
+        write(train.select(np.arange(rows)), files / "few.parquet")
+        for name in ("mahalanobis", "knn"):
+            asked = ("score", "test.parquet", "--scorers", name, "--fit", "few.parquet", "-o")
+            done = openset(*asked, f"{name}{rows}.parquet")
+            assert done.code == 0 and ("OS512" in done.err) == (told and name == "mahalanobis")

@@ -328,7 +328,7 @@ def trained_model(path: Path) -> Path:
     """The model in a folder of `openset train`, or the file itself."""
     if not path.is_dir() or (path / "model.pt").is_file():
         return path / "model.pt" if path.is_dir() else path
-    if (path / "checkpoint.pt").is_file():
+    if any((path / name).is_file() for name in ("checkpoint.pt", "log.jsonl")):
         cause, fix = "it was stopped", "give the openset train command again: it goes on"
         raise refuse("OS101", f"the training in {path} is not finished", cause=cause, fix=fix)
     raise refuse("OS101", f"{path} has no model.pt", fix="name a folder that openset train made")
