@@ -289,6 +289,18 @@ def test_a_run_that_names_a_file_without_its_checksum_is_found(pages, source):
     assert finding.code == "OS955" and finding.example == "results/other.json"
 
 
+def test_a_file_of_ones_own_where_commands_are_typed_is_none_of_the_repository(pages, source):
+    (pages.parent / "results").mkdir()
+    (pages.parent / "results/all.json").write_text("x")
+    made_from(source, pages.parent / "results/all.json", "results/all.json")
+    held = read_run(source / "wild.json")
+    more = (*held.commands, "python measure.py --wordnet data.noun")
+    replace(held, commands=more).save(source / "wild.json")
+    write_pages(pages, source.parent)
+    (pages.parent / "data.noun").write_text("put here to follow the page")
+    assert not verify(pages)[0].findings
+
+
 def test_a_run_of_data_without_any_checksum_is_found(pages, source):
     replace(run(), inputs={"$DATA/lists": "a folder"}).save(source / "wild.json")
     (finding,) = verify(pages)[0].findings
