@@ -163,6 +163,30 @@ def test_what_was_trained_stands_on_the_page(tmp_path, source):
         verify(tmp_path, source.parent)
 
 
+def test_words_in_capitals_are_explained_where_commands_have_them(tmp_path, source):
+    places = source.parent / "places.toml"
+    places.write_text('"$DATA" = "what was read."\nWORK = "a folder."\nSOURCES = "elsewhere."\n')
+    told = (source / "page.toml").read_text().replace("gt.json dt", "$DATA/gt.json --work WORK dt")
+    (source / "page.toml").write_text(told)
+    write_pages(tmp_path / "docs", source.parent)
+    text = (tmp_path / "docs" / "paper.md").read_text("utf-8")
+    assert "- `$DATA`: what was read.\n- `WORK`: a folder.\n" in text and "SOURCES" not in text
+    places.write_text("WORK = 3")
+    with pytest.raises(InputError, match=r"OS954.*places\.toml"):
+        read_page(source)
+
+
+def test_commands_stand_beside_those_that_made_a_run(tmp_path, source):
+    told = (source / "page.toml").read_text()
+    told = told.replace(
+        'text = "Other data."', 'text = "Other data."\ncommands = ["openset run own"]'
+    )
+    (source / "page.toml").write_text(told)
+    write_pages(tmp_path / "docs", source.parent)
+    text = (tmp_path / "docs" / "paper.md").read_text("utf-8")
+    assert "Of one's own detector:\n\n```bash\nopenset run own\n```" in text
+
+
 def test_an_erratum_may_be_read(tmp_path, source):
     text = PAGE.replace('"openset explain wi"', '"read from Section 3"')
     (source / "page.toml").write_text(text)
