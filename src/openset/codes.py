@@ -1104,7 +1104,8 @@ _ENTRIES = (
          "columns.", "another version of openset wrote it, or it was edited by hand",
          "make it again with the commands that it names"),
     Code("OS954", "page definition not understood", "A key of a page.toml, or a number it points "
-         "to, does not exist.", "a misspelt key, run, row or column",
+         "to, does not exist.", "a misspelt key, run, row or column; or the run "
+         "file was made without the trainings of that row",
          "take a name that the message lists"),
     Code("OS955", "run file out of date", "A file of the repository that a run file was made from "
          "has changed since, or is gone: the page shows what was measured before.",

@@ -159,7 +159,7 @@ def test_what_was_trained_stands_on_the_page(tmp_path, source):
     page = (tmp_path / "docs" / "paper.md").read_text()
     assert "weights of someone\n\n```bash\npython train.py\n```" in page
     (source / "wild.json").unlink()
-    with pytest.raises(InputError, match=r"python train\.py; python measure\.py"):
+    with pytest.raises(InputError, match=r"python measure\.py, where .* first: python train\.py"):
         verify(tmp_path, source.parent)
 
 
@@ -486,7 +486,7 @@ def test_missing_rows_are_named_with_their_command(tmp_path, source):
     with pytest.raises(InputError, match="OS952") as caught:
         verify(tmp_path, source.parent)
     (finding,) = caught.value.findings
-    assert "Table 1" in finding.message and finding.fix == "openset train x; python measure.py"
+    assert "Table 1" in finding.message and finding.fix == "python measure.py"
 
 
 def test_what_is_missing_is_said_of_all_pages_and_rows(tmp_path, source, capsys):

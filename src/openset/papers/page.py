@@ -298,7 +298,9 @@ def read_page(folder: Path) -> Page:
     except (ValueError, msgspec.ValidationError) as error:
         raise InputError([Finding("OS954", Level.ERROR, f"{path}: {error}")]) from error
     there = {each.stem: each for each in sorted(folder.glob("*.json"))}
-    makes = "; ".join((*definition.training, definition.measured_by))
+    makes = definition.measured_by
+    if definition.training:
+        makes += f", where the trainings are at hand; else first: {'; '.join(definition.training)}"
     missing = [each for each in definition.element if each.run and each.run not in there]
     wrong = [_missing(folder, each, makes) for each in missing]
     runs = dict(zip(there, _every(read_run, there.values(), wrong), strict=False))
@@ -342,7 +344,7 @@ def _missing(folder: Path, element: Element, command: str) -> Finding:
         Level.ERROR,
         f"{element.name} ({element.shows}) has no rows: {folder / f'{element.run}.json'} is absent",
         example=str(element.run),
-        fix="; ".join((*element.commands, command)),
+        fix=command,
     )
 
 
