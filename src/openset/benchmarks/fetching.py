@@ -104,8 +104,7 @@ def _item(benchmark: Benchmark, name: str, folder: Path) -> FoundSource:
     source = benchmark.sources[name]
     path = next((folder / p for p in source.path if (folder / p).exists()), None)
     if path is None:
-        archive = files.unpacked_from(source, folder)
-        why = f"{archive} is there, but not unpacked" if archive else ""
+        why = files.unpacked_from(source, folder)
         return FoundSource(name, folder / source.path[0], Presence.MISSING, source, why)
     digest = files.fingerprint(path) if source.sha256 else ""
     try:
