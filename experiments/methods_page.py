@@ -278,9 +278,9 @@ def on_cpu(steps: list[dict[str, Any]]) -> str:
     if not gained:
         return ""
     return (
-        "\nOn a CPU it is the small detector of the digits world, and seconds are those that its one"
-        f"\nthread computed: ours makes {statistics.median(gained):.2f} x the pictures of the stock "
-        "step, and the losses of methods weigh more\nbeside so small a network."
+        "\nOn a CPU it is the small detector of the digits world, and seconds are those that its "
+        f"one\nthread computed: ours makes {statistics.median(gained):.2f} x the pictures of the "
+        "stock step, and the losses of methods weigh more\nbeside so small a network."
     )
 
 

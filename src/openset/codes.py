@@ -754,9 +754,10 @@ _ENTRIES = (
     Code("OS512", "fewer detections than dimensions", "A covariance of fewer rows than dimensions "
          "says of most directions that nothing varies there: distances are chance.",
          "a part of the training images, a high score threshold, or a detector that is hardly "
-         "trained", "fit on all training images; or a scorer that needs no covariance, such as knn"),
-    Code("OS513", "embeddings of another length", "Distances between embeddings that were divided by "
-         "their length and others that were not say nothing but that.",
+         "trained",
+         "fit on all training images; or a scorer that needs no covariance, such as knn"),
+    Code("OS513", "embeddings of another length", "Distances between embeddings that were divided "
+         "by their length and others that were not say nothing but that.",
          "one of two exports normalises embeddings",
          "export both alike; scorers that want a length of one see to it themselves; --force takes "
          "them as they are"),
@@ -1134,7 +1135,8 @@ _ENTRIES = (
          "columns.", "another version of openset wrote it, or it was edited by hand",
          "make it again with the commands that it names"),
     Code("OS954", "page definition not understood", "A key of a page.toml, or a number it points "
-         "to, does not exist.", "a misspelt key, run, row or column",
+         "to, does not exist.", "a misspelt key, run, row or column; or the run "
+         "file was made without the trainings of that row",
          "take a name that the message lists"),
     Code("OS955", "run file out of date", "A file of the repository that a run file was made from "
          "has changed since, or is gone: the page shows what was measured before.",
