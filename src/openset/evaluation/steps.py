@@ -16,6 +16,7 @@ import numpy as np
 from openset.engines import Engine, find
 from openset.evaluation.adjusting import adjusted, called, of_the_cut, without_leaks
 from openset.evaluation.later import Later
+from openset.evaluation.leaks import taught
 from openset.evaluation.provenance import Provenance, describe, ledger_line
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings
@@ -291,6 +292,7 @@ def evaluation_of(
         resamples=resamples,
         ledger=matched.ledger,
         minimum_score=matched.minimum_score,
+        leaked=settings.leaked if taught(matched.findings) else "",
     )
     if place.workers:
         origin = Later(origin).result

@@ -359,6 +359,7 @@ def unlike(
         "protocols": ([_rules(one) for one in (first, second)], "protocol="),
         "vocabularies": ([one.vocabulary_hash for one in (first, second)], _classes_of(first)),
         "ground truths": ([one.truth_hash for one in (first, second)], _truth_of(first)),
+        "detections of classes that are unknown here": (_leaks(first, second), "leaked="),
         "groups": ([one.groups_hash or "none" for one in (first, second)], "groups="),
         "samples": (_named(first, second), "samples, in one order"),
     }
@@ -384,6 +385,12 @@ def _named(first: Provenance, second: Provenance) -> list[str]:
     """Which samples either was measured on; nothing is known where one does not name them."""
     held = [first.samples_hash, second.samples_hash]
     return held if all(held) else ["", ""]
+
+
+def _leaks(first: Provenance, second: Provenance) -> list[str]:
+    """What became of the leaks of either; where one has none, there is nothing to tell apart."""
+    said = [one.leaked for one in (first, second)]
+    return [f"leaked={one}" for one in said] if all(said) else ["none", "none"]
 
 
 def _rules(one: Provenance) -> str:

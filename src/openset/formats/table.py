@@ -148,13 +148,13 @@ class _Header:
     def column(self, frame: pl.DataFrame, role: str, where: str) -> pl.Series:
         """The column of a role that must be there."""
         if role not in self.role:
-            raise _no_column(role, _NAMES.get(role, (role,)), frame, where)
+            raise _no_column(role, _NAMES.get(role, (role,)), frame.columns, where)
         return frame[self.role[role]]
 
     def boxes(self, frame: pl.DataFrame, where: str) -> NDArray[np.float64]:
         """Boxes as x, y, width, height."""
         if not self.box:
-            raise _no_column("box", [",".join(names) for names in _BOXES], frame, where)
+            raise _no_column("box", [",".join(names) for names in _BOXES], frame.columns, where)
         if len(self.box) == 1:
             return matrix(_json_cells(frame[self.box[0]], where), self.box[0], where, 4)
         box = np.stack([_frames.numbers(frame[name], where) for name in self.box], axis=1)
@@ -163,11 +163,26 @@ class _Header:
         return box
 
 
-def _no_column(what: str, names: Sequence[str], frame: pl.DataFrame, where: str) -> Exception:
+def refuse_nearly(path: Path, head: bytes) -> None:
+    """Refuse a table that says too little to be one of boxes, by the column that it lacks."""
+    names, _ = _header(_frames.first_line(head))
+    found = _Header(names)
+    parts = {part for box in _BOXES for part in box}
+    partly = sum(name.strip().lower() in parts for name in names) > 1
+    if partly + sum(role in found.role for role in _NAMES) < 2:
+        return
+    if "image" not in found.role:
+        raise _no_column("image", _NAMES["image"], names, str(path))
+    if not found.box:
+        raise _no_column("box", [",".join(names) for names in _BOXES], names, str(path))
+
+
+def _no_column(what: str, names: Sequence[str], columns: Sequence[str], where: str) -> Exception:
     return refuse(
         "OS107",
-        f"{where} has no column for the {what}: none of {', '.join(names)}",
-        example=f"columns: {', '.join(frame.columns[:12])}",
+        f"{where} has no column for the {what}: none of {' or '.join(names)}",
+        example=f"columns: {', '.join(columns[:12])}",
+        cause="another tool's names of columns, or a merge that renamed them",
         fix="rename a column",
     )
 

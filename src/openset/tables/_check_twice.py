@@ -72,7 +72,7 @@ def truth_twice(truth: Annotations) -> Iterator[Finding]:
     """Findings about objects, and images, that the ground truth has under two ids."""
     yield from _versions(truth)
     if len(truth):
-        yield from _objects(truth)
+        yield from objects_twice(truth)
         for again, what in _images_again(truth):
             for one in images_that(truth, again, "OS425", Level.WARNING, what):
                 where = f"{one.example}, id {truth.images.id[first(again)]}"
@@ -118,7 +118,8 @@ def _images_again(truth: Annotations) -> list[tuple[NDArray[np.bool_], str]]:
     return [*_named_images(truth)] or [*_equal_images(truth)]
 
 
-def _objects(truth: Annotations) -> Iterator[Finding]:
+def objects_twice(truth: Annotations) -> Iterator[Finding]:
+    """The finding that objects stand there twice, if so."""
     assert truth.crowd is not None
     per_image = np.bincount(truth.image)
     rows = of_some_images(truth.image, per_image, per_image > 0)
@@ -247,7 +248,8 @@ def _exact(case: Case) -> Iterator[Finding]:
         what = share(count, len(rows), "detections" if whole else "detections examined")
         same = _repeats(mixed(key, case.detections.score[rows].view(np.uint64)))
         row = int(rows[again])
-        cause_fix = _told_apart(case, row, same, count)
+        alike = 2 * same >= count or _rounded_scores(key, case.detections.score[rows])
+        cause_fix = ("", "") if alike else _told_apart(case, row)
         yield _again(what, "image, label and box", count, case.where(row), *cause_fix)
 
 
@@ -282,10 +284,18 @@ def _again(
     return Finding("OS210", Level.WARNING, message, count, example, cause, fix)
 
 
-def _told_apart(case: Case, row: int, same_score: int, count: int) -> tuple[str, str]:
+def _rounded_scores(key: NDArray[np.uint64], score: NDArray[np.float64]) -> bool:
+    """Whether boxes that are there again have their scores in fewer digits: written twice, too."""
+    order = np.lexsort((score, key))
+    again = np.flatnonzero(key[order[1:]] == key[order[:-1]])
+    low, high = score[order[again]], score[order[again + 1]]
+    told = high > 0.1  # lower ones are within a hundredth of each other anyhow
+    near = np.count_nonzero(high[told] - low[told] <= 0.01)
+    return bool(near >= max(_FEWEST, 0.9 * np.count_nonzero(told)))
+
+
+def _told_apart(case: Case, row: int) -> tuple[str, str]:
     """Cause and fix where scores differ: no file was written twice, labels were made one."""
-    if 2 * same_score >= count:
-        return "", ""
     unknown = is_unknown_spelling(case.label_name(case.detections.label[row]))
     became = "relabelled 'unknown'" if unknown else "given one label afterwards"
     return (

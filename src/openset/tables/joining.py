@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from openset.findings import Finding, Level, refuse
-from openset.tables._check_twice import written_twice
+from openset.tables._check_twice import objects_twice, written_twice
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
 from openset.tables.made_alike import refuse_made_otherwise
@@ -55,7 +55,8 @@ def joined_truths(tables: Sequence[Annotations]) -> tuple[Annotations, list[Find
         category_id=_category_ids(same, labels),
         info={},
     )
-    return found, [*_told_shared(shared), *_told_roles(differ)]
+    again = [replace(one, level=Level.WARNING) for one in objects_twice(found)] if shared else []
+    return found, [*(again or _told_shared(shared)), *_told_roles(differ)]
 
 
 def joined_detections(
