@@ -708,6 +708,11 @@ _ENTRIES = (
          "the same category was written into every annotation",
          "export the ground truth again, with the category of each object; nothing, if they are "
          "all of one class"),
+    Code("OS468", "objects on images of the same id", "Objects that come last in the list lie on "
+         "images of other objects: they are missed for certain.",
+         "two data sets that number their images alike were put together",
+         "number the images of one of them on, and its annotations with them (openset select joins "
+         "files and refuses such ids); nothing, if the detector does not see these objects"),
     Code("OS470", "image ids went through float32", "Ids beyond 2^24 lost their last digits: boxes "
          "of several images are on one, and most images have none.",
          "ids were kept in a tensor or a column of 32-bit floats",

@@ -11,7 +11,7 @@ from openset import evaluate
 from openset.examples import DIGITS, DIGITS_TRUTH
 from openset.formats import read_annotations, read_detections
 from scenes.film import anywhere, moved
-from scenes.mistakes import KNOWN, UNKNOWN, Mistake, answered, both, good, kept
+from scenes.mistakes import EVALUATE, KNOWN, UNKNOWN, Mistake, answered, both, codes, good, kept
 
 
 def again(records, change=lambda one, at: one):
@@ -341,3 +341,48 @@ def test_versions_of_a_picture_are_no_pictures_of_their_own(copies):
         low, high = result.value("udr").interval
         wide = grouped.value("udr").interval
         assert wide[1] - wide[0] > high - low
+
+
+def collided(world):
+    """The second half of the images is of another set, whose ids are those of the first half."""
+    images = world.gt["images"]
+    half = len(images) // 2
+    other = {b["id"]: a["id"] for a, b in zip(images[:half], images[half:], strict=True)}
+    order = sorted(world.gt["annotations"], key=lambda one: one["image_id"] in other)
+    for one in order:
+        one["image_id"] = other.get(one["image_id"], one["image_id"])
+    world.gt.update(images=images[:half], annotations=order)
+    kept(lambda one: one["image_id"] not in other)(world)
+
+
+def area(one):
+    return one["bbox"][2] * one["bbox"][3]
+
+
+def in_the_order_of(key):
+    def spoil(world):
+        world.gt["annotations"].sort(key=key)
+
+    return spoil
+
+
+def blind_to_small(world):
+    areas = sorted(map(area, world.gt["annotations"]))
+    kept(lambda one: area(one) > areas[len(areas) // 2])(world)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (collided, True),
+        (in_the_order_of(lambda one: one["category_id"]), False),
+        (in_the_order_of(lambda one: one["bbox"][0]), False),
+        (both(blind_to_small, in_the_order_of(lambda one: -area(one))), False),
+    ],
+)
+def test_objects_of_another_set_on_images_of_the_same_id(spoil, told, here, openset):
+    world = good(240)
+    spoil(world)
+    world.write(here)
+    done = openset(*EVALUATE, "--json")
+    assert ("OS468" in codes(done.json)) == told, codes(done.json)

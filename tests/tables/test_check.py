@@ -212,6 +212,7 @@ def test_every_code_of_check_has_a_row():
     elsewhere |= {"OS335", "OS455"}  # mistakes/test_left_out.py
     elsewhere |= {"OS463", "OS464"}  # evaluation/test_pairs.py, mistakes/test_made_alike.py
     elsewhere |= {"OS465"}  # mistakes/test_everyday.py
+    elsewhere |= {"OS468"}  # mistakes/test_twice.py
     elsewhere |= {"OS466", "OS467"}  # mistakes/test_data_sets.py, mistakes/test_classes.py
     elsewhere |= {"OS241"}  # test_smaller_pictures.py
     elsewhere |= {"OS333", "OS461", "OS462"}  # cli/test_leaks.py, mistakes/test_formats.py

@@ -25,6 +25,7 @@ from openset.tables._check_boxes import detected_boxes, truth_boxes
 from openset.tables._check_carried import carried_on
 from openset.tables._check_case import Case
 from openset.tables._check_chance import unknown_by_chance
+from openset.tables._check_collided import collided
 from openset.tables._check_federated import federated
 from openset.tables._check_groups import group_sizes, truth_groups
 from openset.tables._check_join import (
@@ -262,7 +263,7 @@ def _of_detections(case: Case) -> list[Finding]:
     rest = [*boxes, *scores(case), *detected_labels(case), *passes]
     rest += [*unknownness(case), *detected_images(case), *detected_files(case)]
     if not otherwise:
-        rest += [*left_out(case), *single_crowds(case), *unknown_by_chance(case)]
+        rest += [*left_out(case), *single_crowds(case), *unknown_by_chance(case), *collided(case)]
     said = {one.code for one in otherwise}
     if any(one.code == "OS205" and 2 * one.count > len(case.detections) for one in boxes):
         otherwise = [one for one in otherwise if one.code != "OS424"]  # nothing overlaps then
