@@ -35,6 +35,7 @@ _LONGER = 3  # times the longest stretch without a detection among the others
 _UNLIKELY = np.log(1e-6)
 _CUT = 0.1
 _FLOAT32 = 1 << 24  # up to which every whole number is one
+_SPLIT, _LITTLE = (20, 0.2), 2  # images of another split, their share; detections that are few
 _STEPS = 17  # images of which one machine may have had one
 _MORE = 20  # images with more objects than detections, from which a cap is told
 _MANY, _NEARLY_ALL = 30, 0.9  # detections, and their share, on one image
@@ -42,6 +43,10 @@ _POWER = re.compile(r"\d[.,]\d+E\+\d+", re.IGNORECASE)
 _SPREADSHEET = (
     "a spreadsheet turned names of images into dates or numbers",
     "make the column text before names are written to it, or write the file by a program",
+)
+_BEYOND = (
+    "annotations of these images are not there, or the detector ran on further splits",
+    "add what is missing; nothing, if only the images of the ground truth are to count",
 )
 _FRAME = re.compile(r"\d*(\.\w+)?$")  # what tells frames of one film apart
 
@@ -143,7 +148,9 @@ def other_images(case: Case) -> Iterator[Finding]:
     chance = 2 * count > total and 2 * bare > images
     absent = case.joined.image < 0
     given = ", ".join(map(str, case.truth.images.id[:3].tolist()))
-    cause, fix = _SPREADSHEET if _are_dates(case.detections.image[absent][:_EXAMINED]) else ("", "")
+    cause, fix = ("", "") if chance or 10 * bare > images else _BEYOND
+    if _are_dates(case.detections.image[absent][:_EXAMINED]):
+        cause, fix = _SPREADSHEET
     yield Finding(
         "OS403",
         Level.ERROR if count == total or chance else Level.WARNING,
@@ -173,11 +180,14 @@ def _without(case: Case) -> Iterator[Finding]:
 def _not_run(case: Case) -> list[Finding]:
     """The finding that a part of the images was not run, unless they are others again (OS425)."""
     found, having = case.per_image[:-1] > 0, case.having
-    said = [*_stopped(case, having)] or [*_skipped(case, having)]
+    said = _unseen(case, having)
     if said:  # looked for only now, since it is rare
-        having = having & (found | ~images_twice(case.truth))
-        said = [*_stopped(case, having)] or [*_skipped(case, having)]
+        said = _unseen(case, having & (found | ~images_twice(case.truth)))
     return said
+
+
+def _unseen(case: Case, having: NDArray[np.bool_]) -> list[Finding]:
+    return [*_stopped(case, having)] or [*_skipped(case, having)] or [*_of_a_part(case, having)]
 
 
 def _stopped(case: Case, having: NDArray[np.bool_]) -> Iterator[Finding]:
@@ -222,6 +232,31 @@ def _skipped(case: Case, having: NDArray[np.bool_]) -> Iterator[Finding]:
                     example=f"image {image_name(case.truth, int(missed[0]))}",
                 )
                 return
+
+
+def _of_a_part(case: Case, having: NDArray[np.bool_]) -> Iterator[Finding]:
+    """Images without a detection beside others that hardly ever have but one or two.
+
+    A detector that finds little has all numbers from none to many; another split has none.
+    """
+    number = case.per_image[:-1][having]
+    none, few = number == 0, (number > 0) & (number <= _LITTLE)
+    count = int(np.count_nonzero(none))
+    fewest = max(_SPLIT[0], _SPLIT[1] * len(number))
+    if count < fewest or len(number) - count < fewest or np.count_nonzero(few) * 10 > count:
+        return
+    missed = having & (case.per_image[:-1] == 0)
+    yield Finding(
+        "OS426",
+        Level.WARNING,
+        f"{share(count, len(number), 'images with objects')} have no detection, and "
+        f"{spaced(int(np.count_nonzero(few)))} of the others fewer than {_LITTLE + 1}",
+        count=count,
+        example=f"image {image_name(case.truth, first(missed))}",
+        cause="the ground truth has the images of further splits, or a part of them was not run",
+        fix="openset select GT --images LIST -o PART keeps those of a list, such as VOC's "
+        "ImageSets/Main/test.txt; nothing, if the detector finds nothing there",
+    )
 
 
 def _lost(having: NDArray[np.bool_], found: NDArray[np.bool_], step: int) -> NDArray[np.intp]:

@@ -36,6 +36,7 @@ from openset.tables.vocabulary import (
 from openset.wording import SLIP, some, spaced
 
 _FEWEST, _HALF = 8, 0.5  # images, and their share, that tell what a name means
+_MACHINE = ("/m/", "/g/", "/t/")  # how codes of Open Images begin
 _NEAR = 0.85  # likeness from which a label is another that was misspelt
 
 
@@ -67,6 +68,10 @@ def vocabulary_labels(
     if none and numbers:
         cause = "the classes are numbered, and nothing names them"
         fix = "names= says what the numbers are called"
+    elif none and any(label.startswith(_MACHINE) for label in truth.labels):
+        cause = "labels are Open Images' machine ids, and their names are in a file beside them"
+        fix = "list machine ids in known=; or evaluate, from Python, openset.read(GT, "
+        fix += "descriptions='class-descriptions-boxable.csv')"
     yield Finding(
         "OS310",
         Level.ERROR if none else Level.WARNING if near else Level.NOTE,
