@@ -399,3 +399,40 @@ def test_embeddings_that_are_none(row, word, here, openset):
     done = openset("similarity", "mine", "--embeddings", "e.npz")
     assert done.code == (2 if word else 0), done.err
     assert word in done.err
+
+
+def test_two_letters_exchanged_in_a_label(here, openset):
+    world = good()
+    world.gt["categories"].append({"id": 60, "name": "pesron"})
+    persons = [one for one in world.gt["annotations"] if one["category_id"] == 1]
+    for one in persons[:4]:
+        one["category_id"] = 60
+    world.write(here)
+    done = openset(*EVALUATE)
+    assert "OS337" in done.err
+    assert "'pesron' for 'person'" in " ".join(done.err.split())
+
+
+def test_a_split_in_place_of_its_folder(here, openset):
+    good().write(here)
+    (here / "mine.toml").write_text(
+        'summary = "x"\n[classes]\nknown = ["person"]\n[sources.all]\npath = ["gt.json"]\n'
+        '[splits]\ntest = { kind = "test", source = "all" }\n'
+    )
+    assert openset("build", "mine.toml", "--source", ".", "-o", "mine").code == 0
+    done = openset("audit", "mine/test.json")
+    assert done.code == 2
+    assert "--test mine/test.json" in " ".join(done.err.split())
+    assert openset("audit", "--test", "mine/test.json").code in (0, 1)
+    done = openset("similarity", "mine/test.json", "--wordnet", "x")
+    assert "give its folder, mine" in " ".join(done.err.split())
+
+
+def test_a_data_yaml_is_no_list_of_known_classes(here, openset):
+    good().write(here)
+    (here / "data.yaml").write_text("names: [person, bicycle, car]\nnc: 3\n")
+    done = openset(*EVALUATE[:3], "--known", "data.yaml", "--no-intervals")
+    assert done.code == 2
+    assert "is YAML" in done.err
+    (here / "known.txt").write_text("person\nbicycle\n")
+    assert openset(*EVALUATE[:3], "--known", "known.txt", "--no-intervals").code == 0
