@@ -106,8 +106,8 @@ def _sides(
     """The two methods by their names; says what is to be known about their trainings."""
     from openset.cli._inputs import methods, read_results, refuse_absent, results_at
     from openset.evaluation.trainings import (
-        cut_otherwise,
         findings_of,
+        left_out_otherwise,
         methods_of,
         repeated_methods,
     )
@@ -124,11 +124,11 @@ def _sides(
     }
     force, splits = how
     sides = methods_of(results, force=force, splits=splits)
-    for name, findings in findings_of(sides).items():
-        for finding in findings:
-            output.report(finding, name)
-    for name, finding in {**repeated_methods(sides), **cut_otherwise(sides)}.items():
-        output.report(finding, name)
+    again = {name: (finding,) for name, finding in repeated_methods(sides).items()}
+    for said in (findings_of(sides), left_out_otherwise(sides), again):
+        for name, findings in said.items():
+            for finding in findings:
+                output.report(finding, name)
     return sides
 
 

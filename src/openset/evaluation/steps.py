@@ -14,7 +14,7 @@ from typing import NamedTuple, Self, TypeVar
 import numpy as np
 
 from openset.engines import Engine, find
-from openset.evaluation.adjusting import adjusted, called, of_the_cut
+from openset.evaluation.adjusting import adjusted, called, of_the_cut, without_leaks
 from openset.evaluation.later import Later
 from openset.evaluation.leaks import taught
 from openset.evaluation.provenance import Provenance, describe, ledger_line
@@ -188,6 +188,8 @@ def as_judged(ground: Ground, detections: Detections, settings: Settings) -> Jud
         valid, dropped = valid_detections(read[0])
         written, read = written.select(valid), (read[0].select(valid), read[1].select(valid))
         findings += dropped
+    if settings.leaked == "drop":
+        findings += without_leaks(*read)
     return Judged(written, read, findings)
 
 

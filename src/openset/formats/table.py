@@ -6,19 +6,20 @@ Columns are found by name, whatever their case:
 - label: ``label``, ``class``, ``class_name``, ``category``, ``category_name``, ``name``, or
   ``category_id``, ``class_id``
 - box: ``x,y,w,h``, or corners ``xmin,ymin,xmax,ymax`` or ``x1,y1,x2,y2``, or ``bbox`` as JSON
-  ``[x, y, width, height]``; always 0-based pixels
+  ``[x, y, width, height]``, or as NumPy prints it; always 0-based pixels
 - score: ``score``, ``confidence``, ``conf``; with a score the file is detections
 - ``unknownness``, ``crowd``, ``iscrowd``, ``difficult``, ``ignore``, ``area``, ``id``,
   ``supercategory``, ``image_width``, ``image_height``
 
-Other columns are kept. A row without label and box is an image without objects. Separators are
-comma, semicolon or tab.
+Other columns are kept. A row without label and box is an image without objects, or detections.
+Separators are comma, semicolon or tab.
 
 Not a spreadsheet importer: there is one header line, and numbers have a decimal point.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.files import BOM, HEAD, load, save
-from openset.findings import UsageError, refuse
+from openset.findings import InputError, UsageError, refuse
 from openset.formats import _frames
 from openset.formats._columns import matrix
 from openset.formats._spec import FileFormat, Format, Kind, file_format
@@ -54,6 +55,7 @@ _BOXES = (
     ("x", "y", "width", "height"),
     ("bbox",),
 )
+_PRINTED, _APART = re.compile(r"\s*[\[(]\s*(.*?),?\s*[\])]\s*", re.DOTALL), re.compile(r"[,\s]+")
 _LINES = (".jsonl", ".ndjson")
 _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
 
@@ -97,9 +99,10 @@ class TableFile(Format):
         return _annotations(frame, _Header(frame.columns), str(path))
 
     def read_detections(self, path: Path, **options: Any) -> Detections:
-        """Read detections; there are no options."""
+        """Read detections; there are no options. A row may say that its image has none."""
         frame = _frame(path)
-        return _detections(frame, _Header(frame.columns), str(path))
+        header = _Header(frame.columns)
+        return _detections(_with_boxes(frame, header), header, str(path))
 
     def write_annotations(self, table: Annotations, path: Path) -> None:
         """Write one row per object, and one per image without objects."""
@@ -188,7 +191,27 @@ def _json_cells(series: pl.Series, where: str) -> list[Any]:
     from openset.json_text import decode
 
     values = series.to_list()
-    return [decode(v.encode(), where) if isinstance(v, str) else v for v in values]
+    try:
+        return [decode(v.encode(), where) if isinstance(v, str) else v for v in values]
+    except InputError:  # as Python and NumPy print a tuple or an array
+        return [_printed(v, at, where) if isinstance(v, str) else v for at, v in enumerate(values)]
+
+
+def _printed(text: str, record: int, where: str) -> list[float]:
+    """Numbers between brackets, apart by commas or blanks."""
+    inner = _PRINTED.fullmatch(text)
+    try:
+        return [float(one) for one in _APART.split(inner[1])] if inner else [float(text)]
+    except ValueError as error:
+        message = f"a box of {where} is no list of four numbers"
+        example = f"record {record}: {shown(text)}"
+        raise refuse(
+            "OS108",
+            message,
+            example=example,
+            cause="an array that was printed in part, or another object as text",
+            fix="write x, y, width and height in columns of their own",
+        ) from error
 
 
 def _header(line: bytes) -> tuple[list[str], str]:
@@ -234,6 +257,16 @@ def _broken_line(path: Path, data: bytes, error: Exception) -> tuple[str, str]:
         except (msgspec.DecodeError, ValueError, RecursionError):
             return f"line {number} of {path}", f"it is no JSON object: {shown(line)}"
     return str(path), str(error).strip().partition("\n")[0]
+
+
+def _with_boxes(frame: pl.DataFrame, header: _Header) -> pl.DataFrame:
+    """The rows that say more than an image: what a join writes for images without detections."""
+    import polars as pl
+
+    said = [header.role.get(role) for role in ("label", "category_id", "score")]
+    columns = [name for name in (*said, *header.box) if name is not None]
+    silent = pl.all_horizontal(pl.col(name).is_null() for name in columns)
+    return frame.filter(~silent) if columns else frame
 
 
 def _detections(frame: pl.DataFrame, header: _Header, where: str) -> Detections:
