@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,11 @@ _POWER = re.compile(r"\d[.,]\d+E\+\d+", re.IGNORECASE)
 _SPREADSHEET = (
     "a spreadsheet turned names of images into dates or numbers",
     "make the column text before names are written to it, or write the file by a program",
+)
+_SPLITS = (
+    "images of further splits, a part that was not run, or pictures that a detector is blind on",
+    "openset select GT --images LIST -o PART keeps the images of a list, such as VOC's "
+    "ImageSets/Main/test.txt; nothing, if the detector finds nothing there",
 )
 _BEYOND = (
     "annotations of these images are not there, or the detector ran on further splits",
@@ -173,21 +179,34 @@ def _are_dates(names: NDArray[Any]) -> bool:
 
 def _without(case: Case) -> Iterator[Finding]:
     empty = case.per_image[:-1] == 0
-    what = f"({empty.mean():.1%}) have no detection"
-    yield from images_that(case.truth, empty, "OS404", Level.NOTE, what)
+    what, little = f"({empty.mean():.1%}) have no detection", _of_a_part(case)
+    if little is not None:
+        what += f", and {spaced(little)} of the others fewer than {_LITTLE + 1}, as if "
+        what += "the ground truth had further splits"
+    for one in images_that(case.truth, empty, "OS404", Level.NOTE, what):
+        yield one if little is None else replace(one, cause=_SPLITS[0], fix=_SPLITS[1])
+
+
+def _of_a_part(case: Case) -> int | None:
+    """How many images have but one or two detections, if hardly any beside those without.
+
+    A detector that finds little has all numbers from none to many; another split has none. So has
+    one that is blind in the dark, which nobody can tell: it is a note.
+    """
+    number = case.per_image[:-1][case.having]
+    count, few = int((number == 0).sum()), int(((number > 0) & (number <= _LITTLE)).sum())
+    fewest = max(_SPLIT[0], _SPLIT[1] * len(number))
+    return few if min(count, len(number) - count) >= fewest and 10 * few <= count else None
 
 
 def _not_run(case: Case) -> list[Finding]:
     """The finding that a part of the images was not run, unless they are others again (OS425)."""
     found, having = case.per_image[:-1] > 0, case.having
-    said = _unseen(case, having)
+    said = [*_stopped(case, having)] or [*_skipped(case, having)]
     if said:  # looked for only now, since it is rare
-        said = _unseen(case, having & (found | ~images_twice(case.truth)))
+        having = having & (found | ~images_twice(case.truth))
+        said = [*_stopped(case, having)] or [*_skipped(case, having)]
     return said
-
-
-def _unseen(case: Case, having: NDArray[np.bool_]) -> list[Finding]:
-    return [*_stopped(case, having)] or [*_skipped(case, having)] or [*_of_a_part(case, having)]
 
 
 def _stopped(case: Case, having: NDArray[np.bool_]) -> Iterator[Finding]:
@@ -232,31 +251,6 @@ def _skipped(case: Case, having: NDArray[np.bool_]) -> Iterator[Finding]:
                     example=f"image {image_name(case.truth, int(missed[0]))}",
                 )
                 return
-
-
-def _of_a_part(case: Case, having: NDArray[np.bool_]) -> Iterator[Finding]:
-    """Images without a detection beside others that hardly ever have but one or two.
-
-    A detector that finds little has all numbers from none to many; another split has none.
-    """
-    number = case.per_image[:-1][having]
-    none, few = number == 0, (number > 0) & (number <= _LITTLE)
-    count = int(np.count_nonzero(none))
-    fewest = max(_SPLIT[0], _SPLIT[1] * len(number))
-    if count < fewest or len(number) - count < fewest or np.count_nonzero(few) * 10 > count:
-        return
-    missed = having & (case.per_image[:-1] == 0)
-    yield Finding(
-        "OS426",
-        Level.WARNING,
-        f"{share(count, len(number), 'images with objects')} have no detection, and "
-        f"{spaced(int(np.count_nonzero(few)))} of the others fewer than {_LITTLE + 1}",
-        count=count,
-        example=f"image {image_name(case.truth, first(missed))}",
-        cause="the ground truth has the images of further splits, or a part of them was not run",
-        fix="openset select GT --images LIST -o PART keeps those of a list, such as VOC's "
-        "ImageSets/Main/test.txt; nothing, if the detector finds nothing there",
-    )
 
 
 def _lost(having: NDArray[np.bool_], found: NDArray[np.bool_], step: int) -> NDArray[np.intp]:
