@@ -6,10 +6,11 @@ import json
 import shutil
 from copy import deepcopy
 
+import numpy as np
 import pytest
 
 from openset.formats import read_annotations, write
-from scenes.mistakes import EVALUATE, KNOWN, Mistake, answered, good, nothing
+from scenes.mistakes import EVALUATE, KNOWN, NAMES, Mistake, answered, good, nothing
 
 NOT_UNKNOWN = (*EVALUATE[:4], "person,bicycle,car", "--no-intervals")
 
@@ -245,3 +246,193 @@ def test_a_split_made_again_beside_one_that_was_edited(here, openset):
     assert "OS919" in done.err
     assert json.loads((here / "mine/test.json").read_text()) == held
     assert (here / "mine/val.json").is_file()
+
+
+def results(folder, name="comp4_det_test_{}.txt"):
+    """The detections as VOC's files of results."""
+    (folder / "found").mkdir(exist_ok=True)
+    for one in json.loads((folder / "dt.json").read_text()):
+        x, y, w, h = one["bbox"]
+        label = NAMES[one["category_id"]]
+        with (folder / "found" / name.format(label)).open("a") as file:
+            file.write(f"{one['image_id']} {one['score']} {x + 1} {y + 1} {x + w} {y + h}\n")
+
+
+def test_results_of_two_competitions_in_one_folder(here, openset):
+    good().write(here)
+    results(here)
+    results(here, "comp4_det_val_{}.txt")  # of another split: no detector twice
+    assert openset("describe", "gt.json").code == 0
+    assert "OS126" not in openset("check", "gt.json", "found", "--known", ",".join(KNOWN)).err
+    results(here, "comp3_det_test_{}.txt")
+    done = openset("evaluate", "gt.json", "found", *EVALUATE[3:])
+    assert done.code == 2
+    assert "OS126" in done.err
+
+
+def yolo(folder):
+    write(read_annotations(folder / "gt.json"), folder / "yolo", format="yolo")
+    return sorted((folder / "yolo" / "labels").iterdir())
+
+
+def test_labels_of_yolo_that_are_corners(here, openset):
+    good().write(here)
+    for path in yolo(here):
+        lines = [[float(x) for x in line.split()] for line in path.read_text().splitlines()]
+        path.write_text(
+            "".join(
+                f"{int(k)} {x - w / 2} {y - h / 2} {x + w / 2} {y + h / 2}\n"
+                for k, x, y, w, h in lines
+            )
+        )
+    done = openset("describe", "yolo")
+    assert done.code == 2
+    assert "OS204" in done.err
+    assert "class x1 y1 x2 y2" in done.err
+
+
+@pytest.mark.parametrize("data", [b"", b"<html>", b"\x89PNG\r\n\x1a\n" + b"\0" * 16])
+def test_pictures_that_have_no_size(data, here, openset):
+    good().write(here)
+    stem = yolo(here)[0].stem
+    (here / "yolo" / "sizes.csv").unlink()
+    (here / "yolo" / "images").mkdir()
+    (here / "yolo" / "images" / f"{stem}.png").write_bytes(data)
+    done = openset("describe", "yolo")
+    assert done.code == 2
+    assert "OS603" in done.err
+    assert f"{stem}.png" in done.err
+
+
+def test_detections_of_one_split(here, openset):
+    world = good()
+    part = np.random.default_rng(0).random(len(world.gt["images"])) < 0.5
+    kept = {one["id"] for one, there in zip(world.gt["images"], part, strict=True) if there}
+    world.dt = [one for one in world.dt if one["image_id"] in kept]
+    for one in deepcopy(world.dt):  # many on every image, as of low scores
+        world.dt += [
+            one | {"score": one["score"] / 9, "bbox": [k, 3 * k, 9 + k, 9]} for k in (1, 20)
+        ]
+    world.write(here)
+    done = openset(*EVALUATE)
+    assert "OS404" in done.err
+    assert "further splits" in done.err
+
+
+def test_a_high_threshold_leaves_images_without_detections(here, openset):
+    world = good()
+    world.dt = [one for one in world.dt if one["score"] > 0.7]
+    world.write(here)
+    done = openset(*EVALUATE)
+    assert done.code == 0, done.err
+    assert "OS404" in done.err
+    assert "further splits" not in done.err
+
+
+def test_detections_of_more_than_the_ground_truth_has(here, openset):
+    world = good()
+    gone = {one["id"] for one in world.gt["images"][::6]}
+    for key, of in (("images", "id"), ("annotations", "image_id")):
+        world.gt[key] = [one for one in world.gt[key] if one[of] not in gone]
+    world.write(here)
+    done = openset(*EVALUATE)
+    assert "OS403" in done.err
+    assert "annotations of these images are not there" in " ".join(done.err.split())
+
+
+def test_normalised_boxes_of_images_that_are_not_there(here, openset):
+    """Boxes of YOLO stay shares where no image is known: that is not what is wrong."""
+    world = good()
+    world.write(here)
+    lines = "0 0.5 0.5 0.1 0.1 0.9\n" * 3
+    (here / "found").mkdir()
+    for k in range(50):
+        (here / "found" / f"other{k}.txt").write_text(lines)
+    done = openset("evaluate", "gt.json", "found", *EVALUATE[3:])
+    assert done.code == 2
+    assert "OS403" in done.err
+    assert "OS203" not in done.err
+
+
+def test_objects_without_a_name(here, openset):
+    world = good()
+    world.gt["categories"][2]["name"] = " "
+    world.write(here)
+    done = openset("describe", "gt.json")
+    assert "OS334" in done.err
+    assert "(blank)" in done.err
+
+
+def test_machine_ids_of_open_images(here, openset):
+    world = good()
+    for at, one in enumerate(world.gt["categories"]):
+        one["name"] = f"/m/0{at}yrx"
+    world.write(here)
+    done = openset(*EVALUATE)
+    assert done.code == 2
+    assert "machine ids" in done.err
+
+
+def test_a_ground_truth_of_other_detections_is_said_by_convert(here, openset):
+    world = good()
+    world.dt = [one | {"image_id": one["image_id"] + 10**6} for one in world.dt]
+    world.write(here)
+    done = openset("convert", "dt.json", "--truth", "gt.json", "-o", "out", "--to", "yolo")
+    assert done.code == 2
+    assert "another data set" in " ".join(done.err.split())
+    assert not (here / "out").exists()
+
+
+@pytest.mark.parametrize(("row", "word"), [(np.nan, "not finite"), (0.0, "0 throughout"), (1, "")])
+def test_embeddings_that_are_none(row, word, here, openset):
+    good().write(here)
+    (here / "mine.toml").write_text(
+        'summary = "x"\n[classes]\nknown = ["person"]\n[sources.all]\npath = ["gt.json"]\n'
+        '[splits]\nid = { kind = "id", source = "all", select = [{ with = "known" }] }\n'
+        'ood = { kind = "ood", source = "all", select = [{ without = "known" }] }\n'
+    )
+    assert openset("build", "mine.toml", "--source", ".", "-o", "mine").code == 0
+    names = [one["file_name"] for one in good().gt["images"]]  # with their endings
+    rows = np.random.default_rng(0).normal(size=(len(names), 8))
+    rows[3] = rows[3] if row == 1 else row
+    np.savez(here / "e.npz", names=np.array(names), embedding=rows)
+    done = openset("similarity", "mine", "--embeddings", "e.npz")
+    assert done.code == (2 if word else 0), done.err
+    assert word in done.err
+
+
+def test_two_letters_exchanged_in_a_label(here, openset):
+    world = good()
+    world.gt["categories"].append({"id": 60, "name": "pesron"})
+    persons = [one for one in world.gt["annotations"] if one["category_id"] == 1]
+    for one in persons[:4]:
+        one["category_id"] = 60
+    world.write(here)
+    done = openset(*EVALUATE)
+    assert "OS337" in done.err
+    assert "'pesron' for 'person'" in " ".join(done.err.split())
+
+
+def test_a_split_in_place_of_its_folder(here, openset):
+    good().write(here)
+    (here / "mine.toml").write_text(
+        'summary = "x"\n[classes]\nknown = ["person"]\n[sources.all]\npath = ["gt.json"]\n'
+        '[splits]\ntest = { kind = "test", source = "all" }\n'
+    )
+    assert openset("build", "mine.toml", "--source", ".", "-o", "mine").code == 0
+    done = openset("audit", "mine/test.json")
+    assert done.code == 2
+    assert "--test mine/test.json" in " ".join(done.err.split())
+    assert openset("audit", "--test", "mine/test.json").code in (0, 1)
+    done = openset("similarity", "mine/test.json", "--wordnet", "x")
+    assert "give its folder, mine" in " ".join(done.err.split())
+
+
+def test_a_data_yaml_is_no_list_of_known_classes(here, openset):
+    good().write(here)
+    (here / "data.yaml").write_text("names: [person, bicycle, car]\nnc: 3\n")
+    done = openset(*EVALUATE[:3], "--known", "data.yaml", "--no-intervals")
+    assert done.code == 2
+    assert "is YAML" in done.err
+    (here / "known.txt").write_text("person\nbicycle\n")
+    assert openset(*EVALUATE[:3], "--known", "known.txt", "--no-intervals").code == 0

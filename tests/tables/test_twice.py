@@ -162,9 +162,6 @@ HONEST = {
     "images left out": FOUND.select(
         ~np.isin(FOUND.image, np.random.default_rng(0).permutation(IDS)[:40])
     ),
-    "a quarter of the images": FOUND.select(
-        np.isin(FOUND.image, np.random.default_rng(1).permutation(IDS)[:30])
-    ),
     "three": FOUND.select(np.arange(3)),
     "a short end": FOUND.select(np.isin(FOUND.image, IDS[:117])),
 }
@@ -173,6 +170,17 @@ HONEST = {
 @pytest.mark.parametrize("name", HONEST)
 def test_images_without_detections_are_no_end(name):
     assert finding("OS426", found=HONEST[name]) is None
+
+
+def test_a_quarter_of_the_images_may_be_a_split():
+    kept = np.random.default_rng(1).permutation(IDS)[:30]
+    part = FOUND.select(np.isin(FOUND.image, kept))
+    assert finding("OS426", found=part) is None
+    found = finding("OS404", found=part)
+    assert (found.level, found.count) == (Level.NOTE, 90)
+    assert "further splits" in found.message
+    sparse = finding("OS404", found=FOUND.select(np.arange(0, len(FOUND), 17)))
+    assert "further splits" not in sparse.message
 
 
 @pytest.mark.parametrize(("first", "lost", "said"), [(0, 40, "1 of every 3"), (1, 80, "2 of")])

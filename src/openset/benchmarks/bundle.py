@@ -147,7 +147,9 @@ def of_folder(folder: Path) -> Bundle:
     from openset.benchmarks.manifest import MANIFEST, edited, read_manifest
 
     if not (folder / MANIFEST).is_file():
-        raise refuse("OS912", f"{folder} has no {MANIFEST}")
+        beside = folder.is_file() and (folder.parent / MANIFEST).is_file()
+        fix = f"give its folder, {folder.parent}" if beside else ""
+        raise refuse("OS912", f"{folder} has no {MANIFEST}", fix=fix)
     manifest = read_manifest(folder)
     _refuse_missing(folder, manifest)
     parts = []

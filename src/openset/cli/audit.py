@@ -123,6 +123,10 @@ def _bundles(
         return [of_lists(name, lists) for name in names]
     for name in names:
         if not Path(name).is_dir():
+            if Path(name).is_file():
+                raise UsageError(
+                    f"{name} is a file: give its folder, or say what it is: --test {name}"
+                )
             raise UsageError(
                 f"{name!r} is no folder; build it first (openset build {name} --source DIR -o DIR),"
                 " or audit its published image lists with --lists DIR"

@@ -118,7 +118,8 @@ def as_table(
     bad = [example for part in parts for example in part.bad]
     if bad and not how.skip:
         message = f"{len(bad)} of {images} images cannot be decoded"
-        raise refuse("OS603", message, count=len(bad), example=bad[0])
+        fix = "replace the file; unreadable='skip' leaves it out, and counts it"
+        raise refuse("OS603", message, count=len(bad), example=bad[0], fix=fix)
     found = [item for part in parts for item in part.found]
     ids = [id_ for part in parts for id_ in part.ids]
     about = _provenance(model, images - len(bad), bad, how.split) | dict(filters) | _resized(parts)

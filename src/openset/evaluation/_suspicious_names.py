@@ -42,7 +42,7 @@ _OTHER_NAMES = (
 
 
 class _Pair(NamedTuple):
-    """A known class, an unknown label, and whether that is the same word but for its ending."""
+    """A known class, an unknown label, and whether only its end, or two letters, are others."""
 
     klass: int
     label: int
@@ -84,7 +84,9 @@ def _pairs(known: Sequence[str], labels: Sequence[str], unknown: Sequence[int]) 
         alike = [near[part] for part in _shorter(word) if part in near]
         alike += [other[word]] if word in other else []
         if same or alike:
-            yield _Pair([*same, *alike][0], label, bool(same))
+            klass = [*same, *alike][0]
+            exchanged = len(word) >= _LONG and sorted(word) == sorted(words[klass])
+            yield _Pair(klass, label, bool(same) or exchanged)
 
 
 def _forms(word: str) -> list[str]:

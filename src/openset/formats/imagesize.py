@@ -14,7 +14,12 @@ _NOT_FRAMES = {0xC4, 0xC8, 0xCC}
 
 
 def image_size(path: Path) -> tuple[int, int] | None:
-    """Width and height, or None if they cannot be read."""
+    """Width and height, or None if they cannot be read, or are none."""
+    found = _stated(path)
+    return found if found and min(found) > 0 else None
+
+
+def _stated(path: Path) -> tuple[int, int] | None:
     try:
         with path.open("rb") as stream:
             start = stream.read(24)

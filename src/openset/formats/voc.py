@@ -15,7 +15,7 @@ Not the VOC segmentation or action tasks, and parts of objects (``<part>``) are 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,6 +100,7 @@ class Voc(Format):
         files = [(match[2], file) for match, file in found if match and split in (None, match[1])]
         if not files:
             raise refuse("OS103", f"{path} holds no result file comp4_det_<split>_<class>.txt")
+        _refuse_two_results(path, [file.name for _, file in files])
         labels = tuple(dict.fromkeys(name for name, _ in files))
         rows = [
             (labels.index(name), image, values)
@@ -271,6 +272,21 @@ def _result_lines(file: Path) -> Iterator[tuple[str, list[float]]]:
         except ValueError:
             expected = "image score xmin ymin xmax ymax"
             raise wrong_type(str(file), "line", expected, [row], line) from None
+
+
+def _refuse_two_results(path: Path, names: Sequence[str]) -> None:
+    """Refuse a class of a split that two competitions have: these are two detectors."""
+    rest = [name.partition("_")[2] for name in names]
+    again = sorted({name for name in rest if rest.count(name) > 1})
+    if again:
+        comps = sorted({name.partition("_")[0] for name in names})
+        raise refuse(
+            "OS126",
+            f"{path} has results of {len(comps)} detectors, {', '.join(comps)}, for "
+            f"{len(again)} classes",
+            count=len(again),
+            example=f"{comps[0]}_{again[0]} and {comps[1]}_{again[0]}",
+        )
 
 
 def _refuse_order(numbers: NDArray[np.float64], path: Path) -> None:

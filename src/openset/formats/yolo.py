@@ -120,6 +120,7 @@ class Yolo(Format):
         if names is None:
             refuse_other_list(folder.root, folder.labels, labels, data.label)
         if data.unsized:
+            _refuse_pictures(folder, data.unsized)
             raise needs_sizes(str(folder.root), len(data.unsized), data.unsized[0])
         return Annotations(
             images=_with_absent(data.images, folder),
@@ -385,6 +386,8 @@ class _Rows:
         at = np.concatenate([np.empty(0, np.int32), *image])
         size, unsized = _sizes(folder, members, sizes)
         _refuse_order(table[:, 1:], folder)
+        if kind == "annotations":
+            _refuse_corners(table[:, 1:5], folder)
         label = _indices(table[:, 0], labels, folder)
         box = _shares(table[:, 1:5], folder).copy()
         box[:, :2] -= box[:, 2:] / 2
@@ -494,6 +497,22 @@ def _refuse_order(values: NDArray[np.float64], folder: _Folder) -> None:
         raise refuse("OS439", said, count=len(box), example=f"line 0: {first}")
 
 
+def _refuse_corners(box: NDArray[np.float64], folder: _Folder) -> None:
+    """Refuse objects that leave their images as centre and size, and fit them as corners."""
+    if len(box) < _FEWEST or _inside(box) > _FITS[0]:
+        return
+    fits = (box[:, :2] < box[:, 2:]) & (box[:, :2] > -0.02) & (box[:, 2:] < 1.02)
+    if fits.all(axis=1).mean() >= _FITS[1]:
+        raise refuse(
+            "OS204",
+            f"boxes of {folder.labels} leave their images as centre and size, and fit as corners",
+            count=len(box),
+            example=f"line 0: {' '.join(f'{value:g}' for value in box[0])}",
+            cause="lines are class x1 y1 x2 y2",
+            fix="write class cx cy width height, each as a share of the image",
+        )
+
+
 def _inside(box: NDArray[np.float64]) -> float:
     """The share of boxes that lie in their image."""
     low, high = box[:, :2] - box[:, 2:] / 2, box[:, :2] + box[:, 2:] / 2
@@ -514,6 +533,17 @@ def _sizes(
     unknown = [stem for (stem, _, _), size in zip(members, found, strict=True) if size is None]
     sized = [(np.nan, np.nan) if size is None else size for size in found]
     return np.array(sized, np.float64).reshape(-1, 2), unknown
+
+
+def _refuse_pictures(folder: _Folder, unsized: Sequence[str]) -> None:
+    """Refuse pictures that are there and have no size: others, that are not there, say none."""
+    stems = set(unsized)
+    bad = [folder.images / name for stem, name, _ in folder.members() if stem in stems and name]
+    there = [path for path in bad if _is_file(path)]
+    if there:
+        message = f"{len(there)} images of {folder.root} cannot be decoded, and their sizes are "
+        message += "unknown"
+        raise refuse("OS603", message, count=len(there), example=str(there[0]))
 
 
 def read_sizes(path: str | Path) -> dict[str, tuple[float, float]]:

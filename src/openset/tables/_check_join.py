@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ _LONGER = 3  # times the longest stretch without a detection among the others
 _UNLIKELY = np.log(1e-6)
 _CUT = 0.1
 _FLOAT32 = 1 << 24  # up to which every whole number is one
+_SPLIT, _LITTLE = (20, 0.2), 2  # images of another split, their share; detections that are few
 _STEPS = 17  # images of which one machine may have had one
 _MORE = 20  # images with more objects than detections, from which a cap is told
 _MANY, _NEARLY_ALL = 30, 0.9  # detections, and their share, on one image
@@ -42,6 +44,15 @@ _POWER = re.compile(r"\d[.,]\d+E\+\d+", re.IGNORECASE)
 _SPREADSHEET = (
     "a spreadsheet turned names of images into dates or numbers",
     "make the column text before names are written to it, or write the file by a program",
+)
+_SPLITS = (
+    "images of further splits, a part that was not run, or pictures that a detector is blind on",
+    "openset select GT --images LIST -o PART keeps the images of a list, such as VOC's "
+    "ImageSets/Main/test.txt; nothing, if the detector finds nothing there",
+)
+_BEYOND = (
+    "annotations of these images are not there, or the detector ran on further splits",
+    "add what is missing; nothing, if only the images of the ground truth are to count",
 )
 _FRAME = re.compile(r"\d*(\.\w+)?$")  # what tells frames of one film apart
 
@@ -143,7 +154,9 @@ def other_images(case: Case) -> Iterator[Finding]:
     chance = 2 * count > total and 2 * bare > images
     absent = case.joined.image < 0
     given = ", ".join(map(str, case.truth.images.id[:3].tolist()))
-    cause, fix = _SPREADSHEET if _are_dates(case.detections.image[absent][:_EXAMINED]) else ("", "")
+    cause, fix = ("", "") if chance or 10 * bare > images else _BEYOND
+    if _are_dates(case.detections.image[absent][:_EXAMINED]):
+        cause, fix = _SPREADSHEET
     yield Finding(
         "OS403",
         Level.ERROR if count == total or chance else Level.WARNING,
@@ -166,8 +179,24 @@ def _are_dates(names: NDArray[Any]) -> bool:
 
 def _without(case: Case) -> Iterator[Finding]:
     empty = case.per_image[:-1] == 0
-    what = f"({empty.mean():.1%}) have no detection"
-    yield from images_that(case.truth, empty, "OS404", Level.NOTE, what)
+    what, little = f"({empty.mean():.1%}) have no detection", _of_a_part(case)
+    if little is not None:
+        what += f", and {spaced(little)} of the others fewer than {_LITTLE + 1}, as if "
+        what += "the ground truth had further splits"
+    for one in images_that(case.truth, empty, "OS404", Level.NOTE, what):
+        yield one if little is None else replace(one, cause=_SPLITS[0], fix=_SPLITS[1])
+
+
+def _of_a_part(case: Case) -> int | None:
+    """How many images have but one or two detections, if hardly any beside those without.
+
+    A detector that finds little has all numbers from none to many; another split has none. So has
+    one that is blind in the dark, which nobody can tell: it is a note.
+    """
+    number = case.per_image[:-1][case.having]
+    count, few = int((number == 0).sum()), int(((number > 0) & (number <= _LITTLE)).sum())
+    fewest = max(_SPLIT[0], _SPLIT[1] * len(number))
+    return few if min(count, len(number) - count) >= fewest and 10 * few <= count else None
 
 
 def _not_run(case: Case) -> list[Finding]:

@@ -37,6 +37,7 @@ from openset.tables.vocabulary import (
 from openset.wording import SLIP, some, spaced
 
 _FEWEST, _HALF = 8, 0.5  # images, and their share, that tell what a name means
+_MACHINE = ("/m/", "/g/", "/t/")  # how codes of Open Images begin
 _NEAR = 0.85  # likeness from which a label is another that was misspelt
 
 # What a list from elsewhere has beside a name: "0 dog", "1: dog", "- dog", "'dog',".
@@ -71,6 +72,10 @@ def vocabulary_labels(
     if none and numbers:
         cause = "the classes are numbered, and nothing names them"
         fix = "names= says what the numbers are called"
+    elif none and any(label.startswith(_MACHINE) for label in truth.labels):
+        cause = "labels are Open Images' machine ids, and their names are in a file beside them"
+        fix = "list machine ids in known=; or evaluate, from Python, openset.read(GT, "
+        fix += "descriptions='class-descriptions-boxable.csv')"
     elif listed := _listed_otherwise(missing, truth):
         cause, fix = near, _ = listed
     yield Finding(

@@ -26,7 +26,7 @@ from openset.wording import some, spaced
 _REGIONS = ("ignore", "ignored", "crowd", "dontcare", "donotcare", "notlabeled", "notlabelled")
 _NO_CLASS = {
     *(f"{kind}{of}" for kind in _REGIONS for of in ("", "s", "region", "regions", "area", "areas")),
-    *("unlabeled", "unlabelled", "nolabel", "noclass", "na", "none", "null", "void"),
+    *("unlabeled", "unlabelled", "nolabel", "noclass", "na", "nan", "none", "null", "void"),
     *("background", "bg"),
 }
 _PERHAPS = {"other", "others", "misc", "miscellaneous"}  # honest classes are called so, too
@@ -72,7 +72,9 @@ def _no_class(truth: Annotations, vocabulary: Vocabulary | None) -> Iterator[Fin
     "Other" and "misc" are honest names of what is unknown, and said as a note.
     """
     counts = _counting(truth)
-    named = [_LETTERS.sub("", label).lower() for label in truth.labels]
+    named = [
+        _LETTERS.sub("", label).lower() if label.strip() else "nolabel" for label in truth.labels
+    ]
     held = [at for at, _ in enumerate(named) if counts[at] and _counts(truth, at, vocabulary)]
     stated = {at for at in held if vocabulary and truth.role[at] == Role.IGNORED}
     certain = [at for at in held if at in stated or named[at] in _NO_CLASS]
@@ -125,7 +127,9 @@ def _counted(
         "OS334",
         level,
         f"{share(count, len(truth), 'objects')} have a label {why}, and count as {role}: "
-        + some(f"{truth.labels[at]} ({spaced(int(counts[at]))})" for at in labels),
+        + some(
+            f"{truth.labels[at].strip() or '(blank)'} ({spaced(int(counts[at]))})" for at in labels
+        ),
         count=count,
         example=f"{object_at(truth, first(rows))}, label {names[0]!r}",
         cause=cause,

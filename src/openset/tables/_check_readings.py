@@ -121,4 +121,7 @@ def _or_sizes(best: Reading) -> str:
     """The other file that may be wrong: objects are scaled by the sizes of their images, too."""
     if not isinstance(best.convention, Convention) or best.convention.frame != "crossed":
         return ""
-    return ", if they are wrong; else exchange width and height in the sizes of the ground truth"
+    return (
+        ", if they are wrong; else exchange width and height in the sizes of the ground truth, "
+        "which has those of photographs before their EXIF tag turns them"
+    )

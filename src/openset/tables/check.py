@@ -251,7 +251,8 @@ def _of_detections(case: Case) -> list[Finding]:
     lost = [*float_ids(case)] or [*of_several_images(case)] or [*pixels_on_shares(case)]
     if lost:  # all else would speak of other images, or of their corners
         return lost
-    boxes, again = [*detected_boxes(case)], [*carried_on(case)]
+    elsewhere = case.per_image[-1] == len(case.detections)  # whose sizes nobody knows
+    boxes, again = [] if elsewhere else [*detected_boxes(case)], [*carried_on(case)]
     otherwise = again or [*read_otherwise(case)]
     if case.written.boxes == "xywh" and any(one.code in _PLAIN for one in boxes):
         boxes, otherwise = _with_fix_of(boxes, otherwise), []

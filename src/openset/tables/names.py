@@ -22,6 +22,12 @@ MARKS = 256  # of a set of images, by which it is known again
 _SUFFIX = re.compile(r"\.(jpe?g|png|bmp|webp|tiff?)$", re.IGNORECASE)
 
 
+_OF_ANOTHER = (
+    "the ground truth is that of another data set or split, or lacks a part of it",
+    "give the ground truth that these detections belong to, with all images and classes",
+)
+
+
 def category_ids(table: Detections, truth: Annotations | None) -> NDArray[np.int64]:
     """The category id of every detection; names are looked up in `truth`."""
     if not table.labels:
@@ -53,7 +59,8 @@ def _refuse_absent(index: NDArray[Any], values: NDArray[Any]) -> None:
     rows = np.flatnonzero(index < 0)
     if len(rows):
         row = int(rows[0])
-        raise dangling("the detections", "label", values[row].item(), row, len(rows))
+        first = values[row].item()
+        raise dangling("the detections", "label", first, row, len(rows), *_OF_ANOTHER)
 
 
 def stems(images: Images) -> list[str]:
@@ -141,5 +148,6 @@ def sizes_for(table: Detections, truth: Annotations | None, where: str) -> NDArr
     rows = np.flatnonzero(index < 0)
     if len(rows):
         row = int(rows[0])
-        raise dangling("the detections", "image", table.image[row].item(), row, len(rows))
+        first = table.image[row].item()
+        raise dangling("the detections", "image", first, row, len(rows), *_OF_ANOTHER)
     return sizes_of(truth.images, where)[index]

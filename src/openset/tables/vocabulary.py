@@ -40,6 +40,7 @@ SAME_CLASS = (
     ("sofa", "couch"),
     ("tvmonitor", "tv"),
 )
+_YAML = re.compile(r"(names|nc|path|train|val|test)\s*:")  # keys of YOLO's data.yaml
 _APART, _AROUND = re.compile("[,;\t]"), " \t\"'"  # labels in a row, and what is around one
 _COMMENT = re.compile(r"(^|\s+)#.*")
 
@@ -388,8 +389,9 @@ def _in_a_row(lines: list[str], labels: set[str]) -> tuple[str, ...]:
 
 def _lines(path: Path, labels: tuple[str, ...]) -> tuple[str, ...]:
     """The lines of a vocabulary, if they can be labels."""
-    if not labels or labels[0][0] in "[{":
-        what = "holds no label" if not labels else "is JSON"
+    yaml = any(_YAML.match(label) for label in labels)
+    if not labels or labels[0][0] in "[{" or yaml:
+        what = "is YAML" if yaml else "is JSON" if labels else "holds no label"
         raise UsageError(f"vocabulary file {path} {what}: write one label per line, or TOML")
     return labels
 

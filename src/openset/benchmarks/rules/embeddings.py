@@ -7,7 +7,7 @@ cosine to an image of an earlier split: FMIYC checks its tiers, near and far, in
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import msgspec
 import numpy as np
@@ -18,10 +18,12 @@ from openset.benchmarks.rules import image_rule
 from openset.benchmarks.rules.listed import find_list
 from openset.files import load_arrays
 from openset.findings import InputError, refuse
+from openset.formats.imagesize import SUFFIXES
 from openset.plugins import lookup
 from openset.tables.columns import positions
 
 _ROWS = 2048  # at a time
+_ANEW = "make the file anew: names, and embedding with a row for each"
 
 
 class Similar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,9 +63,26 @@ def read_embeddings(path: Path) -> tuple[NDArray[np.str_], NDArray[np.float32]]:
         raise
     except (ValueError, KeyError) as error:
         raise refuse("OS903", f"{path} holds no names and embedding: {error}") from error
-    if rows.ndim != 2 or len(rows) != len(names) or not np.isfinite(rows).all():
-        raise refuse("OS903", f"{path}: {len(names)} names, embeddings of shape {rows.shape}")
-    return names, rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    if rows.ndim != 2 or len(rows) != len(names):
+        said = f"{path}: {len(names)} names, embeddings of shape {rows.shape}"
+        raise refuse("OS903", said, cause="a row for each name is expected", fix=_ANEW)
+    odd = np.flatnonzero(~(np.isfinite(rows).all(axis=1) & rows.any(axis=1)))
+    if len(odd):
+        raise refuse(
+            "OS903",
+            f"{path}: {len(odd)} of {len(rows)} embeddings are not finite, or 0 throughout",
+            count=len(odd),
+            example=str(names[odd[0]]),
+            cause="an overflow in half precision, or rows that were never filled",
+            fix=_ANEW,
+        )
+    return _stems(names), rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+
+
+def _stems(names: NDArray[np.str_]) -> NDArray[np.str_]:
+    """Names of pictures without folder and ending, as splits call theirs; others as they are."""
+    paths = [(name, PurePath(name)) for name in names.tolist()]
+    return np.array([p.stem if p.suffix.lower() in SUFFIXES else n for n, p in paths], np.str_)
 
 
 def rows_of(names: NDArray[np.str_], wanted: NDArray[np.str_], file: str) -> NDArray[np.int32]:
