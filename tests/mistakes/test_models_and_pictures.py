@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
@@ -16,7 +17,7 @@ from openset.detectors import find, load, save  # noqa: E402
 from openset.files import alone  # noqa: E402
 from openset.findings import InputError  # noqa: E402
 from openset.formats import read_annotations  # noqa: E402
-from openset.nets.pictures import ImageFiles, decode  # noqa: E402
+from openset.nets.pictures import ImageFiles, batches, decode  # noqa: E402
 from scenes.training import LABELS, make_data, trained, weights  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -110,6 +111,70 @@ def test_pictures_with_another_ending_are_named(tmp_path):
     finding = refused("OS602", named, tmp_path, lambda name: name.replace(".png", ".JPG"))
     assert "0.png is there" in finding.cause and ".png for .JPG" in finding.fix
     assert not refused("OS602", named, tmp_path, lambda name: f"none-{name}").cause.count("there")
+
+
+def turned(path, tag):
+    """A picture of 20 x 30 that lies on its side; with a tag that says so, or without."""
+    upright = np.arange(30 * 20 * 3, dtype=np.uint8).reshape(30, 20, 3)
+    said = Image.Exif()
+    if tag:
+        said[0x0112] = tag
+    Image.fromarray(upright).transpose(Image.Transpose.ROTATE_90).save(path, exif=said)
+    return upright
+
+
+@pytest.mark.parametrize(
+    ("tag", "stated", "upright"),
+    [
+        (6, (20, 30), True),
+        (6, (30, 20), False),  # boxes are on the pixels as they are stored
+        (6, (40, 60), False),  # a larger picture was annotated
+        (6, (np.nan, np.nan), False),
+        (0, (20, 30), False),
+        (3, (20, 30), False),  # half a turn, after which it lies as before
+    ],
+)
+def test_a_picture_is_turned_where_that_gives_it_the_stated_size(tag, stated, upright, tmp_path):
+    pixels = turned(tmp_path / "a.png", tag)
+    files = ImageFiles(np.array([1]), (tmp_path / "a.png",), np.array([stated], float))
+    (((_, seen),),) = batches(files, 4, 1)
+    assert seen.shape == (pixels.shape if upright else (20, 30, 3))
+    assert files.actual(0) == seen.shape[1::-1]
+    assert not upright or (seen == pixels).all()
+
+
+def test_turned_pictures_are_taught_and_cut_as_they_were_annotated(tmp_path):
+    from openset.report.crops import Pixels
+    from openset.tables import Annotations, Images
+    from openset.training import TrainingData
+
+    turned(tmp_path / "a.png", 6)
+    images = Images([1], ["a.png"], [20], [30])
+    data = TrainingData.of(Annotations(images, ("a",), [0], [0], [[2, 3, 9, 20]]), tmp_path)
+    assert not data.resized()
+    crop = Pixels(tmp_path).crop("a.png", (0, 0, 20, 30), (20, 30))
+    with Image.open(io.BytesIO(crop)) as seen:
+        assert seen.size == (20, 30)
+
+
+def test_pictures_of_another_shape_are_said_where_numbers_are_made():
+    from openset.tables import Annotations, Detections, Images
+    from openset.tables.picture_sizes import at_stated_size
+
+    truth = Annotations(Images([1], ["a"], [20], [30]), ("a",), [0], [0], [[2, 3, 9, 20]])
+
+    def said(noted):
+        about = {"resized_images": noted, "images": 1}
+        found = Detections([1], [0], [[2, 3, 9, 20]], [0.5], ("a",), provenance=about)
+        return at_stated_size(found, truth)[1]
+
+    (finding,) = said([["a", 1.5, 2 / 3]])
+    assert (finding.code, finding.level.value) == ("OS342", "warning")
+    assert "exchanged in the ground truth" in finding.cause
+    assert "exchanged" not in said([["a", 1.5, 1.0]])[0].cause
+    assert said([["a", 0.5, 0.5]]) == []  # as `run` has said, and nothing is wrong
+    for nonsense in ("a", [1], [["a", "b", 1]], [["a", 0, 0]], None, []):
+        assert said(nonsense) == []
 
 
 def test_a_model_is_a_model(tmp_path):

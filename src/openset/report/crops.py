@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from openset.diagnosis.deployed import Deployed
 from openset.evaluation.run import Run
 from openset.files import ImageFolder
+from openset.formats.imagesize import as_stated
 from openset.report.gallery import Item
 from openset.wording import short
 
@@ -210,7 +211,8 @@ class Pixels(ImageFolder):
                     raise OSError("the image is too large")
                 alone = image.width * image.height > MANY_PIXELS
                 with _one_by_one if alone else nullcontext():
-                    return _jpeg(image, _scaled(region, size, image.size), side)
+                    turned = as_stated(image, size)
+                    return _jpeg(turned, _scaled(region, size, turned.size), side)
         except (
             OSError,
             UnidentifiedImageError,
