@@ -740,7 +740,7 @@ _ENTRIES = (
     Code("OS512", "fewer detections than dimensions", "A covariance of fewer rows than dimensions "
          "says of most directions that nothing varies there: distances are chance.",
          "a part of the training images, a high score threshold, or a detector that is hardly "
-         "trained", "fit on all training images; or take a scorer without covariances, such as knn"),
+         "trained", "fit on all training images; or take a scorer without covariance, such as knn"),
     Code("OS513", "embeddings of another length", "Distances between embeddings of length one and "
          "others say nothing but that.",
          "one of two exports normalises embeddings",

@@ -615,7 +615,7 @@ def target_of(path: Path, *, folder: bool, empty: bool = True) -> Path:
         raise unwritable(path, error) from error
     target = Path(os.path.realpath(path))
     if taken:
-        why = "a folder that is not empty: remove it, or name another" if folder else "a folder"
+        why = "a folder that is not empty: name another" if folder else "a folder"
         raise UsageError(f"{path} is {why}")
     if folder and (target == Path.cwd() or path.name == ".."):
         raise UsageError(f"{path} is the working folder; name a folder inside it")
