@@ -13,9 +13,10 @@ A method may have other options than its recipe: ``openauc,ranked=logit,weight=0
 training is a row of JSON, kept in FILE: what is there is not trained again, and trainings that were
 cut off go on from their checkpoints in WORK, so that a table can be made in several short commands.
 ``--also cifar+50`` tests the networks of CIFAR+10 with the unknown classes of CIFAR+50 too: their
-known classes are the same. DATA holds the official files of all data sets (`openset fetch
-osr-mnist`). A row has OpenAUC by the largest logit and by the largest probability of the same
-network, seconds, and pictures. `recognition_gpu_page.py` makes a page of rows.
+known classes are the same. So are those of ``cub-easy --also cub-medium cub-hard``, which have one
+trial. DATA holds the official files of all data sets (`openset fetch osr-mnist`). A row has OpenAUC
+by the largest logit and by the largest probability of the same network, seconds, and pictures.
+`recognition_gpu_page.py` makes a page of rows.
 
 Small enough for a CPU, in minutes a training:
 
@@ -32,7 +33,7 @@ first; neither changes what is computed, but for chance. One process a training:
 the others keep the card busy, more so where NVIDIA's multi-process service lets them share it
 (`nvidia-cuda-mps-control -d`). A training that fails is said, and the others go on: the same
 command, with other flags if need be, trains what is missing. Needs NumPy, scikit-learn (digits),
-SciPy (SVHN), Pillow (TinyImageNet) and torch only. Recipes are the package's.
+SciPy (SVHN), Pillow (TinyImageNet, CUB), timm (CUB) and torch only. Recipes are the package's.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
 DATA = (
     "mnist", "svhn", "cifar10", "cifar+10", "cifar+50", "tinyimagenet", "fashion_mnist", "digits",
+    "cub-easy", "cub-medium", "cub-hard",
 )  # fmt: skip
 METHODS = ("softmax", "ce_plus", "arpl", "openauc")
 SAME = ("data", "epochs", "precision", "network", "size", "images", "left_out")
@@ -106,13 +108,20 @@ def jobs_of(given: dict[str, Any]) -> list[dict[str, Any]]:
         for data in given["data"]
         for method in given["methods"]
         for trial in given["trials"]
+        if not (trial and _level(data))  # of levels there is one trial
     ]
     return [job | {"epochs": job["epochs"] or recipe_of(job).epochs} for job in jobs]
 
 
 def _same_known(data: str, other: str) -> bool:
     """Whether two data sets differ in their unknown classes alone: CIFAR+10 and CIFAR+50."""
-    return data != other and data.partition("+")[0] == other.partition("+")[0]
+    one, two = (name.partition("+")[0].partition("-")[0] for name in (data, other))
+    return data != other and one == two
+
+
+def _level(data: str) -> str:
+    """How like the known classes the unknown ones are, where a data set has levels of that."""
+    return data.partition("-")[2]
 
 
 def check_data(job: dict[str, Any]) -> None:
@@ -188,13 +197,13 @@ def trained(job: dict[str, Any]) -> list[dict[str, Any]]:
         "seconds": round(time.perf_counter() - start, 1),
         "device": torch.cuda.get_device_name() if cuda else "cpu",
     }
-    return [_row(one, trained, split) | about for one in _tests(job)]
+    own = job["data"]
+    tests = ((one, split if one["data"] == own else split_of(one)) for one in _tests(job))
+    return [_row(one, trained, of) | about for one, of in tests]
 
 
 def _row(job: dict[str, Any], trained: Classifier, split: OpenSplit) -> dict[str, Any]:
     """What a network has on one test set."""
-    if job["data"] != split.name:
-        split = split_of(job)
     logits = [trained.logits(part.images).cpu() for part in (split.test, split.unknown_test)]
     row = {name: job[name] for name in ("method", "trial", *SAME)}
     return row | measured(split.test.label, *(part.double().numpy() for part in logits))
@@ -219,7 +228,9 @@ def split_of(job: dict[str, Any]) -> OpenSplit:
     from openset.recognition.data import left_out, open_split
 
     where = {"folder": job["folder"], "unknown_folder": job["unknown_folder"]}
-    split = open_split(job["data"], trial=job["trial"], **where)
+    name, level = job["data"].partition("-")[0], _level(job["data"])
+    how = {"level": level, "size": recipe_of(job).size} if level else {}  # birds have any size
+    split = open_split(name, trial=job["trial"], **where, **how)
     split = replace(split, train=_fewer(split.train, job["images"]))
     return left_out(split, job["left_out"]) if job["left_out"] else split
 
@@ -239,7 +250,7 @@ def recipe_of(job: dict[str, Any]) -> ClassifierRecipe:
     """The package's recipe, over fewer epochs, for smaller pictures."""
     from variants import changed
 
-    data = job["data"].removeprefix("fashion_")  # that has no recipes of its own
+    data = job["data"].removeprefix("fashion_").partition("-")[0]  # theirs are the recipes
     recipe = changed(data, job["method"], job["epochs"])
     recipe = replace(recipe, training={**recipe.training, "precision": job["precision"]})
     recipe = replace(recipe, network=job["network"] or recipe.network)

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from record import Recorder
+from record import Recorder, results
 
 from openset.files import digest
 from openset.papers import Column, Estimate
@@ -56,7 +56,8 @@ Cells = list[str | float | Estimate | None]
 
 def tables(to: Recorder) -> None:
     """Write Table 2, what OpenAUC is above CE+, and Figure 2."""
-    whole = [row for row in rows_of(ROWS) if not (row["size"] or row["images"] or row["left_out"])]
+    rows = rows_of(results(ROWS, *every()))
+    whole = [row for row in rows if not (row["size"] or row["images"] or row["left_out"])]
     table_2(to, whole)
     differences(to, whole)
     by_score(to, whole)
@@ -226,7 +227,9 @@ def small(to: Recorder, rows: Sequence[Row]) -> None:
     about = sorted({(row["size"], row["images"], row["epochs"]) for row in rows})
     said = [f"{size} by {size} pixels, {n:,} pictures of each known class, {epochs} epochs."
             for size, n, epochs in about]  # fmt: skip
-    to.commands, to.inputs = [HERE], {SMALL.as_posix(): digest(SMALL)} if SMALL.is_file() else {}
+    to.commands, to.inputs = [*trained_small(rows), HERE], {}
+    if SMALL.is_file():
+        to.inputs = {SMALL.as_posix(): digest(SMALL)}
     columns = [Column("method"), Column("trials", "count"), Column("OpenAUC", "%", 2)]
     columns.append(Column("less CE+", "points", 2))
     to.save("small", columns, cells, OVER, *said, needs=("data", "training"))
@@ -292,6 +295,28 @@ def trained(used: Iterable[Mapping[str, Any]]) -> list[str]:
     for (data, epochs, method), some in trials.items():
         groups.setdefault((data, epochs, tuple(sorted(some))), []).append(method)
     return [command(data, of, epochs, some) for (data, epochs, some), of in groups.items()]
+
+
+def trained_small(rows: Iterable[Row]) -> list[str]:
+    """The commands that rows of fewer and smaller pictures came from."""
+    groups: dict[tuple[Any, ...], dict[str, None]] = {}
+    for row in rows:
+        at = (row["precision"], row["epochs"], row["size"], row["images"], row["network"])
+        groups.setdefault((*at, row["trial"]), {})[row["method"]] = None
+    return [
+        f"python experiments/recognition_gpu.py cifar10 --folder CIFAR --rows {SMALL.as_posix()} "
+        f"--device cpu --precision {precision} --epochs {epochs} --size {size} --images {images} "
+        f"--network {network} --trials {trial} --methods {' '.join(methods)}"
+        for (precision, epochs, size, images, network, trial), methods in groups.items()
+    ]
+
+
+def every() -> list[str]:
+    """The commands that make all rows of Table 2."""
+    wanted: dict[tuple[str, int], list[str]] = {}
+    for data, (method, epochs) in product(("cifar10", "cifar+10"), TRAINED.items()):
+        wanted.setdefault((data, epochs), []).append(method)
+    return [command(data, methods, epochs) for (data, epochs), methods in wanted.items()]
 
 
 def save(

@@ -20,7 +20,17 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from record import PHOTOGRAPHS, Recorder, difference, estimate, number, spoken, started
+from record import (
+    JUDGED,
+    PHOTOGRAPHS,
+    Recorder,
+    difference,
+    estimate,
+    number,
+    results,
+    spoken,
+    started,
+)
 
 from openset.benchmarks.pool import image_names
 from openset.benchmarks.rules.embeddings import largest_cosine, read_embeddings, rows_of
@@ -32,7 +42,6 @@ from openset.resampling.draws import RESAMPLES, draw
 from openset.resampling.intervals import percentiles
 
 HERE = "python experiments/papers/fmiyc.py --data DATA"
-JUDGED = f"python experiments/photographs.py judge FOUND --work PHOTOS --results {PHOTOGRAPHS}"
 MIXED = (
     "On VOC 2007 test and COCO val2017 together, under `default`, without tiers; a difference of "
     "one training has an interval over pictures alone."
@@ -217,7 +226,7 @@ def silent(to: Recorder, answer: dict[str, Any]) -> None:
 
 def cwa(to: Recorder) -> None:
     """OpenDet with and without CWA, of all photographs at once, as `photographs.json` has them."""
-    held = json.loads(PHOTOGRAPHS.read_text("utf-8"))
+    held = json.loads(results(PHOTOGRAPHS, JUDGED).read_text("utf-8"))
     shown = {name: SHOWN[name] for name in ("ap_unknown", "unknown_recall")}
     shown["a_ose"] = Column("A-OSE", "count")
     points = [Column(one.name, "points" if one.unit == "%" else "count") for one in shown.values()]

@@ -26,6 +26,7 @@ from record import (
     estimate,
     number,
     photographs,
+    results,
     spoken,
     started,
     typed,
@@ -475,7 +476,8 @@ def seen_on_photographs(to: Recorder) -> None:
 
 def seen_on_digits(to: Recorder) -> None:
     """Table 3 on digits, where any other class is unknown (OSOD-II), and what the rule gains."""
-    held = json.loads(DIGITS.read_text("utf-8"))["methods"]
+    made = "python experiments/methods_digits.py --work WORK --results experiments/results"
+    held = json.loads(results(DIGITS, made).read_text("utf-8"))["methods"]
     shown = {"ap_known": Column("AP known", "%"), "ap_unknown": Column("AP unknown", "%")}
     shown |= {"a_ose": Column("A-OSE", "count"), "wilderness_impact": Column("WI", "%")}
     values = {row: held[of]["values"] for row, of in ON_DIGITS.items()}
@@ -483,7 +485,6 @@ def seen_on_digits(to: Recorder) -> None:
         [row, *(estimate(values[row][metric]) for metric in shown), float(held[of]["runs"])]
         for row, of in ON_DIGITS.items()
     ]
-    made = "python experiments/methods_digits.py --work WORK --results experiments/results"
     for name, columns, several in (
         ("digits", [Column("method"), *shown.values(), Column("trainings", "count")], rows),
         ("gamma-digits", [Column("against"), Column("AP unknown, γ rule less it", "points")],

@@ -28,6 +28,7 @@ from openset.papers import Column, Estimate, Run
 from openset.resampling.intervals import percentiles
 
 PHOTOGRAPHS = Path("experiments/results/photographs.json")
+JUDGED = f"python experiments/photographs.py judge FOUND --work PHOTOS --results {PHOTOGRAPHS}"
 OVER_TRAININGS = "Means over trainings; intervals hold pictures and trainings."
 
 
@@ -113,6 +114,13 @@ def spoken(main: Callable[[], None]) -> None:
         raise SystemExit(f"error: {error}") from error
 
 
+def results(path: Path, *made: str) -> Path:
+    """A file of results that the repository keeps; where it is gone, what makes it is said."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is not there; what makes it: {'; '.join(made)}")
+    return path
+
+
 def photographs(
     to: Recorder,
     name: str,
@@ -131,14 +139,13 @@ def photographs(
         here: The command that makes the run file.
         notes: What a reader must know beside that of all such files.
     """
-    held = json.loads(PHOTOGRAPHS.read_text("utf-8"))["methods"]
+    held = json.loads(results(PHOTOGRAPHS, JUDGED).read_text("utf-8"))["methods"]
     rows = [
         [row, *(_shown(held[of], metric) for metric in metrics), float(held[of]["runs"])]
         for row, of in methods.items()
     ]
     to.inputs = {PHOTOGRAPHS.as_posix(): digest(PHOTOGRAPHS)}
-    judge = f"python experiments/photographs.py judge FOUND --work PHOTOS --results {PHOTOGRAPHS}"
-    to.commands = [judge, here]
+    to.commands = [JUDGED, here]
     columns = [Column("method"), *metrics.values(), Column("trainings", "count")]
     to.save(name, columns, rows, OVER_TRAININGS, *notes, needs=("data", "training", "gpu"))
 

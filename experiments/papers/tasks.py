@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from record import Recorder, difference, estimate
+from record import Recorder, difference, estimate, results
 
 from openset.files import digest
 from openset.papers import Column
@@ -49,7 +49,9 @@ World = Mapping[str, Any]
 
 def tables(to: Recorder) -> None:
     """Write Tables 3 and 4, and what methods and exemplars change."""
-    worlds = {name: json.loads(path.read_text("utf-8")) for name, path in WORLDS.items()}
+    worlds = {
+        name: json.loads(results(path, *MADE).read_text("utf-8")) for name, path in WORLDS.items()
+    }
     columns = [Column("world"), Column("stage"), Column("method"), Column("trainings", "count")]
     columns += SHOWN.values()
     rows = list(_stages(worlds))

@@ -303,7 +303,8 @@ _ENTRIES = (
          "a built-in was extended by further labels", "give the vocabulary alone, or labels alone"),
     Code("OS330", "labels of some images mean other classes", "In many images every label is on "
          "objects of one other class, and in the others labels are right: no detector fails so.",
-         "files of two detectors, or of two lists of classes, were put together",
+         "files of two detectors, of two lists of classes, or of two versions of the annotations, "
+         "were put together",
          "number the classes of both parts alike; force=True evaluates as it is"),
     Code("OS331", "one label for every box", "All boxes have one label, and the surest of them lie "
          "on objects of other classes: AP by class means nothing.",
@@ -689,6 +690,19 @@ _ENTRIES = (
          "(AUROC, FPR95) tells the cut of one from that of the other.",
          "files were exported with other thresholds",
          "cut both at the higher score with minimum_score=, or export both from the same low one"),
+    Code("OS464", "two files of one detector, made in two ways", "Unknownness of two scorers, or "
+         "boxes of two networks, are told apart by their file: AUROC is that of the files.",
+         "the file of another scorer, training or step was given for one of them",
+         "score both files with the same scorer, fitted on the same data (openset score), or give "
+         "the two files of one detector"),
+    Code("OS465", "detections of unknown classes dropped", "Boxes with the name of a class that is "
+         "unknown here are left out: they find no unknown object, nor are they wrong.",
+         "leaked='drop' was given", "nothing, if it is intended; results compare at the same "
+         "leaked= only"),
+    Code("OS466", "objects with scores", "Boxes of a detector stand for objects: what it misses is "
+         "missing, and detectors like it come out too well.",
+         "detections, or pseudo labels, in the form of a ground truth",
+         "give the annotations; nothing, if people have looked at these boxes"),
     Code("OS470", "image ids went through float32", "Ids beyond 2^24 lost their last digits: boxes "
          "of several images are on one, and most images have none.",
          "ids were kept in a tensor or a column of 32-bit floats",
@@ -740,9 +754,10 @@ _ENTRIES = (
     Code("OS512", "fewer detections than dimensions", "A covariance of fewer rows than dimensions "
          "says of most directions that nothing varies there: distances are chance.",
          "a part of the training images, a high score threshold, or a detector that is hardly "
-         "trained", "fit on all training images; or take a scorer without covariance, such as knn"),
-    Code("OS513", "embeddings of another length", "Distances between embeddings of length one and "
-         "others say nothing but that.",
+         "trained",
+         "fit on all training images; or a scorer that needs no covariance, such as knn"),
+    Code("OS513", "embeddings of another length", "Distances between embeddings of length one "
+         "and others say nothing but that.",
          "one of two exports normalises embeddings",
          "export both alike; scorers that want a length of one see to it themselves; --force takes "
          "them as they are"),
@@ -1120,7 +1135,8 @@ _ENTRIES = (
          "columns.", "another version of openset wrote it, or it was edited by hand",
          "make it again with the commands that it names"),
     Code("OS954", "page definition not understood", "A key of a page.toml, or a number it points "
-         "to, does not exist.", "a misspelt key, run, row or column",
+         "to, does not exist.", "a misspelt key, run, row or column; or the run "
+         "file was made without the trainings of that row",
          "take a name that the message lists"),
     Code("OS955", "run file out of date", "A file of the repository that a run file was made from "
          "has changed since, or is gone: the page shows what was measured before.",

@@ -97,6 +97,11 @@ def listing(path: Path) -> bytes:
     return "\n".join(names).encode("utf-8", "replace")
 
 
+def visible(folder: Path, pattern: str = "*") -> list[Path]:
+    """What a folder holds under such names, sorted, without macOS' ``._NAME`` beside each file."""
+    return sorted(path for path in folder.glob(pattern) if not path.name.startswith("._"))
+
+
 def load(path: Path) -> bytes:
     """All bytes of a file, decompressed."""
     _refuse_pipe(path)

@@ -150,16 +150,19 @@ def drawn(one: Spec) -> Spec:
 
 def by_model(names: Sequence[str]) -> tuple[Spec, Spec]:
     """The colours and the dashes of models, with a legend where there are several."""
-    return _looks(names, COLOURS), _looks(names, DASHES)
+    return _looks(names, COLOURS), _looks(names, DASHES, turned=True)
 
 
 def shape_of(names: Sequence[str]) -> Spec:
     """The shapes of models, in the same legend as colours and dashes."""
-    return _looks(names, SHAPES)
+    return _looks(names, SHAPES, turned=True)
 
 
-def _looks(names: Sequence[str], looks: Sequence[Any]) -> Spec:
-    scale = {"domain": list(names), "range": [looks[at % len(looks)] for at in range(len(names))]}
+def _looks(names: Sequence[str], looks: Sequence[Any], *, turned: bool = False) -> Spec:
+    """A look for each name; if turned, a second round begins with another than colours do."""
+    rounds = ((at, at // len(looks) if turned else 0) for at in range(len(names)))
+    shown = [looks[(at + turns) % len(looks)] for at, turns in rounds]
+    scale = {"domain": list(names), "range": shown}
     return field("model:N", scale=scale, legend=_legend(names))
 
 

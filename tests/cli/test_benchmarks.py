@@ -115,6 +115,30 @@ def test_fetch_says_what_is_missing(openset, tmp_path):
     assert "missing data/annotations/instances_train2017.json" in out
     assert "http://images.cocodataset.org" in out
     assert "CC BY 4.0" in out
+    assert "9 of 9 image lists are not there: t1_train.txt, t2_train.txt" in out
+    assert "missing data/Main\n" in out and "from: https://github.com/RE-OWOD/RE-OWOD" in out
+
+
+def test_fetch_looks_for_image_lists(openset, tmp_path):
+    lists = tmp_path / "data" / "re_owod"
+    lists.mkdir(parents=True)
+    parts = ("t1_train", "t2_train", "t3_train", "t4_train", "t2_ft", "t3_ft", "t4_ft")
+    for name in (*parts, "all_task_val", "all_task_test"):
+        (lists / f"{name}.txt").write_text("000000000139\n")
+
+    def found():
+        return openset("fetch", "re-owod", "-o", "data", "--json").json["sources"]["image lists"]
+
+    assert found()["state"] == "there" and found()["path"] == "data/re_owod"
+    (lists / "t2_ft.txt").write_text("")
+    assert (found()["state"], found()["why"]) == (
+        "wrong",
+        "1 of 9 image lists have 0 bytes: t2_ft.txt",
+    )
+    (lists / "t2_ft.txt").unlink()
+    assert found()["state"] == "missing"
+    only = openset("fetch", "re-owod", "-o", "data", "--splits", "test-t1", "--json").json
+    assert only["sources"]["image lists"]["state"] == "there", "of one list alone"
 
 
 def test_fetch_names_the_files_of_classifiers(openset, tmp_path):

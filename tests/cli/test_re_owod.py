@@ -88,11 +88,13 @@ def test_the_commands_of_the_page_lead_to_the_table_of_all_tasks(data, here, ope
     pytest.importorskip("torchvision")
     for name, method in {"reowod": "", "reowod-pad": "pad", "ore-owod": "ore"}.items():
         tiny(here, name, method)
-    for path in sorted((data / "annotations").glob("*.json")):
-        coco_pictures(path, here / "pictures")
-    places = {"SOURCES": "data", "PICTURES": "pictures"}
+    data.rename(here / "official")
+    for year in ("train2017", "val2017"):
+        annotations = here / "official" / "annotations" / f"instances_{year}.json"
+        coco_pictures(annotations, here / "official" / year)
     # Eight classes of eighty: the audit fails.
-    follow(openset, here, "re-owod", places, more={"learn": ("--force",)})
+    fetched, *_ = follow(openset, here, "re-owod", more={"learn": ("--force",)})
+    assert fetched.code == 0 and "there   official/Main" in fetched.out
     table = json.loads((here / "ours" / "learned.json").read_text())
     assert {"faster-rcnn", "ore", "ours"} <= {path.name for path in here.iterdir()}
     assert (here / "table-3.svg").is_file() and (here / "table-3.html").is_file()

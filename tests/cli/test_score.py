@@ -277,6 +277,23 @@ def test_what_is_scored_is_seen_under_another_name_of_the_split(openset, files, 
     assert "LEAK: fitted on test data" in " ".join(done.out.split())
 
 
+def test_a_detector_that_was_hardly_trained_says_nearly_the_same_of_any_image(openset, files):
+    """As an RT-DETR does after four steps: queries have places, and nothing else."""
+    for name in ("train", "test"):
+        found = read_detections(files / f"{name}.parquet")
+        rng, count = np.random.default_rng(len(name)), len(found)
+        moved = {
+            "box": np.resize(np.arange(40)[:, None] + [0.0, 0, 9, 9], (count, 4)),
+            "score": (0.0985 + rng.uniform(0, 4e-4, count)).astype(np.float32),
+            "embedding": 1 + rng.normal(0, 1e-3, found.embedding.shape).astype(np.float32),
+            "logits": -2 + rng.normal(0, 1e-3, found.logits.shape).astype(np.float32),
+        }
+        write(replace(found, **moved), files / f"{name}.parquet")
+    options = ("--scorers", "energy", "--calibrate", "train.parquet", "--minimum-score", "0")
+    done = openset("score", "test.parquet", *options, "-o", "out.parquet")
+    assert done.code == 0 and "OS505" not in done.err, done.err
+
+
 def test_a_few_photographs_in_both_splits_are_told(openset, files):
     test = read_detections(files / "test.parquet")
     many = scene(4000, seed=9, split="digits train")

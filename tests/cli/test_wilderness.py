@@ -61,6 +61,8 @@ def test_fetch_sees_what_is_not_whole(data, openset):
     assert found["voc07-test"][0] == "there" and found["voc12-trainval"][0] == "missing"
     # The test archive alone is unpacked: the training images of 2007 are not there.
     assert found["voc07-trainval"][0] == "wrong" and "trainval.txt" in found["voc07-trainval"][1]
+    (data / "VOCtrainval_11-May-2012.tar").write_bytes(b"")
+    assert state()[0]["voc12-trainval"] == ("missing", "VOCtrainval_11-May-2012.tar has 0 bytes")
     (data / "VOCtrainval_11-May-2012.tar").write_bytes(b"x")
     assert state()[0]["voc12-trainval"] == (
         "missing",

@@ -62,6 +62,35 @@ def test_the_head_makes_the_logits_from_the_embeddings(name):
     assert found.logits.shape[1] == len(LABELS) + (name == "detr")
 
 
+def test_a_latent_of_rt_detr_is_the_mean_of_the_encoders_map_over_the_box():
+    model = built("rt_detr")
+    found = model.found(images(), KEEP | {"latent"})
+    plain = model.found(images(), KEEP)
+    maps = []
+    hook = model.attention().register_forward_hook(lambda _m, _i, out: maps.append(out))
+    with torch.inference_mode():
+        model.network(**model.inputs([tensor_of(image) for image in images()]))
+    hook.remove()
+    assert maps[0].shape == (2, 64, 4, 4)  # 128 pixels, a place for every 32
+    for at, (one, image) in enumerate(zip(found, images(), strict=True)):
+        assert "latent" not in plain[at].attributes and np.array_equal(one.box, plain[at].box)
+        latent = one.attributes["latent"]
+        assert latent.shape == (len(one.score), 64)
+        # A box about the middle of a place has the mean of what bilinear interpolation says there.
+        height, width = image.shape[:2]
+        left, top, right, bottom = one.box[0] / [width, height, width, height] * 4
+        steps = (np.arange(16) + 0.5) / 16
+        x = np.clip(left + steps * (right - left) - 0.5, 0, 3)
+        y = np.clip(top + steps * (bottom - top) - 0.5, 0, 3)
+        values = maps[0][at].numpy()
+        fx, fy = x - np.floor(x), y - np.floor(y)
+        x0, y0 = np.floor(x).astype(int), np.floor(y).astype(int)
+        x1, y1 = np.minimum(x0 + 1, 3), np.minimum(y0 + 1, 3)
+        rows = values[:, y0] * (1 - fy)[None, :, None] + values[:, y1] * fy[None, :, None]
+        mean = (rows[:, :, x0] * (1 - fx) + rows[:, :, x1] * fx).mean(axis=(1, 2))
+        assert np.allclose(latent[0], mean, atol=1e-4), at
+
+
 @pytest.mark.parametrize("name", ["rt_detr", "detr", "deformable_detr"])
 def test_losses_are_finite_and_reach_the_classifier(name):
     model = built(name)

@@ -55,6 +55,14 @@ def test_without_intervals_the_verdict_says_nothing_of_differences():
     assert "was not tested" in said.answers[1].text
 
 
+def test_a_star_beside_the_metrics_that_are_compared_is_said():
+    models = deployed(run(3, images=120, models=2))
+    board = Scoreboard.of({one.title: one.evaluation for one in models}).only(["udr"])
+    said = verdict(models, absorption(models[0]), board, [])
+    text = next(one.text for one in said.minded if one.section == "comparison")
+    assert text.startswith("second differs from first in UDR (p < 0.05")
+
+
 def test_a_detector_alone_stands_in_a_wilder_world(models):
     said = verdict(models[:1], absorption(models[0]), None, [])
     assert said.standing is None

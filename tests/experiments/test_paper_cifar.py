@@ -40,6 +40,15 @@ def made(tmp_path, monkeypatch):
 NAMES = ("table-2", "above-ce-plus", "figure-2")
 
 
+def test_rows_that_are_gone_are_said_with_what_makes_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(cifar, "ROWS", tmp_path / "rows.jsonl")
+    with pytest.raises(FileNotFoundError) as caught:
+        cifar.tables(Recorder(tmp_path, tmp_path, tmp_path))
+    said = str(caught.value)
+    assert "rows.jsonl is not there" in said and said.count("recognition_gpu.py") == 4
+    assert not list(tmp_path.glob("*.json")), "no table was emptied"
+
+
 def test_pairs_are_compared_by_one_score_of_both(made, tmp_path):
     rows = [row("softmax", t, 80.0, 100) for t in range(2)]
     rows += [row("arpl", t, 81.0, 100, openauc_by_probability=78.0) for t in range(3)]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scenes.recognition import cifar, mnist, svhn, tinyimagenet
+from scenes.recognition import cifar, cub, mnist, svhn, tinyimagenet
 from scenes.workflows import lines
 
 pytest.importorskip("torch", reason="the torch extra is not installed")
@@ -99,6 +99,31 @@ def test_one_network_is_tested_with_the_unknown_classes_of_both(tmp_path):
     wrong = subprocess.run([*given, "--also", "cifar10"], capture_output=True, text=True)
     assert wrong.returncode
     assert "cifar10 has other known classes than cifar+10" in wrong.stderr
+
+
+def test_birds_have_three_levels_of_unknown_ones(tmp_path):
+    cub(tmp_path)
+    given = [sys.executable, EXAMPLE, "cub-easy", "--also", "cub-medium", "cub-hard", "--rows"]
+    given += [tmp_path / "rows", "--folder", tmp_path, "--methods", "ce_plus", "--epochs", "1"]
+    given += [
+        "--device",
+        "cpu",
+        "--precision",
+        "float32",
+        "--network",
+        "classifier8",
+        "--size",
+        "8",
+    ]
+    done = subprocess.run(given, capture_output=True, text=True)
+    assert "0 of 1 trainings are there" in done.stderr and not done.returncode, done.stderr
+    easy, medium, hard = map(json.loads, (tmp_path / "rows").read_text().splitlines())
+    assert [one["data"] for one in (easy, medium, hard)] == ["cub-easy", "cub-medium", "cub-hard"]
+    assert easy["accuracy"] == medium["accuracy"] == hard["accuracy"]
+    assert len({one["auc"] for one in (easy, medium, hard)}) == 3
+    page = [sys.executable, EXAMPLE.with_name("recognition_gpu_page.py"), tmp_path / "rows"]
+    subprocess.run([*page, "--page", tmp_path / "cub.md"], check=True)
+    assert (tmp_path / "cub.md").read_text("utf-8").count("| CE+ | 1 |") == 3
 
 
 def test_a_recipe_says_how_many_epochs_unless_the_command_does():

@@ -10,6 +10,7 @@ import pytest
 
 from openset.cli._command import _parse
 from openset.papers import read_page, verify
+from openset.papers.page import PLACE
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "papers").glob("*.md"))
@@ -46,6 +47,35 @@ def test_every_table_and_figure_of_the_paper_is_listed(source):
         first, last = map(int, numbers.split("-"))
         wanted |= {f"{what} {number}" for number in range(first, last + 1)}
     assert {each.name for each in page.definition.element} >= wanted
+
+
+DRAWN = {
+    ("osod3", "Figure 1"),
+    ("re-owod", "Figure 1"),
+    ("re-owod", "Figure 5"),
+    ("fmiyc", "Figure 2"),
+}
+UNREAD = "The text of the paper that is at hand ends with its references"
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.parent.name)
+def test_what_is_not_here_names_the_command_that_makes_it(source):
+    page = read_page(source.parent)
+    lacking = [
+        each.name
+        for each in page.definition.element
+        if each.status == "not here" and not each.commands and not each.text.startswith(UNREAD)
+    ]
+    assert {(page.name, name) for name in lacking} <= DRAWN
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.parent.name)
+def test_words_in_capitals_of_commands_are_explained(source):
+    page = read_page(source.parent)
+    words = {word for line in page.commands for word in PLACE.findall(line)}
+    assert words and words <= set(page.named())
+    text = (ROOT / "docs" / "papers" / f"{page.name}.md").read_text("utf-8")
+    assert all(f"\n- `{word}`: " in text for word in words)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.parent.name)

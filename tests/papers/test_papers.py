@@ -159,8 +159,32 @@ def test_what_was_trained_stands_on_the_page(tmp_path, source):
     page = (tmp_path / "docs" / "paper.md").read_text()
     assert "weights of someone\n\n```bash\npython train.py\n```" in page
     (source / "wild.json").unlink()
-    with pytest.raises(InputError, match=r"python train\.py; python measure\.py"):
+    with pytest.raises(InputError, match=r"python measure\.py, where .* first: python train\.py"):
         verify(tmp_path, source.parent)
+
+
+def test_words_in_capitals_are_explained_where_commands_have_them(tmp_path, source):
+    places = source.parent / "places.toml"
+    places.write_text('"$DATA" = "what was read."\nWORK = "a folder."\nSOURCES = "elsewhere."\n')
+    told = (source / "page.toml").read_text().replace("gt.json dt", "$DATA/gt.json --work WORK dt")
+    (source / "page.toml").write_text(told)
+    write_pages(tmp_path / "docs", source.parent)
+    text = (tmp_path / "docs" / "paper.md").read_text("utf-8")
+    assert "- `$DATA`: what was read.\n- `WORK`: a folder.\n" in text and "SOURCES" not in text
+    places.write_text("WORK = 3")
+    with pytest.raises(InputError, match=r"OS954.*places\.toml"):
+        read_page(source)
+
+
+def test_commands_stand_beside_those_that_made_a_run(tmp_path, source):
+    told = (source / "page.toml").read_text()
+    told = told.replace(
+        'text = "Other data."', 'text = "Other data."\ncommands = ["openset run own"]'
+    )
+    (source / "page.toml").write_text(told)
+    write_pages(tmp_path / "docs", source.parent)
+    text = (tmp_path / "docs" / "paper.md").read_text("utf-8")
+    assert "Of one's own detector:\n\n```bash\nopenset run own\n```" in text
 
 
 def test_an_erratum_may_be_read(tmp_path, source):
@@ -287,6 +311,18 @@ def test_a_run_that_names_a_file_without_its_checksum_is_found(pages, source):
     write_pages(pages, source.parent)
     (finding,) = verify(pages)[0].findings
     assert finding.code == "OS955" and finding.example == "results/other.json"
+
+
+def test_a_file_of_ones_own_where_commands_are_typed_is_none_of_the_repository(pages, source):
+    (pages.parent / "results").mkdir()
+    (pages.parent / "results/all.json").write_text("x")
+    made_from(source, pages.parent / "results/all.json", "results/all.json")
+    held = read_run(source / "wild.json")
+    more = (*held.commands, "python measure.py --wordnet data.noun")
+    replace(held, commands=more).save(source / "wild.json")
+    write_pages(pages, source.parent)
+    (pages.parent / "data.noun").write_text("put here to follow the page")
+    assert not verify(pages)[0].findings
 
 
 def test_a_run_of_data_without_any_checksum_is_found(pages, source):
@@ -450,7 +486,7 @@ def test_missing_rows_are_named_with_their_command(tmp_path, source):
     with pytest.raises(InputError, match="OS952") as caught:
         verify(tmp_path, source.parent)
     (finding,) = caught.value.findings
-    assert "Table 1" in finding.message and finding.fix == "openset train x; python measure.py"
+    assert "Table 1" in finding.message and finding.fix == "python measure.py"
 
 
 def test_what_is_missing_is_said_of_all_pages_and_rows(tmp_path, source, capsys):

@@ -11,7 +11,7 @@ from openset.findings import InputError, UsageError
 from openset.recognition.data import open_split, table
 from openset.recognition.data._split import _classes
 from openset.recognition.data.cifar import HUNDRED, TEN
-from scenes.recognition import cifar, mnist, picture, svhn, tinyimagenet
+from scenes.recognition import cifar, cub, mnist, svhn, tinyimagenet
 
 # How many trials each has, and a hash of their classes: known, then unknown ones, in order.
 SPLITS = {
@@ -29,19 +29,6 @@ SPLITS = {
     ("tinyimagenet", "all"): (5, "e9cc49d63376885d"),
 }
 RNG = np.random.default_rng(0)
-
-
-def cub(folder):
-    root = folder / "CUB_200_2011"
-    lists = {"images.txt": [], "image_class_labels.txt": [], "train_test_split.txt": []}
-    for at in range(400):
-        klass = at % 200
-        name = f"{klass + 1:03d}.Bird/{at}.jpg"
-        picture(root / "images" / name, klass, (30 + at % 3, 20))
-        for file, value in zip(lists, (name, klass + 1, int(at < 200)), strict=True):
-            lists[file].append(f"{at + 1} {value}")
-    for file, lines in lists.items():
-        (root / file).write_text("\n".join(lines))
 
 
 def test_the_embedded_digits_need_no_file():

@@ -102,6 +102,12 @@ def test_long_names_stand_in_one_column_of_the_legend():
         assert by_model(names)[0]["legend"]["columns"] == columns
 
 
+def test_no_two_of_many_models_look_alike():
+    names = [f"model {n}" for n in range(12)]
+    colours, dashes = (look["scale"]["range"] for look in by_model(names))
+    assert len({(one, *of) for one, of in zip(colours, dashes, strict=True)}) == len(names)
+
+
 # ---------------------------------------------------------------------- charts
 
 

@@ -102,6 +102,20 @@ def picture(path, colour, size=(64, 64)):
     Image.new("RGB", size, (colour, 0, 0)).save(path, format="JPEG")
 
 
+def cub(folder):
+    """Two birds of each of 200 species: one to train on, one to test on."""
+    root = folder / "CUB_200_2011"
+    lists = {"images.txt": [], "image_class_labels.txt": [], "train_test_split.txt": []}
+    for at in range(400):
+        klass = at % 200
+        name = f"{klass + 1:03d}.Bird/{at}.jpg"
+        picture(root / "images" / name, klass, (30 + at % 3, 20))
+        for file, value in zip(lists, (name, klass + 1, int(at < 200)), strict=True):
+            lists[file].append(f"{at + 1} {value}")
+    for file, lines in lists.items():
+        (root / file).write_text("\n".join(lines))
+
+
 def tinyimagenet(folder):
     """Its official folders, with a picture of every class to train and one to test on."""
     root, names = folder / "tiny-imagenet-200", [f"n{i:08d}" for i in range(200)]

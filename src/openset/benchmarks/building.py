@@ -28,6 +28,8 @@ from openset.benchmarks.definition import (
     Benchmark,
     Split,
     dictionaries,
+    image_lists,
+    list_folders,
     load,
 )
 from openset.benchmarks.manifest import (
@@ -122,7 +124,8 @@ def build(
         if isinstance(error, OSError):
             raise unwritable(out, error) from error
         raise
-    return Built(out, manifest, _findings(manifest))
+    kept = () if lost is None else edited(out, manifest)
+    return Built(out, manifest, (*_findings(manifest), *kept))
 
 
 def _put(work: Path, out: Path, lost: Sequence[str] | None) -> None:
@@ -140,9 +143,8 @@ def _put(work: Path, out: Path, lost: Sequence[str] | None) -> None:
 def _list_digests(definition: Benchmark, folder: Path) -> dict[str, str]:
     """Checksums of the image lists and dictionaries that rules name."""
     found = {}
-    for split in definition.unrolled().values():
-        for name in split.files:
-            found[name] = files.fingerprint(find_list(name, list_folders(definition, folder)))
+    for name in image_lists(definition):
+        found[name] = files.fingerprint(find_list(name, list_folders(definition, folder)))
     return found | {name: files.fingerprint(folder / name) for name in dictionaries(definition)}
 
 
@@ -382,11 +384,6 @@ def _task_ids(table: Annotations, vocabulary: Vocabulary) -> dict[str, list[int]
         for name, labels in groups.items()
     }
     return {"known": [*stated["known_prev"], *stated["known_cur"]], **stated}
-
-
-def list_folders(definition: Benchmark, folder: Path) -> tuple[Path, ...]:
-    """Where image lists may lie."""
-    return (folder, *(folder / name for name in definition.lists_in))
 
 
 def _wanted(definition: Benchmark) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.benchmarks.definition import Benchmark, Kind, load
+from openset.benchmarks.definition import Benchmark, Kind, list_folders, load
 from openset.benchmarks.pool import Universe, image_names
 from openset.benchmarks.roles import Roles, resolve, spelling
 from openset.benchmarks.taxonomy import Taxonomy
@@ -220,7 +220,6 @@ def comparable(parts: Sequence[Part]) -> tuple[Part, ...]:
 
 def of_lists(benchmark: Benchmark | str, folder: Path) -> Bundle:
     """Published image lists of a benchmark, without annotations."""
-    from openset.benchmarks.building import list_folders
     from openset.benchmarks.manifest import universe_of
     from openset.benchmarks.rules.listed import lines_of
 

@@ -420,6 +420,17 @@ def dictionaries(benchmark: Benchmark, *, own: bool = True) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in named if name))
 
 
+def image_lists(benchmark: Benchmark) -> tuple[str, ...]:
+    """The image lists that rules name."""
+    splits = benchmark.unrolled().values()
+    return tuple(dict.fromkeys(name for split in splits for name in split.files))
+
+
+def list_folders(benchmark: Benchmark, folder: Path) -> tuple[Path, ...]:
+    """Where image lists may lie."""
+    return (folder, *(folder / name for name in benchmark.lists_in))
+
+
 def _check_patterns(benchmark: Benchmark, path: Path) -> None:
     for name, source in benchmark.sources.items():
         try:

@@ -7,6 +7,7 @@ unpacked, and images are never fetched: annotations are all that a build reads.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,11 +15,20 @@ from importlib import import_module
 from pathlib import Path
 
 from openset.benchmarks import sources as files
-from openset.benchmarks.definition import Benchmark, Source, dictionaries
+from openset.benchmarks.definition import (
+    Benchmark,
+    Source,
+    dictionaries,
+    image_lists,
+    list_folders,
+)
+from openset.benchmarks.rules.listed import place_of
 from openset.benchmarks.taxonomy import other_version
 from openset.findings import InputError, UsageError, refuse
+from openset.wording import listed
 
 Say = Callable[[str], None]
+_HOME = re.compile(r"github\.com/[\w.-]+/[\w.-]+")
 
 
 class Presence(StrEnum):
@@ -56,8 +66,31 @@ class FoundSource:
 
 
 def look(benchmark: Benchmark, folder: Path) -> list[FoundSource]:
-    """Every source of a benchmark, and whether it is there with the right bytes."""
-    return [_item(benchmark, name, folder) for name in files.needed(benchmark)]
+    """Every source of a benchmark, and whether it is there and whole; and its lists."""
+    found = [_item(benchmark, name, folder) for name in files.needed(benchmark)]
+    return found + _lists(benchmark, folder)
+
+
+def _lists(benchmark: Benchmark, folder: Path) -> list[FoundSource]:
+    """The image lists that the splits are made from, as one; nothing where rules need none."""
+    names = image_lists(benchmark)
+    if not names:
+        return []
+    folders = list_folders(benchmark, folder)
+    places = {name: place_of(name, folders) for name in names}
+    there = [path.parent for path in places.values() if path is not None]
+    where = [*there, *folders[1:], folder][0]
+    home = _HOME.search(benchmark.licence)
+    source = Source(
+        path=[*names], licence=benchmark.licence, url=f"https://{home[0]}" if home else ""
+    )
+    empty = [name for name, path in places.items() if path and not path.stat().st_size]
+    lost = [name for name, path in places.items() if path is None]
+    if not (empty or lost):
+        return [FoundSource("image lists", where, Presence.THERE, source)]
+    state, which = (Presence.MISSING, lost) if lost else (Presence.WRONG, empty)
+    why = f"{len(which)} of {len(names)} image lists {'are not there' if lost else 'have 0 bytes'}"
+    return [FoundSource("image lists", where, state, source, f"{why}: {listed(which)}")]
 
 
 def _expected(benchmark: Benchmark, name: str) -> int:
@@ -71,8 +104,7 @@ def _item(benchmark: Benchmark, name: str, folder: Path) -> FoundSource:
     source = benchmark.sources[name]
     path = next((folder / p for p in source.path if (folder / p).exists()), None)
     if path is None:
-        archive = files.unpacked_from(source, folder)
-        why = f"{archive} is there, but not unpacked" if archive else ""
+        why = files.unpacked_from(source, folder)
         return FoundSource(name, folder / source.path[0], Presence.MISSING, source, why)
     digest = files.fingerprint(path) if source.sha256 else ""
     try:

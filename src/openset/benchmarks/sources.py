@@ -175,10 +175,13 @@ def _flaw_of_file(path: Path) -> str:
 
 
 def unpacked_from(source: Source, folder: Path) -> str:
-    """The archive that a source is in, if it lies in the folder; else nothing."""
+    """What is to be said of the archive of a source that lies in the folder; else nothing."""
     name = source.url.rpartition("/")[2]
     packed = name.endswith((".zip", ".tar", ".tar.gz", ".tgz"))
-    return name if packed and (folder / name).is_file() else ""
+    if not (packed and (folder / name).is_file()):
+        return ""
+    empty = not (folder / name).stat().st_size
+    return f"{name} has 0 bytes" if empty else f"{name} is there, but not unpacked"
 
 
 def read(

@@ -20,7 +20,10 @@ def protocol_line(run: Run) -> str:
     iou = f"{overlaps[0]:g}" if len(overlaps) == 1 else f"{overlaps[0]:.2f}:{overlaps[-1]:.2f}"
     parts = [
         f"protocol {one.protocol}"
-        + (f" with {len(one.deviations)} deviations" * bool(one.deviations)),
+        + (
+            f" with {len(one.deviations)} deviation{'s' * (len(one.deviations) > 1)}"
+            * bool(one.deviations)
+        ),
         f"IoU {iou}",
         f"known: {one.counts['known_classes']} class{'es' * (one.counts['known_classes'] != 1)}"
         + f" ({one.vocabulary})" * bool(one.vocabulary),

@@ -20,7 +20,14 @@ from torchvision.transforms.functional import normalize, resize
 from openset.detectors._found import Filters
 from openset.detectors._regions import Queries
 from openset.detectors._spec import EvidenceName
-from openset.detectors._torch import BoxTensors, Target, TorchModel, linear_head
+from openset.detectors._torch import (
+    BoxTensors,
+    Target,
+    TorchModel,
+    averaged,
+    linear_head,
+    tapped,
+)
 from openset.detectors._vocabulary import Prompts, with_unknown
 from openset.findings import UsageError
 from openset.nets.processes import shared
@@ -254,6 +261,27 @@ class RTDetr(CarryingModel):
         sized = [resize(image, [self.side, self.side], antialias=True) for image in images]
         return {"pixel_values": torch.stack(sized)}
 
+    def record(self, images: list[Tensor], keep: frozenset[EvidenceName]) -> list[BoxTensors]:
+        """The kept boxes of each image; their latents are of the encoder's map, as in FMIYC."""
+        if "latent" not in keep:
+            return super().record(images, keep)
+        with tapped(self.attention()) as outputs:
+            found = super().record(images, keep)
+        boxes = [
+            boxes["box"] * self.side / boxes["box"].new_tensor([*image.shape[:-3:-1]] * 2)
+            for image, boxes in zip(images, found, strict=True)
+        ]
+        latent = averaged([_map_of(outputs[0])], boxes, self.side)
+        for boxes_, part in zip(found, latent.split([*map(len, boxes)]), strict=True):
+            boxes_["latent"] = part
+        return found
+
+    def attention(self) -> nn.Module:
+        """The encoder's attention within the coarsest map; older releases call it otherwise."""
+        encoder = self._network.model.encoder
+        layers: nn.ModuleList = encoder.aifi if hasattr(encoder, "aifi") else encoder.encoder
+        return layers[0]
+
     def classifiers(self) -> nn.ModuleList:
         """That of each decoder layer; the encoder has its own, of the known classes."""
         layers: nn.ModuleList = self._network.model.decoder.class_embed
@@ -270,6 +298,15 @@ class RTDetr(CarryingModel):
         from openset.detectors._criteria import rt_detr_loss
 
         return rt_detr_loss(given, embedding, relabel, weight)
+
+
+def _map_of(output: Any) -> Tensor:
+    """A map: older releases give the places of a square in a row, among other outputs."""
+    values: Tensor = output if isinstance(output, Tensor) else output[0]
+    if values.dim() == 4:
+        return values
+    side = round(values.shape[1] ** 0.5)
+    return values.transpose(1, 2).unflatten(2, (side, side))
 
 
 class DeformableDetr(CarryingModel):

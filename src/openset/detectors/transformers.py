@@ -30,7 +30,7 @@ Size = Literal["base", "small"]
     title="RT-DETR",
     paper="Zhao et al., DETRs Beat YOLOs on Real-time Object Detection, CVPR 2024",
     framework="transformers",
-    keeps=_QUERY,
+    keeps=(*_QUERY, "latent"),
     requires=_NEEDS,
     shows=("queries",),
 )

@@ -116,7 +116,11 @@ class Evaluation:
     def headline(self) -> str:
         """One line: the protocol and what was evaluated."""
         p, n = self.provenance, self.provenance.counts
-        deviates = f" with {len(p.deviations)} deviations" if p.deviations else ""
+        deviates = (
+            f" with {len(p.deviations)} deviation{'s' * (len(p.deviations) > 1)}"
+            if p.deviations
+            else ""
+        )
         parts = [
             f"protocol {p.protocol}{deviates}",
             f"{n['images']} images",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.files import PICTURES
+from openset.files import PICTURES, visible
 from openset.findings import Finding, InputError, Level, refuse
 from openset.formats.imagesize import as_stated, image_size
 from openset.tables.columns import ids
@@ -81,7 +81,7 @@ class ImageFiles:
     def of_folder(cls, folder: str | Path) -> ImageFiles:
         """All images of a folder, in the order of their names; ids are the names' stems."""
         root = Path(folder)
-        paths = sorted(p for p in root.glob("*") if p.suffix.lower() in SUFFIXES)
+        paths = [p for p in visible(root) if p.suffix.lower() in SUFFIXES]
         if not paths:
             raise refuse("OS602", f"no image in {root}", example=", ".join(sorted(SUFFIXES)))
         _refuse_one_stem(paths)

@@ -45,6 +45,7 @@ def markdown(page: Page, where: str) -> str:
         "## From the official files to the main table",
         _block(held.workflow),
         *_trained(page),
+        *_named(page),
         "## What the paper claims, and what is seen here",
         _claims(page),
         "## All tables and figures",
@@ -98,6 +99,12 @@ def _trained(page: Page) -> list[str]:
     return ["## What was trained for the numbers here", about, _block(held.training)]
 
 
+def _named(page: Page) -> list[str]:
+    """What the words in capitals stand for that its commands have."""
+    lines = [f"- `{word}`: {what}" for word, what in page.named().items()]
+    return ["## What the words in capitals stand for", "\n".join(lines)] if lines else []
+
+
 def _claims(page: Page) -> str:
     rows = [
         (each.says, each.where, _seen(page, each), _verdict(page, each))
@@ -148,6 +155,7 @@ def _element(page: Page, element: Element) -> str:
         for name, figure in pictures(page, element).items():
             parts.append(f"![{figure.y} against {figure.x}]({name})")
         parts.append(_block(run.commands))
-    elif element.commands:
+    if element.commands:
+        parts += ["Of one's own detector:"] if element.run is not None else []
         parts.append(_block(element.commands))
     return "\n\n".join(parts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -18,9 +18,11 @@ from openset.files import load_text, toml
 from openset.findings import Finding, InputError, Level
 from openset.papers.run_file import Cell, Estimate, Run, read_run
 
-DEFINITION = "page.toml"
+DEFINITION, PLACES = "page.toml", "places.toml"
 POINTER = re.compile(r"\[\[([^\[\]|]+)\|([^\[\]|]+)\|([^\[\]|]+)\]\]")
 _EXPECTED = re.compile(r"([<>=]|within) (-?\d+(?:\.\d+)?)")
+PLACE = re.compile(r"(?<![\w/.])\$?[A-Z]{4,}(?:\.json)?(?=[/\s]|$)")
+"""A word in capitals where a path is typed: ``PICTURES``, ``$DATA/coco``."""
 ALL = "*"
 T = TypeVar("T")
 
@@ -154,11 +156,27 @@ class Page:
         name: That of its folder.
         definition: What the paper shows and claims.
         runs: What was measured, by name.
+        places: What words of commands stand for, ``PICTURES``; of all pages beside it, too.
     """
 
     name: str
     definition: Definition
     runs: Mapping[str, Run]
+    places: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def commands(self) -> list[str]:
+        """Every command that stands on the page, in its order."""
+        held = self.definition
+        lines = [*held.workflow, *held.training]
+        for each in held.element:
+            lines += [*(self.runs[each.run].commands if each.run else ()), *each.commands]
+        return list(dict.fromkeys(lines))
+
+    def named(self) -> dict[str, str]:
+        """The words of its commands that stand for something, and for what."""
+        words = {word for line in self.commands for word in PLACE.findall(line)}
+        return {word: what for word, what in self.places.items() if word in words}
 
     def cell(self, run: str, row: str, column: str) -> Cell:
         """A number by its three names.
@@ -269,7 +287,8 @@ def read_page(folder: Path) -> Page:
     """Read a definition and the run files it names.
 
     Raises:
-        InputError: The definition is wrong (OS954), run files are missing (OS952) or wrong (OS953).
+        InputError: The definition or what words stand for is wrong (OS954), run files are missing
+            (OS952) or wrong (OS953).
     """
     path = folder / DEFINITION
     try:
@@ -279,11 +298,22 @@ def read_page(folder: Path) -> Page:
     except (ValueError, msgspec.ValidationError) as error:
         raise InputError([Finding("OS954", Level.ERROR, f"{path}: {error}")]) from error
     there = {each.stem: each for each in sorted(folder.glob("*.json"))}
-    makes = "; ".join((*definition.training, definition.measured_by))
+    makes = definition.measured_by
+    if definition.training:
+        makes += f", where the trainings are at hand; else first: {'; '.join(definition.training)}"
     missing = [each for each in definition.element if each.run and each.run not in there]
     wrong = [_missing(folder, each, makes) for each in missing]
     runs = dict(zip(there, _every(read_run, there.values(), wrong), strict=False))
-    return Page(folder.name, definition, runs)
+    return Page(folder.name, definition, runs, _places(folder.parent / PLACES))
+
+
+def _places(path: Path) -> dict[str, str]:
+    try:
+        return msgspec.convert(toml(load_text(path)), dict[str, str]) if path.is_file() else {}
+    except InputError:
+        raise
+    except (ValueError, msgspec.ValidationError) as error:
+        raise InputError([Finding("OS954", Level.ERROR, f"{path}: {error}")]) from error
 
 
 def read_pages(runs: Path) -> list[Page]:
@@ -314,7 +344,7 @@ def _missing(folder: Path, element: Element, command: str) -> Finding:
         Level.ERROR,
         f"{element.name} ({element.shows}) has no rows: {folder / f'{element.run}.json'} is absent",
         example=str(element.run),
-        fix="; ".join((*element.commands, command)),
+        fix=command,
     )
 
 

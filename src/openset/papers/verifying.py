@@ -159,11 +159,17 @@ def _unsummed(page: Page, folder: Path, runs: Path, root: Path | None) -> Iterat
 
 
 def _named(run: Run, root: Path) -> list[str]:
-    """Files of the repository that the commands of a run file read: all they name but scripts."""
+    """Files of the repository that the commands of a run file read: all they name but scripts.
+
+    A name without a folder is a file of one's own, `data.noun`: whoever follows the page has put
+    it where the commands are typed.
+    """
     words = [word for command in run.commands for word in command.split()]
-    names = dict.fromkeys(word.rpartition("=")[2] for word in words)
+    names = map(Path, dict.fromkeys(word.rpartition("=")[2] for word in words))
     return [
-        name for name in names if Path(name).suffix not in ("", ".py") and (root / name).is_file()
+        name.as_posix()
+        for name in names
+        if len(name.parts) > 1 and name.suffix not in ("", ".py") and (root / name).is_file()
     ]
 
 

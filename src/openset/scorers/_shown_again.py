@@ -65,8 +65,9 @@ def _same_rows(one: Detections, other: Detections) -> tuple[NDArray[np.int64], N
             apart = np.abs(a - b).max(axis=1, initial=0)
             same = apart <= _CLOSE * np.abs(a).max(axis=1, initial=0)
             ours, theirs = ours[same], theirs[same]
-    # Detectors of one score and boxes on a grid say the same of any image.
-    if len(np.unique(one.score[ours])) < min(_LEAST, len(ours)):
+    # Detectors of one score and boxes on a grid say the same of any image, and so do those that
+    # were hardly trained: to the digits that are compared.
+    if len(np.unique(_thousandths(one.score[ours]))) < min(_LEAST, len(ours)):
         ours, theirs = ours[:0], theirs[:0]
     return ours, theirs
 
@@ -88,9 +89,14 @@ def _of_whole_images(
 
 def _keys(found: Detections) -> NDArray[np.uint64]:
     """Box to a tenth of a pixel and score to a thousandth, mixed into one number for each row."""
-    whole = np.column_stack([found.box * 10, found.score * 1000]).round() + 0.0  # no -0
+    whole = np.column_stack([(found.box * 10).round(), _thousandths(found.score)]) + 0.0  # no -0
     keys = np.zeros(len(found), np.uint64)
     for column in whole.view(np.uint64).T:
         keys = (keys ^ column ^ (column >> np.uint64(29))) * _ODD
         keys ^= keys >> np.uint64(32)
     return keys
+
+
+def _thousandths(score: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Scores as they are compared."""
+    return (score * 1000).round()

@@ -166,10 +166,15 @@ def _entries(held: object) -> Iterator[str]:
 
 def find_list(name: str, folders: Sequence[Path]) -> Path:
     """The file of a list, plain or gzip, in the first folder that has it."""
-    name = name.partition("#")[0]
-    for folder in folders:
-        for path in (folder / name, folder / f"{name}.gz"):
-            if path.is_file():
-                return path
+    path = place_of(name, folders)
+    if path is not None:
+        return path
     places = ", ".join(str(folder) for folder in folders[:3])
-    raise refuse("OS902", f"no image list {name}", example=f"looked in {places}")
+    raise refuse("OS902", f"no image list {name.partition('#')[0]}", example=f"looked in {places}")
+
+
+def place_of(name: str, folders: Sequence[Path]) -> Path | None:
+    """Where a list lies, if anywhere."""
+    file = name.partition("#")[0]
+    places = (folder / f"{file}{ending}" for folder in folders for ending in ("", ".gz"))
+    return next((path for path in places if path.is_file()), None)

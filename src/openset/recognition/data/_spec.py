@@ -53,7 +53,8 @@ class Wanted:
         """The first of some files that exists in the folder, or a refusal."""
         found = next((self.folder / name for name in names if (self.folder / name).is_file()), None)
         if found is None:
-            raise refuse("OS810", f"{self.folder} has no {names[0]}", example=names[0])
+            where = " or ".join(names)
+            raise refuse("OS810", f"{self.folder} has no {names[0]}", example=where)
         return found
 
 
