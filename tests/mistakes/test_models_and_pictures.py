@@ -67,7 +67,8 @@ def test_weights_of_eight_bits_are_told(origin, tmp_path):
     assert "integers of 8 bits" in finding.message and finding.example == name
 
 
-def test_two_trainings_in_one_folder_are_refused_and_the_first_goes_on(origin, tmp_path):
+def test_two_trainings_in_one_folder_are_refused_and_the_first_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("openset.files._PATIENCE", 0.1)
     data = make_data(tmp_path)
     with alone(tmp_path / "run"):
         finding = refused("OS622", trained, data, tmp_path / "run", steps=1)
@@ -75,6 +76,19 @@ def test_two_trainings_in_one_folder_are_refused_and_the_first_goes_on(origin, t
     assert not (tmp_path / "run/run.json").exists()
     assert trained(data, tmp_path / "run", steps=1).step == 1
     assert trained(data, tmp_path / "run", steps=1).resumed == 1  # whoever ended lets others in
+
+
+def test_what_a_killed_training_had_started_is_waited_for(tmp_path):
+    import subprocess
+    import sys
+
+    script = "import sys,time; from openset.files import alone; from pathlib import Path\n"
+    script += "with alone(Path(sys.argv[1])): print(flush=True); time.sleep(1)"
+    command = [sys.executable, "-c", script, str(tmp_path / "run")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"\n"
+        with alone(tmp_path / "run"):
+            assert other.wait(5) == 0
 
 
 @pytest.mark.parametrize("kind", ["png", "tiff"])
