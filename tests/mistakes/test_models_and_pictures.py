@@ -99,6 +99,15 @@ def test_sixteen_bits_are_read_as_their_upper_eight(kind, tmp_path):
     assert (decode(tmp_path / f"deep.{kind}") == decode(tmp_path / "grey.png")).all()
 
 
+def test_sixteen_bits_are_shown_as_their_upper_eight(tmp_path):
+    from openset.report.crops import Pixels
+
+    Image.fromarray(np.full((30, 20), 100 * 257, np.uint16)).save(tmp_path / "a.png")
+    crop = Pixels(tmp_path).crop("a.png", (0, 0, 20, 30), (20, 30))
+    with Image.open(io.BytesIO(crop)) as seen:
+        assert abs(np.asarray(seen).mean() - 100) < 3
+
+
 def test_numbers_of_no_known_range_are_refused(tmp_path):
     Image.fromarray(np.linspace(0, 1, 64, dtype=np.float32).reshape(8, 8)).save(tmp_path / "a.tiff")
     assert "32 bits" in refused("OS603", decode, tmp_path / "a.tiff").example

@@ -241,7 +241,7 @@ def decode(path: Path, *, upright: bool = False, stated: Sequence[float] = ()) -
     try:
         with Image.open(path) as opened:
             image = ImageOps.exif_transpose(opened) if upright else as_stated(opened, stated)
-            return np.asarray(_of_eight_bits(image).convert("RGB"))
+            return np.asarray(of_eight_bits(image).convert("RGB"))
     except FileNotFoundError as error:
         raise refuse("OS602", f"no such image: {path}") from error
     except (UnidentifiedImageError, ImportError) as error:  # the latter where ultralytics opens it
@@ -251,7 +251,7 @@ def decode(path: Path, *, upright: bool = False, stated: Sequence[float] = ()) -
         raise refuse("OS603", "1 image cannot be decoded", example=example) from error
 
 
-def _of_eight_bits(image: Any) -> Any:
+def of_eight_bits(image: Any) -> Any:
     """An image whose values are bytes; Pillow would clip larger ones, to a white picture.
 
     Of 16 bits the upper eight, which is what readers of other packages keep. How bright a number of
