@@ -770,8 +770,8 @@ _ENTRIES = (
          "a part of the training images, a high score threshold, or a detector that is hardly "
          "trained",
          "fit on all training images; or a scorer that needs no covariance, such as knn"),
-    Code("OS513", "embeddings of another length", "Distances between embeddings that were divided "
-         "by their length and others that were not say nothing but that.",
+    Code("OS513", "embeddings of another length", "Distances between embeddings of length one "
+         "and others say nothing but that.",
          "one of two exports normalises embeddings",
          "export both alike; scorers that want a length of one see to it themselves; --force takes "
          "them as they are"),

@@ -40,6 +40,7 @@ _LONGEST = 60  # characters of a file name that is made from another name
 _HIDDEN = ".openset-"
 _OLD = "old"
 _FRESH = 2.0  # seconds that a folder may have no lock yet
+_PATIENCE = 10.0  # seconds; torch's loaders look for their parent every five
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of linux/fcntl.h and linux/fs.h
 _kept: list[_Kept] = []
 
@@ -569,10 +570,17 @@ def alone(folder: Path) -> Iterator[None]:
     """Nobody else is let in while the context lasts; refused if somebody is.
 
     The lock is the system's: it ends with the process, however that ends, and leaves no file.
-    Where there are none, as on some network disks, everybody is let in.
+    Where there are none, as on some network disks, everybody is let in. Processes that a killed one
+    had started notice it within seconds, and are waited for.
     """
+    import time
+
     folder.mkdir(parents=True, exist_ok=True)
     lock, busy = _lock(folder)
+    until = time.monotonic() + _PATIENCE
+    while busy and time.monotonic() < until:
+        time.sleep(_PATIENCE / 20)
+        lock, busy = _lock(folder)
     if busy:
         raise refuse("OS622", f"another process is writing to {folder}", example=str(folder))
     try:
@@ -620,7 +628,7 @@ def target_of(path: Path, *, folder: bool, empty: bool = True) -> Path:
         raise unwritable(path, error) from error
     target = Path(os.path.realpath(path))
     if taken:
-        why = "a folder that is not empty: remove it, or name another" if folder else "a folder"
+        why = "a folder that is not empty: name another" if folder else "a folder"
         raise UsageError(f"{path} is {why}")
     if folder and (target == Path.cwd() or path.name == ".."):
         raise UsageError(f"{path} is the working folder; name a folder inside it")

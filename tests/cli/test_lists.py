@@ -23,6 +23,11 @@ def test_detectors_say_what_they_keep_and_need(openset):
         assert f"paper: {record.paper}" in text
 
 
+def test_one_of_a_list_is_explained(openset):
+    done = openset("list", "scorers", "energy")
+    assert done.code == 2 and done.err.endswith("see: openset explain energy\n")
+
+
 def test_scorers_say_what_they_read_and_fit_on(openset):
     text = squeezed(openset("list", "scorers").out)
     for record in scorers.table().values():

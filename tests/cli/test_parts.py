@@ -122,6 +122,16 @@ def test_scores_of_parts_are_those_of_the_whole(evidence, openset):
     assert one.provenance == other.provenance
 
 
+def test_the_folder_that_is_scored_is_not_told_to_be_removed(evidence, openset):
+    held = contents(evidence / "told.parts")
+    for out in ("told.parts", f"../{evidence.name}/told.parts"):
+        done = openset(*SCORE, "-o", out)
+        assert done.code == 2 and "is the folder that is scored" in " ".join(done.err.split())
+    done = openset("convert", "gt.parts", "-o", "gt.parts")
+    assert done.code == 2 and "name another" in done.err and "remove" not in done.err
+    assert contents(evidence / "told.parts") == held
+
+
 ENGINES = [("threads", 2), ("processes", 1), ("processes", 3)]
 ENGINES += [("ray", 2)] if find_spec("ray") else []
 

@@ -270,6 +270,7 @@ def misspelt(here):
 
 MISTAKES = {
     "unknown-recipe": (nothing, ("train", "digits-smal", "data", "-o", "model")),
+    "data-before-recipe": (nothing, ("train", "data", "digits-small", "-o", "model")),
     "unknown-key": (misspelt, TRAIN),
     "unknown-option": (nothing, (*TRAIN, "--option", "backbon=small")),
     "unknown-method": (nothing, (*TRAIN, "--method", "recognition-loss")),

@@ -328,7 +328,7 @@ def test_draw(run, openset, snapshot):
     for colour in ("#999999", "#0072B2", "#009E73", "#CC79A7", "#D55E00"):
         assert tuple(bytes.fromhex(colour[1:])) in colours
     again = openset("draw", "run", "--images", "images", "--limit", "3")
-    assert again.code == 2 and "not empty: remove it" in again.err
+    assert again.code == 2 and "not empty: name another" in again.err
 
 
 def test_draw_one_image(run, openset):

@@ -50,6 +50,14 @@ def test_other_files_are_refused(tmp_path, text):
     assert error.value.findings[0].code == "OS114"
 
 
+def test_half_a_file_says_how_to_have_it_whole(tmp_path, chain):
+    text = json.dumps(chain.document())
+    (tmp_path / "learned.json").write_text(text[: len(text) // 2])
+    with pytest.raises(InputError, match=r"OS114.*is damaged") as error:
+        Learned.load(tmp_path)
+    assert "openset learn command of the folder again" in error.value.findings[0].fix
+
+
 @pytest.mark.parametrize(
     ("place", "value"), [(("rows", 0, "ap"), 5), (("tasks",), "cat"), (("rows", 1, "called"), [])]
 )

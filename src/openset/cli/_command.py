@@ -151,6 +151,8 @@ def _refuse(error: Exception, output: Output, tokens: Sequence[str]) -> int:
     if isinstance(error, CycloptsError):
         known = tokens[0] if tokens and tokens[0] in verbs() else ""
         hint = f"\nsee: {' '.join(filter(None, ['openset', known, '--help']))}"
+        if known == "list" and isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+            hint = f"\nsee: openset explain {error.unused_tokens[0]}"  # one of what is listed
     return _fail("usage", wrapped(f"error: {as_flags(_said(error))}", "    ") + hint, output)
 
 

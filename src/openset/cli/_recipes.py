@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+
+from openset.findings import UsageError
 
 if TYPE_CHECKING:
     from openset.training import Recipe
@@ -47,6 +50,10 @@ class Changes:
         from openset.plugins import check_installed
         from openset.training import Recipe
 
+        if Path(source).is_dir():
+            raise UsageError(
+                f"{source} is a folder, and no recipe: openset train RECIPE DATA -o DIR"
+            )
         given = {
             "options": option_pairs(self.option),
             "method": self.method,

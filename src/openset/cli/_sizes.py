@@ -33,7 +33,7 @@ def tell_other_shapes(images: Images, folder: Path, output: Output) -> None:
     there = ((at, path) for at in rows if (path := held.find(names[at])) is not None)
     looked, resized, damaged = 0, list[Resized](), list[str]()
     for at, path in there:
-        size = picture_size(path)
+        size = picture_size(path, stated[at].tolist())
         looked += 1
         if size is None:
             damaged.append(names[at])
@@ -55,12 +55,14 @@ def spread(places: Sequence[int]) -> list[int]:
     return [at for start in range(step) for at in places[start::step]]
 
 
-def picture_size(path: Path) -> tuple[int, int] | None:
+def picture_size(path: Path, stated: Sequence[float] = ()) -> tuple[int, int] | None:
     """Width and height by the header of a file, if it is a picture; who draws it says if not."""
     from PIL import Image, UnidentifiedImageError
 
+    from openset.formats.imagesize import as_stated
+
     try:
         with Image.open(path) as image:
-            return image.size
+            return as_stated(image, stated).size
     except (OSError, UnidentifiedImageError, ValueError, SyntaxError, Image.DecompressionBombError):
         return None

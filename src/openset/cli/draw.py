@@ -307,7 +307,7 @@ def _opened(album: Album, limit: int, output: Output) -> Iterator[tuple[Pixels, 
     def good() -> Iterator[tuple[Pixels, Drawing]]:
         for path, one in album.pages:
             try:
-                yield decode(path, upright=album.upright), one
+                yield decode(path, upright=album.upright, stated=one.size), one
             except InputError as error:
                 broken.append(error)
 

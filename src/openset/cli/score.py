@@ -332,6 +332,9 @@ def _score_parts(
     from openset.engines import Shard, find
     from openset.formats.parts import Parts, derived
 
+    if into.folder.exists() and into.folder.samefile(folder):
+        raise UsageError(f"-o {into.folder} is the folder that is scored: name another")
+
     source = Parts.open(folder)
     limit = None if how.threshold is None else how.threshold.threshold
     about = {**how.fitted.about, "threshold": limit}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from openset.detectors._run import run
 from openset.findings import UsageError, refuse
-from openset.nets.pictures import ImageFiles, decode
+from openset.nets.pictures import ImageFiles
 from openset.tables import Annotations, Detections
 
 if TYPE_CHECKING:
@@ -66,10 +66,10 @@ def attack(
     found = run(model, images, keep=("logits", "shortcut"), batch=1, split=split)
     found = found.select(_best(found, most))
     rows = np.empty_like(found.attributes["shortcut"])
-    for at, (id_, path) in enumerate(zip(images.id.tolist(), images.path, strict=True)):
+    for at, id_ in enumerate(images.id.tolist()):
         mine = np.flatnonzero(found.image == id_)
         if len(mine):
-            rows[mine] = _changed(model, decode(path), targets.get(id_), found.box[mine], step)
+            rows[mine] = _changed(model, images.pixels(at), targets.get(id_), found.box[mine], step)
         if progress is not None:
             progress(at + 1, len(images))
     about = {**found.provenance, "attack": {"step": step, "most": most}}

@@ -219,6 +219,14 @@ class Learned:
             return msgspec.convert(held, cls)
         except InputError:
             raise
+        except json.JSONDecodeError as error:
+            raise refuse(
+                "OS114",
+                f"{file} is damaged: {error}",
+                cause="a copy that was stopped, or an edit",
+                fix="copy it again; or give the openset learn command of the folder again, which "
+                "keeps the stages that are done",
+            ) from error
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             fix = "name a folder that openset learn wrote"
             raise refuse("OS114", f"{file} is not of openset learn: {error}", fix=fix) from error

@@ -1,25 +1,47 @@
 """Width and height of an image from its header: PNG and JPEG by hand, the rest through Pillow.
 
-EXIF rotation is not applied. It swaps width and height, which changes neither IoU nor area of
-normalised boxes.
+EXIF rotation is not applied, since boxes of data sets are mostly on the pixels as they are stored;
+to normalised boxes it makes no difference. But where a ground truth states the size that only the
+turned picture has, its boxes are on that (`as_stated`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif")
+_TAG, _ON_ITS_SIDE = 0x0112, frozenset({5, 6, 7, 8})  # EXIF's orientation, by a quarter
 _NOT_FRAMES = {0xC4, 0xC8, 0xCC}
 
 
-def image_size(path: Path) -> tuple[int, int] | None:
-    """Width and height, or None if they cannot be read, or are none."""
-    found = _stated(path)
-    return found if found and min(found) > 0 else None
+def image_size(path: Path, stated: Sequence[float] = ()) -> tuple[int, int] | None:
+    """Width and height, of the turned picture if that is stated; None if they cannot be read."""
+    size = _stored(path)
+    if size is None or min(size) <= 0:
+        return None
+    if size == tuple(stated) or size[::-1] != tuple(stated):
+        return size
+    return _by_pillow(path, stated)
 
 
-def _stated(path: Path) -> tuple[int, int] | None:
+def as_stated(image: Any, stated: Sequence[float]) -> Any:
+    """A Pillow image, turned by its EXIF tag where it is that which gives it the stated size."""
+    if not _turned(image, stated):
+        return image
+    from PIL import ImageOps
+
+    return ImageOps.exif_transpose(image)
+
+
+def _turned(image: Any, stated: Sequence[float]) -> bool:
+    width, height = image.size
+    other = width != height and (height, width) == tuple(stated)
+    return other and image.getexif().get(_TAG) in _ON_ITS_SIDE
+
+
+def _stored(path: Path) -> tuple[int, int] | None:
     try:
         with path.open("rb") as stream:
             start = stream.read(24)
@@ -49,13 +71,13 @@ def _jpeg(stream: BinaryIO) -> tuple[int, int] | None:
         stream.seek(max(int.from_bytes(head[2:4], "big") - 2, 0), 1)
 
 
-def _by_pillow(path: Path) -> tuple[int, int] | None:
+def _by_pillow(path: Path, stated: Sequence[float] = ()) -> tuple[int, int] | None:
     try:
         from PIL import Image
     except ImportError:
         return None
     try:
         with Image.open(path) as image:
-            return image.size
+            return image.size[::-1] if _turned(image, stated) else image.size
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, ImportError):
         return None

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from openset.files import PICTURES, visible
 from openset.findings import Finding, InputError, Level, refuse
+from openset.formats.imagesize import as_stated, image_size
 from openset.tables.columns import ids
 
 if TYPE_CHECKING:
@@ -101,6 +102,16 @@ class ImageFiles:
         size = None if self.size is None else self.size[rows]
         path = self.path[rows] if isinstance(rows, slice) else tuple(self.path[at] for at in rows)
         return ImageFiles(self.id[rows], path, size)
+
+    def pixels(self, at: int) -> Pixels:
+        """The pixels of an image: photos, of which no ground truth says a size, stand upright."""
+        if self.size is None:
+            return decode(self.path[at], upright=True)
+        return decode(self.path[at], stated=self.size[at].tolist())
+
+    def actual(self, at: int) -> tuple[int, int] | None:
+        """Width and height of the pixels of an image, if they can be read."""
+        return image_size(self.path[at], () if self.size is None else self.size[at].tolist())
 
     def stated(self, rows: Any, size: Any) -> NDArray[np.float64]:
         """What brings boxes on pictures of a width and height to the size that is stated.
@@ -212,13 +223,15 @@ def fingerprint(paths: Sequence[Path]) -> str:
     return digest.hexdigest()[:16]
 
 
-def decode(path: Path, *, upright: bool = False) -> Pixels:
+def decode(path: Path, *, upright: bool = False, stated: Sequence[float] = ()) -> Pixels:
     """The pixels of an image: height, width, RGB.
 
     Args:
         path: The file.
         upright: Whether to turn it as its EXIF tag says, as cameras mean it. Boxes of data sets are
             mostly on the pixels as they are stored.
+        stated: Width and height that the ground truth says; a picture that only has them when it is
+            turned so is turned.
 
     Raises:
         InputError: The file is not an image, is truncated, or is suspiciously large.
@@ -227,8 +240,8 @@ def decode(path: Path, *, upright: bool = False) -> Pixels:
 
     try:
         with Image.open(path) as opened:
-            image = ImageOps.exif_transpose(opened) if upright else opened
-            return np.asarray(_of_eight_bits(image).convert("RGB"))
+            image = ImageOps.exif_transpose(opened) if upright else as_stated(opened, stated)
+            return np.asarray(of_eight_bits(image).convert("RGB"))
     except FileNotFoundError as error:
         raise refuse("OS602", f"no such image: {path}") from error
     except (UnidentifiedImageError, ImportError) as error:  # the latter where ultralytics opens it
@@ -238,7 +251,7 @@ def decode(path: Path, *, upright: bool = False) -> Pixels:
         raise refuse("OS603", "1 image cannot be decoded", example=example) from error
 
 
-def _of_eight_bits(image: Any) -> Any:
+def of_eight_bits(image: Any) -> Any:
     """An image whose values are bytes; Pillow would clip larger ones, to a white picture.
 
     Of 16 bits the upper eight, which is what readers of other packages keep. How bright a number of
@@ -273,14 +286,15 @@ def batches(
         processes: Processes that decode in their place. Threads share the interpreter with whoever
             gives a GPU its work, and keep it waiting.
     """
-    upright = files.size is None
     some = -(-size // processes) if processes else 1  # that one call decodes
     with _pool(threads, processes) as pool:
 
         def asked(start: int) -> list[Future[list[Pixels | InputError]]]:
-            paths = files.path[start : start + size]
-            parts = (paths[at : at + some] for at in range(0, len(paths), some))
-            return [pool.submit(_attempts, part, upright) for part in parts]
+            stop = min(start + size, len(files))
+            parts = (
+                files.select(slice(at, min(at + some, stop))) for at in range(start, stop, some)
+            )
+            return [pool.submit(_attempts, part) for part in parts]
 
         starts = range(0, len(files), size)
         ahead = deque(asked(start) for start in starts[:_AHEAD])
@@ -326,12 +340,12 @@ def _undisturbed() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _attempts(paths: Sequence[Path], upright: bool) -> list[Pixels | InputError]:
+def _attempts(files: ImageFiles) -> list[Pixels | InputError]:
     """The pixels of each, or why there are none."""
     found: list[Pixels | InputError] = []
-    for path in paths:
+    for at in range(len(files)):
         try:
-            found.append(decode(path, upright=upright))
+            found.append(files.pixels(at))
         except InputError as error:
             found.append(error)
     return found

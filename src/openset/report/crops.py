@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from openset.diagnosis.deployed import Deployed
 from openset.evaluation.run import Run
 from openset.files import ImageFolder
+from openset.formats.imagesize import as_stated
+from openset.nets.pictures import of_eight_bits
 from openset.report.gallery import Item
 from openset.wording import short
 
@@ -210,7 +212,8 @@ class Pixels(ImageFolder):
                     raise OSError("the image is too large")
                 alone = image.width * image.height > MANY_PIXELS
                 with _one_by_one if alone else nullcontext():
-                    return _jpeg(image, _scaled(region, size, image.size), side)
+                    turned = as_stated(image, size)
+                    return _jpeg(turned, _scaled(region, size, turned.size), side)
         except (
             OSError,
             UnidentifiedImageError,
@@ -234,7 +237,7 @@ def _jpeg(image: Any, box: Region, side: int) -> bytes:
     """A piece of an image, no larger than its own pixels; beyond the edges it is black."""
     left, top = round(box[0]), round(box[1])
     right, bottom = max(round(box[2]), left + 1), max(round(box[3]), top + 1)
-    piece = image.crop((left, top, right, bottom))
+    piece = of_eight_bits(image.crop((left, top, right, bottom)))
     piece = piece if piece.mode == "RGB" else piece.convert("RGB")  # which copies in any case
     piece.thumbnail((side, side))
     stream = io.BytesIO()

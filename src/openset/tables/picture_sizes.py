@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from openset.findings import Finding, Level
+from openset.options import is_of
 from openset.tables.annotations import Annotations
 from openset.tables.boxes import sizes
 from openset.tables.detections import Detections
@@ -21,6 +23,11 @@ from openset.tables.join import join_images
 
 COLUMNS = ("picture_width", "picture_height")
 _SHAPE = 0.02  # of its shape, what rounding may change when a picture is resized
+_LYING = (
+    "width and height are exchanged in the ground truth; or pictures were turned, and their EXIF "
+    "tags lost, after they were annotated",
+    "exchange width and height of these images, or turn the pictures back",
+)
 Resized = tuple[str, float, float]  # a picture, how many times it is as wide, and as high
 
 
@@ -38,7 +45,7 @@ def at_stated_size(
     ([[20.0, 40.0, 60.0, 80.0]], 'OS342')
     """
     if not set(COLUMNS) <= detections.attributes.keys() or not len(detections):
-        return detections, []
+        return detections, _of_other_shapes(detections)
     rows = join_images(truth, with_image_ids(detections, truth, image_ids).image)
     stated = sizes(truth, rows)
     seen = np.column_stack([detections.attributes[name] for name in COLUMNS]).astype(np.float64)
@@ -63,4 +70,23 @@ def resized_finding(resized: Sequence[Resized], images: int) -> Finding:
     said += "ground truth says, and boxes were scaled from the one to the other"
     said += f"; {len(bent)} also have another shape" if bent else ""
     example = f"{name} is {wide:.3g} times as wide and {high:.3g} times as high"
-    return Finding("OS342", Level.WARNING if bent else Level.NOTE, said, len(resized), example)
+    level = Level.WARNING if bent else Level.NOTE
+    lie = bool(bent) and all(abs(one[1] * one[2] - 1) <= _SHAPE for one in bent)
+    cause, fix = _LYING if lie else ("", "")
+    return Finding("OS342", level, said, len(resized), example, cause, fix)
+
+
+def _of_other_shapes(detections: Detections) -> list[Finding]:
+    """What `openset run` noted of pictures that it saw, if boxes on them may lie elsewhere."""
+    noted, images = (detections.provenance.get(key) for key in ("resized_images", "images"))
+    if not isinstance(noted, list | tuple) or not noted or not isinstance(images, int):
+        return []
+    if not all(map(_is_resized, noted)):  # a file may state anything
+        return []
+    found = resized_finding(noted, images)
+    return [] if found.level is Level.NOTE else [found]
+
+
+def _is_resized(one: Any) -> bool:
+    named = isinstance(one, list | tuple) and len(one) == 3 and isinstance(one[0], str)
+    return named and is_of(one[1:], Sequence[float]) and min(one[1:]) > 0

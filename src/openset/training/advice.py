@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from openset.findings import refuse
 from openset.formats import read
-from openset.formats.imagesize import image_size
 from openset.tables import Annotations
 from openset.training.data import CornerBoxes, TrainingData, _by_image, _corners
 
@@ -102,7 +101,7 @@ def _checked(data: TrainingData, boxes: list[CornerBoxes], advisor: Advisor) -> 
 
 def _size(data: TrainingData, at: int) -> list[float] | None:
     """Width and height of an image as stated, or else as they are; None if neither is known."""
-    actual = image_size(data.files.path[at])
+    actual = data.files.actual(at)
     if actual is None:
         return None
     size: list[float] = (data.files.stated(at, actual) * actual).tolist()

@@ -19,9 +19,8 @@ from openset import engines
 from openset.detectors import METHOD_BOXES
 from openset.findings import Finding, InputError, UsageError, refuse
 from openset.formats import read_annotations
-from openset.formats.imagesize import image_size
 from openset.formats.yolo import image_folder
-from openset.nets.pictures import ImageFiles, decode
+from openset.nets.pictures import ImageFiles
 from openset.plugins import lookup
 from openset.tables import Annotations
 from openset.tables.check import check_layout
@@ -148,9 +147,7 @@ class TrainingData:
         smaller = self._of_smaller_pictures()
         if smaller is not None:  # which explains that the pictures are smaller
             return (smaller,)
-        there = [
-            (at, size) for at, path in enumerate(self.files.path) if (size := image_size(path))
-        ]
+        there = [(at, size) for at in range(len(self.files)) if (size := self.files.actual(at))]
         if not there:
             return ()
         rows, sizes = zip(*there, strict=True)
@@ -339,7 +336,7 @@ class Views:
         from openset.training._augment import augmented
 
         chance = np.random.default_rng((self.recipe.seed, epoch, index, 1))
-        image = _pixels(self.data.files.path[index]) if self.held is None else self.held[index]
+        image = _pixels(self.data.files, index) if self.held is None else self.held[index]
         by = self.data.files.stated(index, (image.shape[2], image.shape[1]))
         by = np.tile(by, 2).astype(np.float32)
         boxes, classes = self.data.boxes[index] / by, self.data.classes[index]
@@ -359,11 +356,12 @@ class Views:
 
 def resident(data: TrainingData, device: torch.device) -> tuple[Tensor, ...]:
     """The pixels of all images, decoded once and held on a device as bytes."""
-    return tuple(engines.find("threads").map(lambda p: _pixels(p).to(device), data.files.path))
+    files, rows = data.files, range(len(data))
+    return tuple(engines.find("threads").map(lambda at: _pixels(files, at).to(device), rows))
 
 
-def _pixels(path: Path) -> Tensor:
+def _pixels(files: ImageFiles, at: int) -> Tensor:
     """An image as bytes, channels first."""
     import torch
 
-    return torch.tensor(decode(path)).permute(2, 0, 1)
+    return torch.tensor(files.pixels(at)).permute(2, 0, 1)
