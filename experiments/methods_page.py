@@ -4,15 +4,16 @@
 
 The folder has ``photographs.json``, ``step_speed.jsonl``, ``run_speed.jsonl`` and, if there are
 any, ``photographs_alone.json`` (a training that nothing else on the card slowed down, judged on VOC
-alone) and the results of the digits world, ``methods_digits.json`` and ``stock_digits.jsonl``.
-Nothing is trained or evaluated here, and no number on the page is typed: see `photographs`,
-`step_speed`, `run_speed`, `methods_digits` and `stock`.
+alone) and the results of the digits world, ``methods_digits.json``, ``stock_digits.jsonl`` and
+``prob_parts.json``. Nothing is trained or evaluated here, and no number on the page is typed: see
+`photographs`, `step_speed`, `run_speed`, `methods_digits`, `stock` and `prob_parts`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -165,7 +166,7 @@ task](open-world.md).
 
 {table}
 
-{note}{known}{stock}
+{note}{known}{parts}{stock}
 
 {cost}
 
@@ -186,13 +187,18 @@ def main() -> None:
 def page_of(folder: Path) -> str:
     """The page of a folder of results, with a section on the digits world if there are any."""
     held = json.loads((folder / "photographs.json").read_text("utf-8"))
-    path = folder / "photographs_alone.json"
-    alone = json.loads(path.read_text("utf-8")) if path.exists() else None
+    alone, parts = (kept(folder / f"{name}.json") for name in ("photographs_alone", "prob_parts"))
     steps, runs = (rows_of(folder / f"{name}_speed.jsonl") for name in ("step", "run"))
-    digits = folder / "methods_digits.json"
+    digits = kept(folder / "methods_digits.json")
     stock = rows_of(folder / "stock_digits.jsonl")
-    more = on_digits(json.loads(digits.read_text("utf-8")), stock) if digits.exists() else ""
+    more = on_digits(digits, stock, parts) if digits is not None else ""
     return photographs(held, steps, runs, alone) + more
+
+
+def kept(path: Path) -> dict[str, Any] | None:
+    """What is in a file, if it is there."""
+    held: dict[str, Any] | None = json.loads(path.read_text("utf-8")) if path.exists() else None
+    return held
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -278,9 +284,9 @@ def on_cpu(steps: list[dict[str, Any]]) -> str:
     if not gained:
         return ""
     return (
-        "\nOn a CPU it is the small detector of the digits world, and seconds are those that its "
-        f"one\nthread computed: ours makes {statistics.median(gained):.2f} x the pictures of the "
-        "stock step, and the losses of methods weigh more\nbeside so small a network."
+        "\nOn a CPU it is the small detector of the digits world, and seconds are those that its\n"
+        f"one thread computed: ours makes {statistics.median(gained):.2f} x the pictures of the "
+        "stock step, and\nthe losses of methods weigh more beside so small a network."
     )
 
 
@@ -319,7 +325,9 @@ def running(runs: list[dict[str, Any]]) -> Table:
     return Table(header, tuple(rows))
 
 
-def on_digits(held: dict[str, Any], stock: list[dict[str, Any]]) -> str:
+def on_digits(
+    held: dict[str, Any], stock: list[dict[str, Any]], parts: dict[str, Any] | None = None
+) -> str:
     """What was seen on the digits world."""
     methods, trainings = held["methods"], held["trainings"]
     first = trainings[0]
@@ -342,6 +350,7 @@ def on_digits(held: dict[str, Any], stock: list[dict[str, Any]]) -> str:
         table=_rows(methods).markdown(),
         note=note,
         known=beside_plain(methods),
+        parts=parts_of_prob(parts),
         stock=beside_stock(stock),
         cost=_seconds(trainings).markdown(),
     )
@@ -353,22 +362,66 @@ def on_queries(trainings: list[dict[str, Any]]) -> str:
         if one["recipe"]["detector"] == "rt_detr":
             steps = f"{one['recipe']['steps']:,} steps"
             told = f"Those on queries have the small RT-DETR of `digits-rtdetr` ({steps})"
-            return f" {told};\nPROB keeps all hundred boxes of an image."
+            kept = (
+                "and keep the best thirty pairs of a query and a column, whatever PROB calls them"
+            )
+            return f" {told},\n{kept}."
     return ""
 
 
 def beside_plain(methods: dict[str, Any]) -> str:
     """What AP of the known classes each method costs, beside the plain detector of its kind."""
-    of = {name: one["values"]["ap_known"]["value"] for name, one in methods.items()}
-    told = [
-        f"{NAMES[name]} {100 * (of[name] - of[plain]):+.1f}"
-        for plain, trained in ALIKE.items()
-        for name in trained
-        if name in of and plain in of
-    ]
+    of = {name: one["values"]["ap_known"] for name, one in methods.items()}
+    told, alone = [], []
+    for plain, trained in ALIKE.items():
+        if plain not in of:
+            continue
+        told += [f"{NAMES[one]} {_beside(of[one], of[plain])}" for one in trained if one in of]
+        cost = [
+            100 * (held["value"] - of[plain]["value"])
+            for name, held in of.items()
+            if name.startswith(f"{plain} + ")
+        ]
+        alone += [f"{max(cost):+.1f} to {min(cost):+.1f} on {NAMES[plain]}"] if cost else []
     if not told:
         return ""
-    return f"\n\nAP known beside the plain detector of the same kind, in points: {', '.join(told)}."
+    by = f"\nThresholds of scorers alone change it by {' and '.join(alone)}." if alone else ""
+    return (
+        "\n\nAP known beside the plain detector of the same kind, in points, with intervals for the "
+        f"choice of both\n(trainings not paired): {', '.join(told)}.{by}"
+    )
+
+
+def _beside(one: dict[str, Any], plain: dict[str, Any]) -> str:
+    """The difference of two means over trainings, in points."""
+    from openset.resampling.trainings import spread, together
+
+    change = one["value"] - plain["value"]
+    trainings = [s for held in (one, plain) if (s := spread(held.get("runs", ()))) is not None]
+    if len(trainings) < 2:
+        return f"{100 * change:+.1f}"
+    reach = together(math.hypot(one["sd_images"], plain["sd_images"]), *trainings).reach(0.025)
+    return f"{100 * change:+.1f} [{100 * (change - reach):.1f}, {100 * (change + reach):.1f}]"
+
+
+def parts_of_prob(held: dict[str, Any] | None) -> str:
+    """Where PROB loses known classes, by trainings with a part of it."""
+    if held is None:
+        return ""
+    ap = {
+        part: {way: f"{100 * value:.1f}" for way, value in ways.items()}
+        for part, ways in held["ap_known"].items()
+    }
+    prob, column, objects = ap["prob"], ap["column"], ap["objectness"]
+    return (
+        f"\n\nWhere PROB loses them (trainings of {held['steps']:,} steps with seed 0, "
+        f"{held['images']:,} test images, `python\nexperiments/prob_parts.py`): the plain RT-DETR "
+        f"comes to {ap['plain']['kept']}, PROB to {prob['kept']}. With a hundred pairs of\na query "
+        f"and a column in place of thirty, which known and unknown share, it is {prob['many']} "
+        f"(plain:\n{ap['plain']['many']}), and {prob['column']} by the score of the column without "
+        'that of an object. So judged, a training by\nthe column "unknown" alone comes to '
+        f"{column['column']}, by objectness alone to {objects['column']}."
+    )
 
 
 def beside_stock(rows: list[dict[str, Any]]) -> str:
@@ -483,11 +536,11 @@ def lost(methods: dict[str, Any]) -> str:
         "for every\ntrained method. By AP50 on VOC alone the difference is, in points: "
         f"{told}.\nWhat says unknown takes right boxes with it: an unknown column where it wins, "
         "SIREN's own\nthreshold a twentieth of them by its definition."
-        f"{_by_threshold(methods, voc['base'])}"
+        f"{by_threshold(methods, voc['base'])}"
     )
 
 
-def _by_threshold(methods: dict[str, Any], plain: float) -> str:
+def by_threshold(methods: dict[str, Any], plain: float) -> str:
     """What such a threshold costs the plain detector, which no method has changed."""
     of = {
         name: 100 * (statistics.mean(one["ap50_voc"]) - plain)

@@ -27,7 +27,7 @@ def test_what_is_said_follows_the_numbers():
     for ends, said in (([-0.02, 0.01], "holds"), ([-0.05, 0.01], "cannot be told"),
                        ([-0.3, -0.1], "does not hold")):  # fmt: skip
         first["values"]["ap_known"]["interval"] = ends
-        assert f"CVPR 2022): {said}: it calls" in methods_page.photographs(held, [], [])
+        assert f"{methods_page.FINDS} {said}: it calls" in methods_page.photographs(held, [], [])
     for ends, said in (([0.01, 0.03], "holds"), ([-0.01, 0.03], "cannot be told"),
                        ([-0.03, -0.01], "does not hold")):  # fmt: skip
         second["values"]["auroc"]["interval"] = ends
@@ -43,6 +43,34 @@ def test_the_speed_of_steps_is_that_of_all_runs():
     told = methods_page.spread_of([*rows, row("eager", 999.0, 9.9, side=256)])
     assert told["runs"] == 2 and told["median"] == 2.75 and told["dearest"] == 25.0
     assert (told["slowest"], told["fastest"], told["least"], told["most"]) == (100, 120, 250, 360)
+
+
+def test_what_a_method_costs_stands_beside_what_a_threshold_costs():
+    def row(value, runs):
+        held = {"value": value, "runs": runs, "sd_images": 0.0}
+        return {"values": {"ap_known": held}, "ap50_voc": runs}
+
+    rows = {"rt_detr": row(0.6, [0.6, 0.6]), "rt_detr + msp": row(0.58, [0.58])}
+    rows |= {"rt_detr + knn": row(0.59, [0.59]), "prob": row(0.5, [0.4, 0.6])}
+    told = " ".join(methods_page.beside_plain(rows).split())
+    # The mean of two that are a fifth apart: a tenth to both sides, times Student's 12.706.
+    assert "PROB -10.0 [-137.1, 117.1]." in told
+    assert told.endswith("Thresholds of scorers alone change it by -1.0 to -2.0 on RT-DETR.")
+    rows["prob"]["values"]["ap_known"]["runs"] = [0.5]
+    assert "PROB -10.0." in methods_page.beside_plain(rows)
+    alone = {"base + knn": row(0, [0.65, 0.67]), "base + energy": row(0, [0.6])}
+    said = "by its scorers, -1.0 (knn) to -7.0 (energy), -7.0 by energy."
+    assert methods_page.by_threshold(alone, 0.67).endswith(said)
+    assert methods_page.by_threshold({}, 0.67) == ""
+
+
+def test_steps_on_a_cpu_are_told_apart():
+    def row(kind, device, ratio):
+        return {"kind": kind, "device": device, "times_stock": ratio}
+
+    rows = [row("eager", "NVIDIA", 2.9), row("stock", "cpu", 1.0), row("eager", "cpu", 1.25)]
+    assert "ours makes 1.25 x the pictures" in methods_page.on_cpu(rows)
+    assert methods_page.on_cpu(rows[:2]) == ""
 
 
 def test_the_tail_of_a_scorer_is_called_unknown():
