@@ -303,7 +303,8 @@ _ENTRIES = (
          "a built-in was extended by further labels", "give the vocabulary alone, or labels alone"),
     Code("OS330", "labels of some images mean other classes", "In many images every label is on "
          "objects of one other class, and in the others labels are right: no detector fails so.",
-         "files of two detectors, or of two lists of classes, were put together",
+         "files of two detectors, of two lists of classes, or of two versions of the annotations, "
+         "were put together",
          "number the classes of both parts alike; force=True evaluates as it is"),
     Code("OS331", "one label for every box", "All boxes have one label, and the surest of them lie "
          "on objects of other classes: AP by class means nothing.",
@@ -689,6 +690,19 @@ _ENTRIES = (
          "(AUROC, FPR95) tells the cut of one from that of the other.",
          "files were exported with other thresholds",
          "cut both at the higher score with minimum_score=, or export both from the same low one"),
+    Code("OS464", "two files of one detector, made in two ways", "Unknownness of two scorers, or "
+         "boxes of two networks, are told apart by their file: AUROC is that of the files.",
+         "the file of another scorer, training or step was given for one of them",
+         "score both files with the same scorer, fitted on the same data (openset score), or give "
+         "the two files of one detector"),
+    Code("OS465", "detections of unknown classes dropped", "Boxes with the name of a class that is "
+         "unknown here are left out: they find no unknown object, nor are they wrong.",
+         "leaked='drop' was given", "nothing, if it is intended; results compare at the same "
+         "leaked= only"),
+    Code("OS466", "objects with scores", "Boxes of a detector stand for objects: what it misses is "
+         "missing, and detectors like it come out too well.",
+         "detections, or pseudo labels, in the form of a ground truth",
+         "give the annotations; nothing, if people have looked at these boxes"),
     Code("OS470", "image ids went through float32", "Ids beyond 2^24 lost their last digits: boxes "
          "of several images are on one, and most images have none.",
          "ids were kept in a tensor or a column of 32-bit floats",
@@ -737,6 +751,16 @@ _ENTRIES = (
          "detections of another training, or of another detector, were given",
          "run the model that is scored over the training or held-out images; --force does it as "
          "it is"),
+    Code("OS512", "fewer detections than dimensions", "A covariance of fewer rows than dimensions "
+         "says of most directions that nothing varies there: distances are chance.",
+         "a part of the training images, a high score threshold, or a detector that is hardly "
+         "trained",
+         "fit on all training images; or a scorer that needs no covariance, such as knn"),
+    Code("OS513", "embeddings of another length", "Distances between embeddings that were divided "
+         "by their length and others that were not say nothing but that.",
+         "one of two exports normalises embeddings",
+         "export both alike; scorers that want a length of one see to it themselves; --force takes "
+         "them as they are"),
     Code("OS601", "package missing", "The detector is a model of a library that is not installed.",
          "the core install has no torch", "pip install 'openset[torch]', or the package named"),
     Code("OS602", "image missing", "An image of the ground truth is not in the folder.",
@@ -805,6 +829,9 @@ _ENTRIES = (
          "a learning rate that is too high (20 for 0.02, or that of eight GPUs on one)",
          "lower the learning rate, lengthen the warm-up or clip gradients, and train in another "
          "folder; nothing, if the model finds objects"),
+    Code("OS622", "folder in use", "Two trainings that write to one folder spoil its log, and each "
+         "other's checkpoints.", "the same command, or job, was started twice",
+         "wait for the other to end, or stop it: the command then goes on; or give another folder"),
     Code("OS641", "class that was never seen", "Nothing is learned about it but that it is not "
          "there; a method leaves it out of its loss and of unknownness.",
          "a class without objects in the training file, or a short training",
@@ -1037,6 +1064,10 @@ _ENTRIES = (
          "classes are in another order: by name (ImageFolder), or as they came",
          "name the classes of every file (classes in .npz, in the order of logits; logit:NAME in a "
          "table): then they are matched by name; --force compares as is"),
+    Code("OS834", "other samples than the first", "Numbers of two classifiers differ by their "
+         "samples, too, and no pair of answers is of one sample.",
+         "a loader left its last batch out (drop_last=True), or the test sets are not the same",
+         "test all classifiers on the same samples, in one order; force=True compares"),
     Code("OS901", "benchmark not understood", "A key or value of its TOML file is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/benchmarks.md for all keys"),
     Code("OS902", "source missing", "A file that the benchmark is made from is not in the folder.",

@@ -97,6 +97,11 @@ def listing(path: Path) -> bytes:
     return "\n".join(names).encode("utf-8", "replace")
 
 
+def visible(folder: Path, pattern: str = "*") -> list[Path]:
+    """What a folder holds under such names, sorted, without macOS' ``._NAME`` beside each file."""
+    return sorted(path for path in folder.glob(pattern) if not path.name.startswith("._"))
+
+
 def load(path: Path) -> bytes:
     """All bytes of a file, decompressed."""
     _refuse_pipe(path)
@@ -194,7 +199,12 @@ def _load_array(archive: ZipFile, member: ZipInfo) -> NDArray[Any]:
             raise ValueError(f"{member.filename} is no plain array")
         shape, _, dtype = headers[version](stream)
     if dtype.hasobject:
-        raise ValueError(f"{member.filename} holds Python objects (a pickle), never loaded here")
+        raise refuse(
+            "OS102",
+            f"{archive.filename}: {member.filename} holds Python objects: they are never unpickled",
+            cause="names were saved as dtype=object, or rows of several lengths as one array",
+            fix="save texts with .astype(str), numbers as numbers, and rows of one length",
+        )
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > member.file_size:
         raise ValueError(f"{member.filename} claims the shape {shape}, which it does not fill")
     with archive.open(member) as stream:
@@ -536,17 +546,40 @@ def _workshop(parent: Path) -> tuple[Path, int]:
 
 
 def _locked(folder: Path) -> int:
+    return _lock(folder)[0]
+
+
+def _lock(folder: Path) -> tuple[int, bool]:
+    """A lock, -1 for none, and whether that is because somebody has it."""
     try:
         import fcntl
     except ImportError:
-        return -1
+        return -1, False
     lock = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # somebody's, or a file system without locks
+    except OSError as error:  # somebody's, or a file system without locks
         os.close(lock)
-        return -1
-    return lock
+        return -1, isinstance(error, BlockingIOError)
+    return lock, False
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Nobody else is let in while the context lasts; refused if somebody is.
+
+    The lock is the system's: it ends with the process, however that ends, and leaves no file.
+    Where there are none, as on some network disks, everybody is let in.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock, busy = _lock(folder)
+    if busy:
+        raise refuse("OS622", f"another process is writing to {folder}", example=str(folder))
+    try:
+        yield
+    finally:
+        if lock >= 0:
+            os.close(lock)
 
 
 def clear_leftovers(folder: Path) -> None:

@@ -277,6 +277,23 @@ def test_what_is_scored_is_seen_under_another_name_of_the_split(openset, files, 
     assert "LEAK: fitted on test data" in " ".join(done.out.split())
 
 
+def test_a_detector_that_was_hardly_trained_says_nearly_the_same_of_any_image(openset, files):
+    """As an RT-DETR does after four steps: queries have places, and nothing else."""
+    for name in ("train", "test"):
+        found = read_detections(files / f"{name}.parquet")
+        rng, count = np.random.default_rng(len(name)), len(found)
+        moved = {
+            "box": np.resize(np.arange(40)[:, None] + [0.0, 0, 9, 9], (count, 4)),
+            "score": (0.0985 + rng.uniform(0, 4e-4, count)).astype(np.float32),
+            "embedding": 1 + rng.normal(0, 1e-3, found.embedding.shape).astype(np.float32),
+            "logits": -2 + rng.normal(0, 1e-3, found.logits.shape).astype(np.float32),
+        }
+        write(replace(found, **moved), files / f"{name}.parquet")
+    options = ("--scorers", "energy", "--calibrate", "train.parquet", "--minimum-score", "0")
+    done = openset("score", "test.parquet", *options, "-o", "out.parquet")
+    assert done.code == 0 and "OS505" not in done.err, done.err
+
+
 def test_a_few_photographs_in_both_splits_are_told(openset, files):
     test = read_detections(files / "test.parquet")
     many = scene(4000, seed=9, split="digits train")
@@ -292,6 +309,28 @@ def test_a_few_photographs_in_both_splits_are_told(openset, files):
     asked = ("score", "few.parquet", "--scorers", "knn", "-o", "out.parquet")
     done = openset(*asked, "--fit", "train.parquet")
     assert done.code == 0 and "warning OS505  12 of 4,000" in done.err, done.err
+
+
+def test_boxes_that_meet_here_and_there_are_no_photograph_in_both_splits(openset, files):
+    # At the start of a training: dull places look alike, one on many an image.
+    test, many = scene(900, seed=2, unknown=True), scene(4000, seed=9, split="digits train")
+    rows = np.arange(0, 600, 30)
+    for name in ("embedding", "logits", "box", "score"):
+        getattr(many, name)[rows] = getattr(test, name)[rows]
+    write(replace(many, image=np.arange(4000) // 20), files / "train.parquet")
+    write(replace(test, image=np.arange(900) // 20), files / "test.parquet")
+    asked = (
+        "score",
+        "test.parquet",
+        "--scorers",
+        "knn",
+        "--fit",
+        "train.parquet",
+        "-o",
+        "o.parquet",
+    )
+    done = openset(*asked)
+    assert done.code == 0 and "OS505" not in done.err, done.err
 
 
 @pytest.mark.parametrize("flag", ["--fit", "--calibrate"])
@@ -428,3 +467,32 @@ def test_the_unknownness_of_two_scorers_is_not_compared(openset, own):
     assert openset("score", "test.parquet", "--scorers", "msp", "-o", "both.parquet").code == 0
     again = ("score", "both.parquet", *OWN[2:], "--calibrate", "msp.parquet")
     assert openset(*again).code == 0
+
+
+@pytest.mark.parametrize("scaled", ["test", "train"])
+def test_embeddings_of_length_one_on_one_side_are_told(openset, files, scaled):
+    found = read_detections(files / f"{scaled}.parquet")
+    length = np.linalg.norm(found.embedding, axis=1, keepdims=True)
+    write(replace(found, embedding=found.embedding / length), files / f"{scaled}.parquet")
+    command = ("score", "test.parquet", "--scorers", "mahalanobis", "--fit", "train.parquet")
+    done = openset(*command, "-o", "o.parquet")
+    assert done.code == 2 and "error OS513" in done.err and not (files / "o.parquet").exists()
+    done = openset(*command, "-o", "o.parquet", "--force")
+    assert done.code == 0 and "OS513" in done.err
+    for name in {"test", "train"} - {scaled}:  # both alike
+        found = read_detections(files / f"{name}.parquet")
+        length = np.linalg.norm(found.embedding, axis=1, keepdims=True)
+        write(replace(found, embedding=found.embedding / length), files / f"{name}.parquet")
+    done = openset(*command, "-o", "p.parquet")
+    assert done.code == 0 and "OS513" not in done.err
+
+
+def test_fewer_detections_than_dimensions_are_told(openset, files):
+    train = read_detections(files / "train.parquet")
+    width = int((np.ptp(train.embedding, axis=0) > 0).sum())
+    for rows, told in ((width, True), (width + 9, False)):
+        write(train.select(np.arange(rows)), files / "few.parquet")
+        for name in ("mahalanobis", "knn"):
+            asked = ("score", "test.parquet", "--scorers", name, "--fit", "few.parquet", "-o")
+            done = openset(*asked, f"{name}{rows}.parquet")
+            assert done.code == 0 and ("OS512" in done.err) == (told and name == "mahalanobis")

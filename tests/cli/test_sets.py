@@ -33,6 +33,13 @@ def test_a_pair_of_files_is_one_model(folder, openset):
     assert numbers(one)["values"] == values
 
 
+def test_a_pair_whose_names_begin_otherwise_is_called_by_both(folder, openset):
+    for name in ("id", "ood"):
+        (folder / f"yolo-{name}.json").rename(folder / f"{name}-dt.json")
+    done = openset("evaluate", "--id", "id.json", "ood.json", "id-dt.json+ood-dt.json", *QUICK)
+    assert list(json.loads(done.out)["models"]) == ["id-dt+ood-dt"]
+
+
 def test_the_terminal_says_which_number_is_of_which_set(folder, openset):
     done = openset("evaluate", "--id", "id.json", "ood.json", "both.json", "--no-intervals")
     assert "two sets:" in done.out

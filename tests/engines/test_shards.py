@@ -34,7 +34,7 @@ def test_what_is_typed_and_what_schedulers_say(text, environment, shard):
 @pytest.mark.parametrize(
     ("text", "environment", "words"),
     [
-        ("0/4", {}, "no shard 0 of 4"),
+        ("0/4", {}, "no shard 0 of 4: they are 1/4 to 4/4"),
         ("5/4", {}, "no shard 5 of 4"),
         ("third", {}, "3/16"),
         ("-1/4", {}, "3/16"),

@@ -94,3 +94,13 @@ def test_a_type_that_is_none_of_numbers(tmp_path, dtype):
     state(tmp_path / "a.parquet", json.dumps(changed(document, ("dtypes", "score"), dtype)))
     with pytest.raises(InputError, match="is no type of numbers"):
         read(tmp_path / "a.parquet")
+
+
+def test_files_that_were_joined_as_bytes_are_told(tmp_path):
+    found = scene(4).tables()[1]
+    write(found, tmp_path / "a.parquet")
+    one = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "b.parquet").write_bytes(one + one)
+    with pytest.raises(InputError, match="several Parquet files") as caught:
+        read(tmp_path / "b.parquet")
+    assert "cat" in caught.value.findings[0].cause

@@ -292,6 +292,18 @@ def test_compare_of_another_minimum_score(runs, openset):
     assert "OS214" not in openset("compare", "a", "b").err
 
 
+def test_compare_of_leaks_that_count_and_leaks_that_are_dropped(runs, openset):
+    known = ("--known", "person,car")  # of five that the detector names
+    for name, more in (("all", ()), ("drop", ("--leaked", "drop")), ("same", ("--leaked", "drop"))):
+        line = ("evaluate", "gt.json", "dt.json", *known, "--no-intervals", "-o", name, *more)
+        done = openset(*line)
+        assert done.code == 0 and ("OS465" in done.err) == bool(more)
+    for pair in (("all", "drop"), ("drop", "all")):
+        said = " ".join(openset("compare", *pair).err.split())
+        assert "warning OS465" in said and "left out of drop alone" in said
+    assert "OS465" not in openset("compare", "drop", "same").err
+
+
 @pytest.mark.parametrize("other", ["voc", "few"])
 def test_compare_of_other_settings(other, runs, openset):
     done = openset("compare", "a", other)

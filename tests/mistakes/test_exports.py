@@ -266,6 +266,33 @@ def first_images_again(world):
     world.dt += [dict(one) for one in world.dt if one["image_id"] in kept]
 
 
+def first_images_again_in_half_precision(world):
+    kept = {one["id"] for one in world.gt["images"][:6]}
+    for one in [one for one in world.dt if one["image_id"] in kept]:
+        box = np.array(one["bbox"], np.float16).tolist()
+        world.dt.append(one | {"bbox": box, "score": float(np.float16(one["score"]))})
+
+
+def first_images_with_other_boxes(world):
+    """Such as those of a second head, which finds other things there."""
+    kept = {one["id"] for one in world.gt["images"][:6]}
+    for one in [one for one in world.dt if one["image_id"] in kept]:
+        x, y, w, h = one["bbox"]
+        world.dt.append(one | {"bbox": [x + w, y, w, h]})
+
+
+def not_suppressed_at_all(world):
+    """So many boxes around each that some are within a pixel of another."""
+    rng = np.random.default_rng(3)
+    for one in list(world.dt):
+        x, y, w, h = one["bbox"]
+        for _ in range(8):
+            by = rng.normal(0, 0.015, 4) * [w, h, w, h]
+            score = one["score"] * rng.uniform(0.9, 1)
+            box = (np.array([x, y, w, h]) + by).round(2).tolist()
+            world.dt.append(one | {"bbox": box, "score": round(score, 4)})
+
+
 def not_suppressed(world):
     rng = np.random.default_rng(3)
     for one in list(world.dt):
@@ -525,7 +552,15 @@ DETECTORS = [
     Mistake("every third image in the order of names", of_names(3), "warned OS426"),
     Mistake("without the last batch", of_images(slice(0, 92)), "warned OS426"),
     Mistake("the first images again", first_images_again, "warned OS210"),
+    Mistake(
+        "the first images again in half precision",
+        first_images_again_in_half_precision,
+        "warned OS217",
+        says="distributed sampler",
+    ),
+    Mistake("other boxes on the first images", first_images_with_other_boxes, "accepted"),
     Mistake("not suppressed", not_suppressed, "warned OS437", says="two epochs"),
+    Mistake("not suppressed at all", not_suppressed_at_all, "warned OS437", says="suppression"),
     Mistake("suppressed softly", suppressed_softly, "accepted"),
     Mistake(
         "scores from one half",

@@ -9,6 +9,7 @@ import numpy as np
 import polars
 import pytest
 
+from openset.findings import InputError
 from openset.formats import read_annotations, read_detections, write
 from scenes.mistakes import IDS, KNOWN, NAMES, UNKNOWN, good
 
@@ -483,3 +484,33 @@ def test_gzip_within_gzip_is_said(world, openset):
     assert said["code"] == "OS102" and "gzip within gzip" in said["message"]
     (world / "dt.json.gz").write_bytes(gzip.decompress(twice))  # gunzip
     assert openset("evaluate", "gt.json", "dt.json.gz", *EVALUATE).code == 0
+
+
+def in_boxes(box):
+    """Detections with their boxes in one column of text."""
+    return csv([f'{1013 + i},cat,"{box}",0.{i + 1}' for i in range(8)], "image_id,label,bbox,score")
+
+
+@pytest.mark.parametrize(
+    "box", ["[1, 2, 30, 40]", "[ 1.   2.  30.  40.]", "(1.0, 2.0, 30.0, 40.0)", "[1 2 30\n 40]"]
+)
+def test_boxes_as_programs_print_them(box, tmp_path):
+    (tmp_path / "d.csv").write_text(in_boxes(box))
+    assert read_detections(tmp_path / "d.csv").box.tolist() == [[1, 2, 30, 40]] * 8
+
+
+@pytest.mark.parametrize("box", ["tensor([1., 2., 30., 40.])", "[1. 2. ... 40.]", "[1 2 30]"])
+def test_boxes_of_which_a_program_printed_something_else(box, world, openset):
+    (world / "d.csv").write_text(in_boxes(box))
+    done = openset("evaluate", "gt.json", "d.csv", *EVALUATE)
+    assert done.code == 2 and "OS108" in done.err and "record 0" in done.err
+
+
+def test_rows_of_images_without_detections(tmp_path):
+    """As a join of a list of images with detections writes them."""
+    silent = ["1000,,,,,,", "1013,cat,1,2,30,40,0.5", "1014,,,,,,"]
+    (tmp_path / "d.csv").write_text(csv(silent))
+    assert read_detections(tmp_path / "d.csv").image.tolist() == [1013]
+    (tmp_path / "d.csv").write_text(csv([*silent, "1015,,1,2,30,40,0.5"]))
+    with pytest.raises(InputError, match="OS107"):
+        read_detections(tmp_path / "d.csv")

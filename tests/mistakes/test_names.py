@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from openset import evaluate
+from openset.findings import InputError
 from openset.tables import Annotations, Images
 from openset.tables.check import check_truth
 from openset.tables.vocabulary import Vocabulary, vocabularies
@@ -141,3 +143,22 @@ def test_names_on_the_numbers_of_others_in_coco(names, numbers, wrong):
     found = [one for one in check_truth(gt, Vocabulary.of("coco80")) if one.code == "OS336"]
     assert [one.count for one in found] == [wrong] * bool(wrong)
     assert all((one.level == "error") is (wrong > 40) for one in found)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{at} {name}", "stand beside"),
+        ("{at}: {name}", "stand beside"),
+        ("{at}. '{name}',", "stand beside"),
+        ("{id}", "category ids were listed"),
+    ],
+)
+def test_a_list_of_more_than_names(line, said):
+    world = good()
+    ids = {one["name"]: one["id"] for one in world.gt["categories"]}
+    listed = [line.format(at=at, name=name, id=ids[name]) for at, name in enumerate(KNOWN)]
+    with pytest.raises(InputError, match="OS310") as error:
+        evaluate(world.gt, world.dt, known=listed, intervals=False)
+    (one,) = [one for one in error.value.findings if one.code == "OS310"]
+    assert said in one.cause and KNOWN[0] in one.fix

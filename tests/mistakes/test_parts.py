@@ -116,6 +116,23 @@ def turned(c):
     return CIRCLE.get(c, c)
 
 
+def one_object_each(world):
+    """Images with one object and the boxes of its class: none has labels of two."""
+    first = {}
+    for one in world.gt["annotations"]:
+        first.setdefault(one["image_id"], one)
+    world.gt["annotations"] = [*first.values()]
+    kept(lambda o: first.get(o["image_id"], {}).get("category_id") == o["category_id"])(world)
+
+
+def relabelled_truth(world):
+    """The annotations of a first half are of another version, whose classes are numbered on."""
+    images = part_of(world, 0.5)
+    for one in world.gt["annotations"]:
+        if one["image_id"] not in images:
+            one["category_id"] = turned(one["category_id"])
+
+
 WRONG = [
     Mistake(
         "labels in a circle in a half", in_part("category_id", turned), "refused OS330", says="car"
@@ -241,7 +258,8 @@ HONEST = [
     Mistake("bad on small ones", bad_on(lambda o: min(o["bbox"][2:]) < 100), "accepted"),
     Mistake("bad on persons", bad_on(lambda o: o["category_id"] == 1), "accepted"),
     Mistake("bad on two classes", bad_on(lambda o: o["category_id"] in (1, 17)), "accepted"),
-    Mistake("bad on unknown ones", bad_on(lambda o: o["category_id"] == UNKNOWN), "accepted"),
+    # Not refused, but told: no detector says unknown of anything anywhere, but files do.
+    Mistake("bad on unknown ones", bad_on(lambda o: o["category_id"] == UNKNOWN), "warned OS349"),
     Mistake("blind here and there", blind_in(0.4, scattered), "accepted"),
     Mistake("another domain", shifted_domain, "accepted"),
     Mistake(
@@ -287,3 +305,22 @@ def test_what_processes_wrote_in_turn(every, here, openset):
 @pytest.mark.parametrize("case", HONEST, ids=str)
 def test_a_detector_that_is_bad_in_a_part_is_not(case, here, openset):
     assert answered(case, here, openset) == ""
+
+
+@pytest.mark.parametrize(
+    ("spoil", "refused"),
+    [
+        (in_part("category_id", turned), True),
+        (relabelled_truth, True),
+        (confused(0.5), False),
+        (in_part("category_id", lambda c: 3 if c == 1 else c), False),
+        (in_part("category_id", lambda c: 17 if c in (1, 3) else c), False),
+    ],
+)
+def test_labels_of_a_half_whose_images_show_one_class_each(spoil, refused, here, openset):
+    """No image has labels of two classes, which would tell it as wrong throughout."""
+    world = good(500)
+    both(one_object_each, spoil)(world)
+    world.write(here)
+    done = openset(*EVALUATE, "--json")
+    assert (codes(done.json).get("OS330") == "error") == refused, codes(done.json)

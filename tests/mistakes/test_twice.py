@@ -11,7 +11,7 @@ from openset import evaluate
 from openset.examples import DIGITS, DIGITS_TRUTH
 from openset.formats import read_annotations, read_detections
 from scenes.film import anywhere, moved
-from scenes.mistakes import UNKNOWN, Mistake, answered, both, kept
+from scenes.mistakes import KNOWN, UNKNOWN, Mistake, answered, both, good, kept
 
 
 def again(records, change=lambda one, at: one):
@@ -305,3 +305,39 @@ def test_a_detector_without_suppression_that_was_cut_is_not_two(keep):
     truth, found = read_annotations(DIGITS_TRUTH), read_detections(DIGITS / "rt_detr.parquet")
     said = evaluate(truth, keep(found), intervals=False).findings
     assert "OS232" not in [one.code for one in said]
+
+
+def versions(world, copies, name="{}_jpg.rf.{:032x}.jpg"):
+    """Each picture under names that Roboflow gives to versions of it, boxes moved a little."""
+    old = world.gt["images"]
+    world.gt["images"] = [
+        dict(one, id=one["id"] * 10 + k, file_name=name.format(one["id"], one["id"] * 977 + k))
+        for one in old
+        for k in range(copies)
+    ]
+    for kind in (world.gt["annotations"], world.dt):
+        kind[:] = [
+            dict(one, image_id=one["image_id"] * 10 + k, bbox=[x + k for x in one["bbox"]])
+            for one in kind
+            for k in range(copies)
+        ]
+    for at, one in enumerate(world.gt["annotations"]):
+        one["id"] = at + 1
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_versions_of_a_picture_are_no_pictures_of_their_own(copies):
+    world = good()
+    versions(world, copies)
+    options = {"known": [*KNOWN], "metrics": ["udr"]}
+    result = evaluate(world.gt, world.dt, **options)
+    said = [one for one in result.findings if one.code == "OS425"]
+    assert [one.count for one in said] == [2 * len(world.gt["images"]) // 3] * (copies > 1)
+    for one in said:
+        groups = one.fix.partition("groups='")[2].partition("'")[0]
+        grouped = evaluate(world.gt, world.dt, **options, groups=groups)
+        assert grouped.provenance.counts["groups"] * copies == len(world.gt["images"])
+        assert "OS425" not in {finding.code for finding in grouped.findings}
+        low, high = result.value("udr").interval
+        wide = grouped.value("udr").interval
+        assert wide[1] - wide[0] > high - low

@@ -93,3 +93,14 @@ def test_no_fix_names_an_option_that_the_verb_lacks(openset, here):
     refused = openset("recognise", "a.npz", "b.npz", "--no-intervals")
     assert refused.code == 2 and "--known" not in refused.err
     assert "names of classes" in " ".join(refused.err.split())
+
+
+def test_a_last_batch_that_was_left_out_is_counted(openset, here):
+    archive("a.npz", 1, np.arange(5))
+    known, unknown = logits(2)
+    np.savez("b.npz", logits_k=known[:96], labels_k=LABEL[:96], logits_u=unknown[:32])
+    refused = openset("recognise", "a.npz", "b.npz", "--no-intervals")
+    said = " ".join(refused.err.split())
+    assert refused.code == 2 and "drop_last" in said
+    assert "OS834 96 known and 32 unknown samples, and 120 known and 60 unknown in a" in said
+    assert openset("recognise", "a.npz", "b.npz", "--no-intervals", "--force").code == 0

@@ -225,3 +225,19 @@ def test_probabilities_of_one_side_alone_are_refused():
 def test_a_classifier_that_hardly_began_to_learn_is_not_refused():
     small = np.random.default_rng(0).uniform(0.005, 0.02, (400, 3))  # as ARPL's after one step
     assert Scores.from_logits(small, np.arange(400) % 3, small, openness="msp").n_known == 400
+
+
+@pytest.mark.parametrize("unknown", [3, 5])
+def test_logits_that_are_turned_are_told(unknown):
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match="OS802") as caught:
+        Scores.from_logits(rng.normal(size=(2, 5)), [0, 1, 1, 0, 1], rng.normal(size=(2, unknown)))
+    assert "logits.T" in caught.value.findings[0].fix
+
+
+def test_names_that_were_saved_as_objects_say_how_to_save_them(tmp_path):
+    label = np.array(["a", "b"], dtype=object)
+    np.savez(tmp_path / "a.npz", logits_k=np.eye(2), labels_k=label, logits_u=np.eye(2))
+    with pytest.raises(InputError, match=r"OS102.*labels_k.npy holds Python objects") as caught:
+        read_scores(tmp_path / "a.npz")
+    assert "astype(str)" in caught.value.findings[0].fix

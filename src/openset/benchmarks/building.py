@@ -124,7 +124,8 @@ def build(
         if isinstance(error, OSError):
             raise unwritable(out, error) from error
         raise
-    return Built(out, manifest, _findings(manifest))
+    kept = () if lost is None else edited(out, manifest)
+    return Built(out, manifest, (*_findings(manifest), *kept))
 
 
 def _put(work: Path, out: Path, lost: Sequence[str] | None) -> None:

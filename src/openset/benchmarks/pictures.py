@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from openset.benchmarks.definition import Source
+from openset.files import visible
 from openset.findings import Finding, Level, refuse
 from openset.formats.imagesize import SUFFIXES, image_size
 from openset.tables import Annotations
@@ -29,7 +30,7 @@ def measured(table: Annotations, pictures: Path, root: Path) -> Annotations:
     """Boxes in pixels, and names of files relative to a folder, for images of 1 x 1."""
     if not unsized(table):
         return table
-    there = {path.stem: path for path in pictures.iterdir() if path.suffix.lower() in SUFFIXES}
+    there = {path.stem: path for path in visible(pictures) if path.suffix.lower() in SUFFIXES}
     ids = table.images.id.tolist()
     if lost := [name for name in ids if name not in there]:
         message = f"{len(lost)} of {len(ids)} pictures are not in {pictures}"

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from openset.benchmarks.bundle import Bundle, Part
 from openset.benchmarks.pool import image_names
 from openset.benchmarks.principles import Check, Verdict, failed, note, passed, unknown
-from openset.findings import UsageError
+from openset.findings import UsageError, refuse
 from openset.tables import Annotations, Detections, Vocabulary
 from openset.tables.columns import positions
 from openset.tables.join import join_images
 from openset.tables.overlap import iou
 from openset.tables.vocabulary import Role
+from openset.wording import spaced
 
 _IOU = 0.5
 _SURE = 0.5  # score of a detection that counts
@@ -79,7 +80,31 @@ def read_second(path: Path, bundle: Bundle) -> Second:
     whole = any(part.table is not None for part in bundle.of_stage("test"))
     if isinstance(table, Detections) and not whole:
         raise UsageError("detections can be compared only with a test split that has annotations")
+    if isinstance(table, Detections):
+        _refuse_other_images(path, table, bundle)
     return Second(table)
+
+
+def _refuse_other_images(path: Path, found: Detections, bundle: Bundle) -> None:
+    """Refuse detections most of which are on no test image, and few test images have any.
+
+    Numbers of images mean others in every data set, and some are in both by chance.
+    """
+    tables = [part.table for part in bundle.of_stage("test") if part.table is not None]
+    joined = [join_images(table, found.image) for table in tables]
+    shared = np.any([image >= 0 for image in joined], axis=0)
+    reached = sum(len(np.unique(image[image >= 0])) for image in joined)
+    if 2 * np.count_nonzero(shared) < len(found) and 2 * reached < sum(
+        len(table.images) for table in tables
+    ):
+        away = len(found) - int(np.count_nonzero(shared))
+        raise refuse(
+            "OS403",
+            f"{spaced(away)} of {spaced(len(found))} detections of {path} are on images that no "
+            "test split has",
+            count=away,
+            example=f"image {found.image[int((~shared).argmax())]}",
+        )
 
 
 def known_in(bundle: Bundle, part: Part, second: Second) -> Check:

@@ -86,7 +86,10 @@ def find(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return toml(path.read_text("utf-8"))
+        return toml(path.read_text("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        message = f"the settings in {path} are no UTF-8, as of Out-File of PowerShell: save them so"
+        raise UsageError(message) from error
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read the settings in {path}: {error}") from error
 

@@ -93,13 +93,14 @@ def halves(path: Path) -> Path | Pair[Path]:
 
 
 def _called(path: Path) -> Path:
-    """What a detector's name is taken from: of two files, what their names begin with."""
+    """What a detector's name is taken from: of two files, what their names begin with, or both."""
     both = halves(path)
     if isinstance(both, Path):
         return both
     pairs = zip(_short(both.id, 1), _short(both.ood, 1), strict=False)
     start = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    return both.id.parent / start.rstrip("-_. ")
+    both_names = f"{_short(both.id, 1)}+{_short(both.ood, 1)}"
+    return both.id.parent / (start.rstrip("-_. ") or both_names)
 
 
 def _parted(path: Path) -> tuple[str, list[Path]]:
@@ -147,7 +148,6 @@ def read_results(path: Path) -> list[Evaluation]:
     """
     from openset.cli._variants import last_of
     from openset.evaluation.learned import FILE as LEARNED
-    from openset.evaluation.result_folder import RESULT
     from openset.evaluation.run import result_files
     from openset.recognition.folder import FOLDER
 
@@ -164,8 +164,21 @@ def read_results(path: Path) -> list[Evaluation]:
         cause = "a run of several models was given"
         example = next(iter(held))
         raise refuse("OS103", message, count=len(held), example=example, cause=cause, fix=fix)
+    return [read_result(file) for file in results_at(path)]
+
+
+def results_at(path: Path) -> list[Path]:
+    """The results that a path means: its own, or RUN/NAME, of one of the methods of a run."""
+    from openset.evaluation.result_folder import RESULT
+    from openset.evaluation.run import result_files
+    from openset.recognition.folder import FOLDER
+
+    if path.exists():
+        return [path]
+    run = path.parent
+    held = result_files(run) or (FOLDER.files(run) if FOLDER.is_in(run) else {})
     named = path.with_name(path.name + RESULT)
-    return [read_result(named if named.is_file() and not path.exists() else path)]
+    return held.get(path.name) or [named if named.is_file() else path]
 
 
 def _short(path: Path, depth: int) -> str:
@@ -315,7 +328,7 @@ def trained_model(path: Path) -> Path:
     """The model in a folder of `openset train`, or the file itself."""
     if not path.is_dir() or (path / "model.pt").is_file():
         return path / "model.pt" if path.is_dir() else path
-    if (path / "checkpoint.pt").is_file():
+    if any((path / name).is_file() for name in ("checkpoint.pt", "log.jsonl")):
         cause, fix = "it was stopped", "give the openset train command again: it goes on"
         raise refuse("OS101", f"the training in {path} is not finished", cause=cause, fix=fix)
     raise refuse("OS101", f"{path} has no model.pt", fix="name a folder that openset train made")

@@ -104,11 +104,10 @@ def _sides(
     first: Path, second: Path, how: tuple[bool, bool], output: Output
 ) -> dict[str, Trainings]:
     """The two methods by their names; says what is to be known about their trainings."""
-    from openset.cli._inputs import methods, read_results, refuse_absent
-    from openset.evaluation.result_folder import RESULT
+    from openset.cli._inputs import methods, read_results, refuse_absent, results_at
     from openset.evaluation.trainings import (
-        cut_otherwise,
         findings_of,
+        left_out_otherwise,
         methods_of,
         repeated_methods,
     )
@@ -118,19 +117,18 @@ def _sides(
         raise UsageError(f"both methods are called {next(iter(asked))!r}: give two to compare")
     every = [path for paths in asked.values() for path in paths]
     if len(every) > 2:  # several trainings: which of them are not there?
-        named = [path.with_name(path.name + RESULT) for path in every]
-        kept = [two if two.is_file() else one for one, two in zip(every, named, strict=True)]
+        kept = [file for path in every for file in results_at(path)]
         refuse_absent(kept, "openset evaluate GT DT -o RUN keeps a *.result.json of each model")
     results = {
         name: [one for path in paths for one in read_results(path)] for name, paths in asked.items()
     }
     force, splits = how
     sides = methods_of(results, force=force, splits=splits)
-    for name, findings in findings_of(sides).items():
-        for finding in findings:
-            output.report(finding, name)
-    for name, finding in {**repeated_methods(sides), **cut_otherwise(sides)}.items():
-        output.report(finding, name)
+    again = {name: (finding,) for name, finding in repeated_methods(sides).items()}
+    for said in (findings_of(sides), left_out_otherwise(sides), again):
+        for name, findings in said.items():
+            for finding in findings:
+                output.report(finding, name)
     return sides
 
 

@@ -233,4 +233,6 @@ def _session(path: Path, device: str | None) -> Any:
         return onnxruntime.InferenceSession(str(path), providers=[provider])
     except Exception as error:  # onnxruntime's errors have no common base but Exception
         example = str(error).partition("\n")[0][:200]
-        raise refuse("OS604", f"{path} is not an ONNX model", example=example) from error
+        cause, fix = "a truncated download or copy, or another file", "export or copy it again"
+        message = f"{path} is not an ONNX model"
+        raise refuse("OS604", message, example=example, cause=cause, fix=fix) from error

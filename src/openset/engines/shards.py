@@ -55,7 +55,10 @@ class Shard:
         else:
             raise UsageError(f"a shard is 3/16, the third of sixteen, or auto, not {text!r}")
         if not 0 <= index < count:
-            raise UsageError(f"there is no shard {index + 1} of {count}")
+            raise UsageError(
+                f"there is no shard {index + 1} of {count}: they are 1/{count} to {count}/{count}; "
+                f"auto, or auto/{count}, takes a scheduler's own number, wherever that begins"
+            )
         return cls(index, count)
 
     def mine(self, numbers: Sequence[int]) -> list[int]:

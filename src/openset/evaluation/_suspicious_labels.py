@@ -25,6 +25,7 @@ from openset.tables.misnaming import (
     RATIO,
     exchanged,
     misnamed,
+    misnamed_in_a_stretch,
     misnamed_in_part,
 )
 from openset.tables.numberings import fitting_numbering, on_meant
@@ -166,14 +167,18 @@ def _told_by_all(found: dict[int, int], counts: NDArray[np.int64]) -> dict[int, 
 def _labels_in_part(matches: Matches, names: Names, seen: Seen) -> Finding | None:
     """Labels that mean other classes in some images, and what they say in the others."""
     found, images = misnamed_in_part(seen.image, seen.said, seen.on, seen.size)
+    what = f"in {len(images)} images every label is put on objects of another class, and the same"
+    if not found:
+        found, images = misnamed_in_a_stretch(seen.image, seen.said, seen.on, seen.size)
+        what = f"in {len(images)} images that follow each other {len(found)} labels are put on "
+        what += "objects of one other class, and in the others they are right"
     if not found:
         return None
     said = [f"{names.all[d]} on {names.all[o]}" for d, o in found.items()]
     return Finding(
         "OS330",
         Level.ERROR,
-        f"in {len(images)} images every label is put on objects of another class, and the same: "
-        + some(said, _SHOWN),
+        f"{what}: {some(said, _SHOWN)}",
         count=len(images),
         example=f"image {matches.image_ids[images[0]]}: {said[0]}",
     )

@@ -22,6 +22,7 @@ from openset.tables import Annotations, Detections, Role, Vocabulary
 from openset.tables.category_ids import Positions, Renamed, told, with_names
 from openset.tables.columns import column
 from openset.tables.evidence import logit_classes, strange_logits
+from openset.tables.join import Joined
 from openset.tables.left_open import LeftOpen
 from openset.wording import grouped, spaced
 
@@ -109,6 +110,18 @@ def at_least(detections: Detections, score: float) -> Adjusted:
         f"image {detections.image[row]}, detection {row}, score {detections.score[row]:g}",
     )
     return detections.select(~low), [note]
+
+
+def without_leaks(detections: Detections, joined: Joined) -> list[Finding]:
+    """The finding that detections of classes which are unknown here are dropped, if there are."""
+    count = int(np.count_nonzero(joined.leaked))
+    if count == 0:
+        return []
+    message = f"{grouped(count)} of {grouped(len(detections))} detections are of classes that are "
+    message += "unknown here and are left out"
+    row = int(joined.leaked.argmax())
+    example = f"image {detections.image[row]}, detection {row}"
+    return [Finding("OS465", Level.NOTE, message, count, example)]
 
 
 def of_the_cut(

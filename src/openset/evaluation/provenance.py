@@ -47,6 +47,7 @@ class Provenance:
         roles: What the vocabulary states (`openset.evaluation.roles`).
         minimum_score: The score below which detections were left out, if one was asked for.
         samples_hash: Changes when samples, or their order, change; empty if they have no names.
+        leaked: What became of detections of classes that are unknown here; empty if there are none.
     """
 
     version: str
@@ -65,6 +66,7 @@ class Provenance:
     roles: Mapping[str, Any] = field(default_factory=dict)
     minimum_score: float | None = None
     samples_hash: str = ""
+    leaked: str = ""
 
     @property
     def resampled(self) -> str:
@@ -83,6 +85,7 @@ def describe(
     resamples: int,
     ledger: str = "",
     minimum_score: float | None = None,
+    leaked: str = "",
 ) -> Provenance:
     """The provenance of numbers that were computed from some matches."""
     protocol, vocabulary = matches.protocol, matches.vocabulary
@@ -102,6 +105,7 @@ def describe(
         groups_hash=_groups_hash(matches),
         roles=stated(vocabulary),
         minimum_score=minimum_score,
+        leaked=leaked,
     )
 
 

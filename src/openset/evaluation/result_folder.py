@@ -14,7 +14,7 @@ Not what else a kind of folder holds: that of detectors is a `Run`, that of clas
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -111,6 +111,9 @@ class ResultFolder:
         } | {self.index: _own_digest(document)}
         wrong = [name for name in wanted if found.get(name, "") != held.get(name)]
         if wrong:
+            lost = [name for name in wrong if not (folder / name).is_file()]
+            if lost == wrong:
+                self._refuse_lost(folder, lost)
             several = len(wanted) > 1
             many = f"{len(wrong)} of {len(wanted)} files" if several else "a file"
             others = "are not those that were" if several else "is not the one that was"
@@ -122,6 +125,18 @@ class ResultFolder:
                 example=str(folder / wrong[0]),
                 fix=f"restore the files, or {self.fix} -o {folder}",
             )
+
+    def _refuse_lost(self, folder: Path, names: Sequence[str]) -> None:
+        """Refuse a folder that was copied in part."""
+        raise refuse(
+            "OS427",
+            f"{some(names, 5)} of the {self.what} in {folder} {'is' if len(names) == 1 else 'are'} "
+            "not there",
+            count=len(names),
+            example=str(folder / names[0]),
+            cause="the folder was copied in part, or a .gitignore or a filter left files out",
+            fix=f"copy all files of the folder, or {self.fix} -o {folder}",
+        )
 
     def refuse_other(self, folder: Path) -> bool:
         """Whether there is an earlier one, and nothing else; refused if there is anything else."""
@@ -181,12 +196,18 @@ class ResultFolder:
             document = json.loads(path.read_text("utf-8"))
             note_read(path)
         except (FileNotFoundError, NotADirectoryError) as error:
-            inner = next(folder.glob(f"*/{self.index}"), None) if folder.is_dir() else None
+            file = folder.is_file()
+            inner = next(
+                (folder.parent if file else folder).glob(self.index if file else f"*/{self.index}"),
+                None,
+            )
             raise refuse(
                 "OS101",
                 f"no {self.what} in {folder}: {self.index} is missing",
                 cause="the folder was not written by an evaluation",
-                fix=f"give {inner.parent}" if inner else f"{self.fix} -o {folder}",
+                fix=f"give {inner.parent}"
+                if inner
+                else f"{self.fix} -o {'FOLDER' if file else folder}",
             ) from error
         except (OSError, ValueError, RecursionError) as error:
             raise refuse("OS114", f"cannot read {path}: {error}") from error

@@ -14,8 +14,9 @@ from typing import NamedTuple, Self, TypeVar
 import numpy as np
 
 from openset.engines import Engine, find
-from openset.evaluation.adjusting import adjusted, called, of_the_cut
+from openset.evaluation.adjusting import adjusted, called, of_the_cut, without_leaks
 from openset.evaluation.later import Later
+from openset.evaluation.leaks import taught
 from openset.evaluation.provenance import Provenance, describe, ledger_line
 from openset.evaluation.result import Evaluation
 from openset.evaluation.settings import Settings
@@ -187,6 +188,8 @@ def as_judged(ground: Ground, detections: Detections, settings: Settings) -> Jud
         valid, dropped = valid_detections(read[0])
         written, read = written.select(valid), (read[0].select(valid), read[1].select(valid))
         findings += dropped
+    if settings.leaked == "drop":
+        findings += without_leaks(*read)
     return Judged(written, read, findings)
 
 
@@ -289,6 +292,7 @@ def evaluation_of(
         resamples=resamples,
         ledger=matched.ledger,
         minimum_score=matched.minimum_score,
+        leaked=settings.leaked if taught(matched.findings) else "",
     )
     if place.workers:
         origin = Later(origin).result

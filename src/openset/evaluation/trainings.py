@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.evaluation.leaks import taught
 from openset.evaluation.provenance import Provenance
 from openset.evaluation.result import Evaluation
 from openset.evaluation.roles import Sides, differ
@@ -187,6 +188,7 @@ class Trainings:
         return with_interval(mean, metric, Value(drawn), self.spread(name))
 
 
+_EFFECT = "they cannot be found, nor be wrong"
 Given = Evaluation | Sequence[Evaluation] | Trainings
 """What stands for a method: a result, results of several trainings, or these as one."""
 
@@ -285,15 +287,22 @@ def repeated_methods(methods: Mapping[str, Trainings]) -> dict[str, Finding]:
     return found
 
 
-def cut_otherwise(methods: Mapping[str, Trainings]) -> dict[str, Finding]:
-    """A finding for each method that another minimum score cut than the first one."""
+def left_out_otherwise(methods: Mapping[str, Trainings]) -> dict[str, tuple[Finding, ...]]:
+    """Findings about each method of which other detections were left out than of the first one.
+
+    Below another minimum score, or as of classes that the detector should not know.
+    """
     first, *others = methods
-    found: dict[str, Finding] = {}
+    found: dict[str, tuple[Finding, ...]] = {}
     for name in others:
-        for which, beside in ((name, first), (first, name)):
-            for one in _cuts(methods[which], methods[beside]):
-                message = f"{one.message} of {which} alone: they cannot be found, nor be wrong"
-                found.setdefault(name, replace(one, level=Level.WARNING, message=message))
+        pairs = [(name, first), (first, name)]
+        said = [[*_cuts(methods[a], methods[b]), *_drops(methods[a], methods[b])] for a, b in pairs]
+        alone = [
+            replace(one, level=Level.WARNING, message=f"{one.message} of {which} alone: {_EFFECT}")
+            for (which, _), findings in zip(pairs, said, strict=True)
+            for one in findings
+        ]
+        found[name] = tuple({one.code: one for one in reversed(alone)}.values())
     return found
 
 
@@ -302,6 +311,16 @@ def _cuts(method: Trainings, other: Trainings) -> list[Finding]:
     same = {result.provenance.minimum_score for result in other.results}
     apart = [one for one in method.results if one.provenance.minimum_score not in same]
     return [finding for one in apart for finding in one.findings if finding.code == "OS214"]
+
+
+def _drops(method: Trainings, other: Trainings) -> list[Finding]:
+    """What is said of leaked detections that were dropped, where those of another count."""
+    counted = [one for one in other.results if taught(one.findings) and not _dropped(one)]
+    return [said for one in method.results for said in _dropped(one)] if counted else []
+
+
+def _dropped(one: Evaluation) -> list[Finding]:
+    return [finding for finding in one.findings if finding.code == "OS465"]
 
 
 def population(runs: Iterable[float | None]) -> tuple[float, float] | None:
@@ -340,6 +359,7 @@ def unlike(
         "protocols": ([_rules(one) for one in (first, second)], "protocol="),
         "vocabularies": ([one.vocabulary_hash for one in (first, second)], _classes_of(first)),
         "ground truths": ([one.truth_hash for one in (first, second)], _truth_of(first)),
+        "detections of classes that are unknown here": (_leaks(first, second), "leaked="),
         "groups": ([one.groups_hash or "none" for one in (first, second)], "groups="),
         "samples": (_named(first, second), "samples, in one order"),
     }
@@ -365,6 +385,12 @@ def _named(first: Provenance, second: Provenance) -> list[str]:
     """Which samples either was measured on; nothing is known where one does not name them."""
     held = [first.samples_hash, second.samples_hash]
     return held if all(held) else ["", ""]
+
+
+def _leaks(first: Provenance, second: Provenance) -> list[str]:
+    """What became of the leaks of either; where one has none, there is nothing to tell apart."""
+    said = [one.leaked for one in (first, second)]
+    return [f"leaked={one}" for one in said] if all(said) else ["none", "none"]
 
 
 def _rules(one: Provenance) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from openset.files import HEAD, head, replacing
 from openset.findings import InputError, UsageError, refuse
-from openset.formats._others import kind_of
+from openset.formats._others import by_columns, kind_of, of_folder
 from openset.formats._spec import FileFormat, Format, Kind, file_format
 from openset.refusals import shown, wrong_kind, wrong_type
 
@@ -123,7 +123,7 @@ def _recognised(path: Path, start: bytes) -> tuple[Format, Kind]:
         kind = Coco().sniff(path, start)
         if kind is not None:
             return Coco(), kind
-        if kind_of(start) is not None:  # a line of JSON, but not a record
+        if by_columns(start):  # a line of JSON, but not a record
             raise _unrecognised(path, start, ["coco"])
     from openset.plugins import record_of
 
@@ -137,17 +137,27 @@ def _recognised(path: Path, start: bytes) -> tuple[Format, Kind]:
 def _unrecognised(path: Path, start: bytes, tried: list[str]) -> InputError:
     if start.lstrip()[:1] in (b"[", b"{") and not path.is_dir():
         _refuse_bad_json(path, start)
-    other = None if path.is_dir() else kind_of(start)
+    names = start.decode("utf-8", "replace").split("\n") if path.is_dir() else []
+    other = of_folder(path, names) if names else kind_of(start)
     if other is not None:
         return refuse("OS104", f"{path} is {other.what}", cause=other.cause, fix=other.fix)
     what = "a folder with" if path.is_dir() else "starts with"
-    seen = shown(start.split(b"\n")[:5]) if path.is_dir() else shown(start[:60])
+    if not names:
+        _refuse_nearly(path, start)
+    seen = shown(names[:5] if names else start[:60])
     return refuse(
         "OS104",
         f"{path} is in no known format: {what} {seen}",
         cause=f"tried {', '.join(tried)}",
         fix="name the format if you know it: format=..., and see docs/formats.md",
     )
+
+
+def _refuse_nearly(path: Path, start: bytes) -> None:
+    """Say which column a table lacks that has others of ours."""
+    from openset.formats.table import refuse_nearly
+
+    refuse_nearly(path, start)
 
 
 def _refuse_bad_json(path: Path, start: bytes) -> None:

@@ -8,7 +8,7 @@ images and results become attributes, and other top-level keys and keys of categ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -58,7 +58,9 @@ class Columns:
 
 
 def detections_of(records: Any, where: str, layout: str | None = None) -> Detections:
-    """Detections from a decoded list of results."""
+    """Detections from a decoded list of results, or a data set whose annotations have scores."""
+    if _scored(records):
+        return _of_data_set(records, where, layout)
     if not isinstance(records, list):
         held = isinstance(records, dict) and {"images", "annotations"} & records.keys()
         raise wrong_kind(where, "detections") if held else _not_coco(where, records)
@@ -72,6 +74,44 @@ def detections_of(records: Any, where: str, layout: str | None = None) -> Detect
         where=where,
         layout=layout,
     )
+
+
+def _scored(document: Any) -> bool:
+    """Whether this is a data set that was made of detections: any annotation has a score."""
+    held = document.get("annotations") if isinstance(document, dict) else None
+    return isinstance(held, list) and any(isinstance(one, dict) and "score" in one for one in held)
+
+
+def _of_data_set(document: Mapping[str, Any], where: str, layout: str | None) -> Detections:
+    """Detections under the names of their images and classes: the ids are of this file alone."""
+    found = detections_of(document["annotations"], where, layout)
+    images, classes = (
+        dict(zip(ids, names, strict=True))
+        for ids, names in (
+            _listed(document, "images", "file_name", where),
+            _listed(document, "categories", "name", where),
+        )
+    )
+    if all(images.values()) and images:
+        absent = [row for row, id_ in enumerate(found.image.tolist()) if id_ not in images]
+        if absent:
+            raise dangling(where, "image", found.image[absent[0]], absent[0], len(absent))
+        found = replace(found, image=np.array([images[i] for i in found.image.tolist()], np.str_))
+    if not classes:
+        return found
+    lost = [row for row, id_ in enumerate(found.label.tolist()) if id_ not in classes]
+    if lost:
+        raise dangling(where, "category", int(found.label[lost[0]]), lost[0], len(lost))
+    labels = tuple(dict.fromkeys(classes.values()))
+    place = {id_: labels.index(name) for id_, name in classes.items()}
+    return replace(found, labels=labels, label=np.array([place[i] for i in found.label.tolist()]))
+
+
+def _listed(document: Mapping[str, Any], key: str, name: str, where: str) -> Any:
+    """Ids and names of images or categories; a name is empty where there is none."""
+    records = document.get(key) or []
+    ids = required(records, "id", where) if isinstance(records, list) else []
+    return ids, [str(one.get(name) or "") for one in records[: len(ids)]]
 
 
 def extra_values(records: Sequence[Mapping[str, Any]], known: Set[str]) -> Extras:

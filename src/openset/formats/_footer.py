@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from openset.findings import refuse
 from openset.formats._thrift import Thrift
 
 _MAGIC = b"PAR1"
@@ -57,6 +58,7 @@ def texts_of(path: Path) -> Mapping[str, str]:
 def checked(path: Path) -> Footer:
     """The footer of a file in which no claim contradicts another."""
     with _opened(path) as data:
+        _refuse_joined(data, path)
         held = _footer(data)
         rows, groups, listed = held[3], held.get(4, []), _columns(held[2])
         _demand(0 <= rows <= _ROWS_PER_BYTE * len(data), f"it claims {rows} rows")
@@ -66,6 +68,17 @@ def checked(path: Path) -> Footer:
             for name, count in _counts(data, group, listed):
                 lists[name] += count
     return Footer(rows, _texts(held), lists)
+
+
+def _refuse_joined(data: mmap.mmap, path: Path) -> None:
+    """Files one after the other: the last footer counts from the start of its own file."""
+    if data.find(_MAGIC * 2) > 0:  # the end of one, and the start of the next
+        raise refuse(
+            "OS102",
+            f"{path} is several Parquet files, one after the other",
+            cause="they were joined byte by byte, as by cat",
+            fix="give the folder of the parts, or join them: openset select A B ... -o ALL.parquet",
+        )
 
 
 def _counts(

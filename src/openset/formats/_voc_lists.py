@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.files import load_text
+from openset.files import load_text, visible
 
 _THERE = "1"
 _FLAGS = frozenset({"-1", "0", _THERE})
@@ -46,7 +46,7 @@ def _listed(folder: Path) -> Iterator[tuple[str, list[str]]]:
     """Every class file: its class, and the images that show it."""
     if not folder.is_dir():
         return
-    files = {file.stem: file for file in sorted(folder.glob("*.txt"))}
+    files = {file.stem: file for file in visible(folder, "*.txt")}
     for stem, file in files.items():
         name, _, split = stem.rpartition("_")
         if not name or split not in files:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.files import visible
 from openset.findings import InputError, refuse
 from openset.formats.class_names import class_names, load_yaml, numbered
 
@@ -24,7 +25,7 @@ _FIX = "take away the list that is not of these labels, or say which one is: nam
 
 def yaml_in(folder: Path) -> Path | None:
     """The ``data.yaml`` of a folder, or another that has names: trainings write ``args.yaml``."""
-    found = sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
+    found = sorted([*visible(folder, "*.yaml"), *visible(folder, "*.yml")])
     own = [file for file in found if file.stem == _OWN]
     if len(own) == 1:
         return own[0]

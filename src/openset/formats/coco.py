@@ -60,6 +60,10 @@ class Coco(Format):
             return "annotations"
         return None
 
+    def could_hold(self, path: Path, kind: Kind) -> bool:
+        """A data set whose annotations have scores is detections, if these are asked for."""
+        return kind == "detections" and b'"score"' in load(path)
+
     def read_annotations(self, path: Path, *, everything: bool = False, **_: Any) -> Annotations:
         """Read ground truth; `everything` also keeps masks, keypoints, licences and URLs."""
         source = load(path) if is_gzip(path) else path

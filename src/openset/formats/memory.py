@@ -112,7 +112,7 @@ def to_detections(
     if isinstance(source, list) and source and isinstance(source[0], dict) and "bbox" in source[0]:
         return _coco.detections_of(source, WHERE, layout)
     if isinstance(source, Mapping) and "annotations" in source:
-        raise wrong_kind(WHERE, "detections")
+        return _coco.detections_of(dict(source), WHERE, layout)
     columns = _columns(source, box_format, "detections")
     columns |= _picture_sizes(columns["image"], columns.pop("images", None))
     stated = columns.pop("layout", None) if layout is None else layout

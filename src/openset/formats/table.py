@@ -6,19 +6,20 @@ Columns are found by name, whatever their case:
 - label: ``label``, ``class``, ``class_name``, ``category``, ``category_name``, ``name``, or
   ``category_id``, ``class_id``
 - box: ``x,y,w,h``, or corners ``xmin,ymin,xmax,ymax`` or ``x1,y1,x2,y2``, or ``bbox`` as JSON
-  ``[x, y, width, height]``; always 0-based pixels
+  ``[x, y, width, height]``, or as NumPy prints it; always 0-based pixels
 - score: ``score``, ``confidence``, ``conf``; with a score the file is detections
 - ``unknownness``, ``crowd``, ``iscrowd``, ``difficult``, ``ignore``, ``area``, ``id``,
   ``supercategory``, ``image_width``, ``image_height``
 
-Other columns are kept. A row without label and box is an image without objects. Separators are
-comma, semicolon or tab.
+Other columns are kept. A row without label and box is an image without objects, or detections.
+Separators are comma, semicolon or tab.
 
 Not a spreadsheet importer: there is one header line, and numbers have a decimal point.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.files import BOM, HEAD, load, save
-from openset.findings import UsageError, refuse
+from openset.findings import InputError, UsageError, refuse
 from openset.formats import _frames
 from openset.formats._columns import matrix
 from openset.formats._spec import FileFormat, Format, Kind, file_format
@@ -54,6 +55,7 @@ _BOXES = (
     ("x", "y", "width", "height"),
     ("bbox",),
 )
+_PRINTED, _APART = re.compile(r"\s*[\[(]\s*(.*?),?\s*[\])]\s*", re.DOTALL), re.compile(r"[,\s]+")
 _LINES = (".jsonl", ".ndjson")
 _BOTH: frozenset[Kind] = frozenset({"annotations", "detections"})
 
@@ -97,9 +99,10 @@ class TableFile(Format):
         return _annotations(frame, _Header(frame.columns), str(path))
 
     def read_detections(self, path: Path, **options: Any) -> Detections:
-        """Read detections; there are no options."""
+        """Read detections; there are no options. A row may say that its image has none."""
         frame = _frame(path)
-        return _detections(frame, _Header(frame.columns), str(path))
+        header = _Header(frame.columns)
+        return _detections(_with_boxes(frame, header), header, str(path))
 
     def write_annotations(self, table: Annotations, path: Path) -> None:
         """Write one row per object, and one per image without objects."""
@@ -145,13 +148,13 @@ class _Header:
     def column(self, frame: pl.DataFrame, role: str, where: str) -> pl.Series:
         """The column of a role that must be there."""
         if role not in self.role:
-            raise _no_column(role, _NAMES.get(role, (role,)), frame, where)
+            raise _no_column(role, _NAMES.get(role, (role,)), frame.columns, where)
         return frame[self.role[role]]
 
     def boxes(self, frame: pl.DataFrame, where: str) -> NDArray[np.float64]:
         """Boxes as x, y, width, height."""
         if not self.box:
-            raise _no_column("box", [",".join(names) for names in _BOXES], frame, where)
+            raise _no_column("box", [",".join(names) for names in _BOXES], frame.columns, where)
         if len(self.box) == 1:
             return matrix(_json_cells(frame[self.box[0]], where), self.box[0], where, 4)
         box = np.stack([_frames.numbers(frame[name], where) for name in self.box], axis=1)
@@ -160,11 +163,26 @@ class _Header:
         return box
 
 
-def _no_column(what: str, names: Sequence[str], frame: pl.DataFrame, where: str) -> Exception:
+def refuse_nearly(path: Path, head: bytes) -> None:
+    """Refuse a table that says too little to be one of boxes, by the column that it lacks."""
+    names, _ = _header(_frames.first_line(head))
+    found = _Header(names)
+    parts = {part for box in _BOXES for part in box}
+    partly = sum(name.strip().lower() in parts for name in names) > 1
+    if partly + sum(role in found.role for role in _NAMES) < 2:
+        return
+    if "image" not in found.role:
+        raise _no_column("image", _NAMES["image"], names, str(path))
+    if not found.box:
+        raise _no_column("box", [",".join(names) for names in _BOXES], names, str(path))
+
+
+def _no_column(what: str, names: Sequence[str], columns: Sequence[str], where: str) -> Exception:
     return refuse(
         "OS107",
-        f"{where} has no column for the {what}: none of {', '.join(names)}",
-        example=f"columns: {', '.join(frame.columns[:12])}",
+        f"{where} has no column for the {what}: none of {' or '.join(names)}",
+        example=f"columns: {', '.join(columns[:12])}",
+        cause="another tool's names of columns, or a merge that renamed them",
         fix="rename a column",
     )
 
@@ -173,7 +191,27 @@ def _json_cells(series: pl.Series, where: str) -> list[Any]:
     from openset.json_text import decode
 
     values = series.to_list()
-    return [decode(v.encode(), where) if isinstance(v, str) else v for v in values]
+    try:
+        return [decode(v.encode(), where) if isinstance(v, str) else v for v in values]
+    except InputError:  # as Python and NumPy print a tuple or an array
+        return [_printed(v, at, where) if isinstance(v, str) else v for at, v in enumerate(values)]
+
+
+def _printed(text: str, record: int, where: str) -> list[float]:
+    """Numbers between brackets, apart by commas or blanks."""
+    inner = _PRINTED.fullmatch(text)
+    try:
+        return [float(one) for one in _APART.split(inner[1])] if inner else [float(text)]
+    except ValueError as error:
+        message = f"a box of {where} is no list of four numbers"
+        example = f"record {record}: {shown(text)}"
+        raise refuse(
+            "OS108",
+            message,
+            example=example,
+            cause="an array that was printed in part, or another object as text",
+            fix="write x, y, width and height in columns of their own",
+        ) from error
 
 
 def _header(line: bytes) -> tuple[list[str], str]:
@@ -219,6 +257,16 @@ def _broken_line(path: Path, data: bytes, error: Exception) -> tuple[str, str]:
         except (msgspec.DecodeError, ValueError, RecursionError):
             return f"line {number} of {path}", f"it is no JSON object: {shown(line)}"
     return str(path), str(error).strip().partition("\n")[0]
+
+
+def _with_boxes(frame: pl.DataFrame, header: _Header) -> pl.DataFrame:
+    """The rows that say more than an image: what a join writes for images without detections."""
+    import polars as pl
+
+    said = [header.role.get(role) for role in ("label", "category_id", "score")]
+    columns = [name for name in (*said, *header.box) if name is not None]
+    silent = pl.all_horizontal(pl.col(name).is_null() for name in columns)
+    return frame.filter(~silent) if columns else frame
 
 
 def _detections(frame: pl.DataFrame, header: _Header, where: str) -> Detections:

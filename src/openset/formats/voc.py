@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.files import listing, load, load_text, safe_name
+from openset.files import listing, load, load_text, safe_name, visible
 from openset.findings import InputError, refuse
+from openset.formats._others import kind_of
 from openset.formats._spec import EVIDENCE, FileFormat, Format, Kind, file_format
 from openset.formats._voc_lists import unannotated
 from openset.refusals import missing_key, shown, wrong_type
@@ -85,7 +86,7 @@ class Voc(Format):
         """Read XML files, all or those of a split."""
         folder = path / "Annotations" if (path / "Annotations").is_dir() else path
         listing(folder)
-        files = _split_files(path, folder, split) if split else sorted(folder.glob("*.xml"))
+        files = _split_files(path, folder, split) if split else visible(folder, "*.xml")
         if not files:
             raise refuse("OS103", f"{folder} holds no XML file")
         images = [_Image.read(file) for file in files]
@@ -95,7 +96,7 @@ class Voc(Format):
 
     def read_detections(self, path: Path, *, split: str | None = None, **_: Any) -> Detections:
         """Read result files, all or those of a split."""
-        found = [(_RESULT.fullmatch(file.name), file) for file in sorted(path.glob("comp*.txt"))]
+        found = [(_RESULT.fullmatch(file.name), file) for file in visible(path, "comp*.txt")]
         files = [(match[2], file) for match, file in found if match and split in (None, match[1])]
         if not files:
             raise refuse("OS103", f"{path} holds no result file comp4_det_<split>_<class>.txt")
@@ -158,7 +159,9 @@ class _Image:
     def read(cls, file: Path) -> _Image:
         root, where = _parsed(file), str(file)
         if root.tag != "annotation":
-            raise refuse("OS118", f"{file} is <{root.tag:.40}>, not <annotation>")
+            cause, fix = (kind_of(load(file)) or ("", "", "", ""))[2:]
+            message = f"{file} is <{root.tag:.40}>, not <annotation>"
+            raise refuse("OS118", message, cause=cause, fix=fix)
         size = root.find("size")
         return cls(
             stem=file.stem,

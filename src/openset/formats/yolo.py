@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.files import load_text, safe_name
+from openset.files import load_text, safe_name, visible
 from openset.findings import refuse
 from openset.formats._spec import EVIDENCE, FileFormat, Format, Kind, file_format
 from openset.formats._yolo_names import (
@@ -97,7 +97,7 @@ class Yolo(Format):
             lines = [line for line in _lines(file) if line]
             if lines:
                 return _kind_of(lines)
-        if folder.config is None or not _is_folder(folder.labels):
+        if folder.config is None or not (_is_folder(folder.labels) or folder.names_a_split()):
             return None
         return "detections" if folder.config.get("holds") == "detections" else "annotations"
 
@@ -112,6 +112,7 @@ class Yolo(Format):
     ) -> Annotations:
         """Read labels; images without a label file have no objects."""
         folder = _Folder.of(path, split)
+        folder.refuse_lost()
         labels = names_of(folder.root, folder.labels, folder.config, names)
         if labels is None:
             raise nameless(folder.root)
@@ -216,11 +217,33 @@ class _Folder:
         images = Path(os.path.commonpath([path.parent for path in listed] or [_absolute(root)]))
         return cls(root, config, images, _labels_beside(images), tuple(listed))
 
+    def names_a_split(self) -> bool:
+        """Whether ``data.yaml`` says which classes there are, and where images lie."""
+        return (
+            self.config is not None
+            and "names" in self.config
+            and bool(_split_entries(self.config, None))
+        )
+
+    def refuse_lost(self) -> None:
+        """Refuse a data set of which neither images nor labels are where ``data.yaml`` says."""
+        if self.label_files() or _is_folder(self.labels) or not self.names_a_split():
+            return
+        if _is_folder(self.images) or self.listed:
+            said = f"{self.images} has images, and {self.labels} is no folder"
+            cause = "labels were not copied, or lie in a folder of another name"
+            fix = f"move the text files to {self.labels}, beside the images"
+        else:
+            said = f"neither {self.images} nor {self.labels} is a folder"
+            cause = "its YAML file has the paths of another machine, or of a folder's earlier name"
+            fix = f"correct path, train, val or test in the YAML file of {self.root}"
+        raise refuse("OS103", f"the images of {self.root}: {said}", cause=cause, fix=fix)
+
     def label_files(self) -> list[Path]:
         """One for each image; a list of classes is none of them."""
         if self.listed is not None:
             return [file for file in map(_label_of, self.listed) if _is_file(file)]
-        found = sorted(self.labels.glob("*.txt")) if _is_folder(self.labels) else []
+        found = visible(self.labels, "*.txt") if _is_folder(self.labels) else []
         return [file for file in found if file.name != CLASSES]
 
     def members(self) -> list[tuple[str, str, Path]]:
@@ -303,7 +326,7 @@ def _images_of(entry: str, bases: Sequence[Path]) -> list[Path]:
 
 
 def _pictures(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+    return [path for path in visible(folder) if path.suffix.lower() in SUFFIXES]
 
 
 def _label_of(image: Path) -> Path:

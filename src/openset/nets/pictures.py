@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.files import PICTURES
+from openset.files import PICTURES, visible
 from openset.findings import Finding, InputError, Level, refuse
 from openset.tables.columns import ids
 
@@ -67,7 +67,8 @@ class ImageFiles:
         roots = [Path(folder)] if isinstance(folder, str | Path) else [*map(Path, folder)]
         size = np.column_stack([np.asarray(truth.images.width), np.asarray(truth.images.height)])
         places = [
-            cls(truth.images.id, tuple(root / str(name) for name in names), size) for root in roots
+            cls(truth.images.id, tuple(_place(root, str(name)) for name in names), size)
+            for root in roots
         ]
         for place, root in zip(places, roots, strict=True):
             place._refuse_escapes(root)
@@ -79,7 +80,7 @@ class ImageFiles:
     def of_folder(cls, folder: str | Path) -> ImageFiles:
         """All images of a folder, in the order of their names; ids are the names' stems."""
         root = Path(folder)
-        paths = sorted(p for p in root.glob("*") if p.suffix.lower() in SUFFIXES)
+        paths = [p for p in visible(root) if p.suffix.lower() in SUFFIXES]
         if not paths:
             raise refuse("OS602", f"no image in {root}", example=", ".join(sorted(SUFFIXES)))
         _refuse_one_stem(paths)
@@ -124,7 +125,29 @@ class ImageFiles:
         missing = [path for path in self.path if not path.is_file()]
         if missing:
             message = f"{len(missing)} of {len(self)} images are missing"
-            raise refuse("OS602", message, count=len(missing), example=str(missing[0]))
+            example, (cause, fix) = str(missing[0]), _otherwise_called(missing[0])
+            raise refuse(
+                "OS602", message, count=len(missing), example=example, cause=cause, fix=fix
+            )
+
+
+def _place(root: Path, name: str) -> Path:
+    """Where an image should be; a name may be written with the backslashes of Windows."""
+    path = root / name
+    return root / name.replace("\\", "/") if "\\" in name and not path.is_file() else path
+
+
+def _otherwise_called(path: Path) -> tuple[str, str]:
+    """Cause and fix where a picture is there with another ending; nothing where none is."""
+    if not path.parent.is_dir():
+        return "", ""
+    stem, own = path.stem.lower(), path.suffix
+    like = (one for one in path.parent.iterdir() if one.stem.lower() == stem)
+    there = sorted(one.name for one in like if one.suffix.lower() in SUFFIXES)
+    if not there:
+        return "", ""
+    cause = f"pictures were converted or renamed: {there[0]} is there"
+    return cause, f"write the names as the files are called, {Path(there[0]).suffix} for {own}"
 
 
 def _only(places: Sequence[ImageFiles]) -> tuple[Path, ...]:
@@ -205,7 +228,7 @@ def decode(path: Path, *, upright: bool = False) -> Pixels:
     try:
         with Image.open(path) as opened:
             image = ImageOps.exif_transpose(opened) if upright else opened
-            return np.asarray(image.convert("RGB"))
+            return np.asarray(_of_eight_bits(image).convert("RGB"))
     except FileNotFoundError as error:
         raise refuse("OS602", f"no such image: {path}") from error
     except (UnidentifiedImageError, ImportError) as error:  # the latter where ultralytics opens it
@@ -213,6 +236,21 @@ def decode(path: Path, *, upright: bool = False) -> Pixels:
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         example = f"{path}: {error}"
         raise refuse("OS603", "1 image cannot be decoded", example=example) from error
+
+
+def _of_eight_bits(image: Any) -> Any:
+    """An image whose values are bytes; Pillow would clip larger ones, to a white picture.
+
+    Of 16 bits the upper eight, which is what readers of other packages keep. How bright a number of
+    32 bits or a fraction is, no file says.
+    """
+    from PIL import Image
+
+    if image.mode.startswith("I;16") or (image.mode == "I" and image.format == "PNG"):
+        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    if image.mode in ("I", "F"):
+        raise ValueError("values of 32 bits, whose range no file says; write 8 bits a colour")
+    return image
 
 
 def undecoded(examples: Sequence[str]) -> Finding:

@@ -39,7 +39,7 @@ def read(path: str | Path) -> dict[str, Any]:
             warnings.simplefilter("ignore", UserWarning)  # about pickles, which are refused anyway
             held = torch.load(where, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        raise _unsafe(where, error) from error
+        raise (_refused_text(where) if _is_text(where) else _unsafe(where, error)) from error
     except Exception as error:  # damaged bytes surface as nearly any exception of the reader
         raise refuse("OS604", f"{where} cannot be read", example=_first_line(error)) from error
     if not isinstance(held, dict):
@@ -74,10 +74,25 @@ def load_into(module: nn.Module, state: Mapping[str, Tensor], where: str | Path)
         if state[name].shape != own[name].shape
     ]
     if problems:
+        _refuse_quantised(state, where)
         message = f"{where} does not fit: {len(problems)} weights differ"
         raise refuse("OS605", message, count=len(problems), example=problems[0])
     refuse_not_finite(state, where)
     module.load_state_dict({name: state.get(name, value) for name, value in own.items()})
+
+
+def _refuse_quantised(state: Mapping[str, Tensor], where: str | Path) -> None:
+    """Weights as small integers, with the scales that make numbers of them elsewhere."""
+    whole = [n for n, v in state.items() if v.dtype in (torch.int8, torch.uint8) and v.ndim > 1]
+    if whole:
+        raise refuse(
+            "OS605",
+            f"{len(whole)} of {len(state)} weights of {where} are integers of 8 bits",
+            count=len(whole),
+            example=whole[0],
+            cause="they were quantised; what they mean, scales beside them say",
+            fix="multiply by the scales, and save float32 weights under the model's names",
+        )
 
 
 def refuse_not_finite(state: Mapping[str, Tensor], where: str | Path) -> None:
@@ -114,6 +129,14 @@ def read_model(path: str | Path) -> tuple[dict[str, Any], Weights]:
     """What `write_model` has written: detector, options and labels; and the weights."""
     held = read(path)
     about = held.get("openset")
+    if "step" in held:  # the weights of one step; of a recipe with a running mean not what it makes
+        raise refuse(
+            "OS604",
+            f"{path} is the checkpoint of a training, at step {held['step']}, and no model",
+            cause="checkpoint.pt was given in place of model.pt",
+            fix="give the folder, or its model.pt; where there is none yet, the same openset train "
+            "command goes on and writes it",
+        )
     if not isinstance(about, dict) or not {"detector", "options", "labels"} <= about.keys():
         raise refuse(
             "OS604",
@@ -146,6 +169,20 @@ def fingerprint_of(labels: Sequence[str], state: Mapping[str, Tensor]) -> str:
         flat = value.detach().cpu().contiguous().flatten()  # NumPy has no bfloat16, but its bytes
         digest.update(name.encode() + flat.view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:16]
+
+
+def _is_text(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return all(32 <= byte < 127 or byte in b"\t\r\n" for byte in stream.read(64))
+
+
+def _refused_text(where: Path) -> InputError:
+    return refuse(
+        "OS604",
+        f"{where} is text, not weights",
+        cause="model and data were exchanged, or a page of an error was saved under this name",
+        fix="give the model before the data; or get the file anew",
+    )
 
 
 def _unsafe(where: Path, error: Exception) -> InputError:

@@ -111,6 +111,7 @@ class Scores:
         [-4.0, -3.0]
         """
         known, unknown = _logits(logits, "known"), _logits(unknown_logits, "unknown")
+        _refuse_turned(known, np.asarray(label))
         if known.shape[1] != unknown.shape[1]:
             widths = f"{known.shape[1]} and {unknown.shape[1]}"
             raise refuse("OS802", f"logits of known and unknown samples have {widths} columns")
@@ -324,6 +325,17 @@ def same_length(columns: dict[str, NDArray[Any]], samples: NDArray[Any], which: 
         if len(column) != len(samples):
             message = f"{len(column)} {name} for {len(samples)} {which} samples"
             raise refuse("OS802", message, count=abs(len(column) - len(samples)))
+
+
+def _refuse_turned(logits: NDArray[np.float64], label: NDArray[Any]) -> None:
+    """Logits with as many columns as there are labels, and other rows."""
+    if label.ndim == 1 and len(label) == logits.shape[1] != logits.shape[0]:
+        raise refuse(
+            "OS802",
+            f"logits of known samples have shape {logits.shape}, and there are {len(label)} labels",
+            cause="they are turned: a row for each class, and a column for each sample",
+            fix="write logits.T of known and of unknown samples",
+        )
 
 
 def _logits(values: ArrayLike, which: str) -> NDArray[np.float64]:

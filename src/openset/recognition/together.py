@@ -45,14 +45,23 @@ def kept_apart(first: str, one: Scores, other: Scores) -> Finding | None:
     compared either.
     """
     called = spelt_otherwise(first, one, other) or numbered_otherwise(first, one, other)
-    if called is not None or one.n_known != other.n_known or one.n_unknown != other.n_unknown:
+    if called is not None:
         return called
+    if (one.n_known, one.n_unknown) != (other.n_known, other.n_unknown):
+        same = set(one.classes) == set(other.classes)  # what has other classes is refused for that
+        return _of_other_samples(first, one, other) if same else None
     named = [_ids(scores) for scores in (one, other)]
     if named[0] is not None and named[1] is not None:
         by_id = _moved(first, named[0], named[1], "id")
         if by_id is not None:
             return _with_labels(by_id, _sorted_by(named[0], one), _sorted_by(named[1], other))
     return _moved(first, one.label_names, other.label_names, "label")
+
+
+def _of_other_samples(first: str, one: Scores, other: Scores) -> Finding:
+    sizes = [f"{each.n_known} known and {each.n_unknown} unknown" for each in (other, one)]
+    away = abs(one.n_known - other.n_known) + abs(one.n_unknown - other.n_unknown)
+    return Finding("OS834", Level.ERROR, f"{sizes[0]} samples, and {sizes[1]} in {first}", away)
 
 
 def _with_labels(by_id: Finding, ours: Names, theirs: Names) -> Finding:

@@ -16,7 +16,7 @@ from typing import Any
 from openset.plugins import lookup, records
 from openset.render import Table
 from openset.scorers import _listing, ledger
-from openset.scorers._evidence import Evidence, other_model, own_head
+from openset.scorers._evidence import Evidence, other_lengths, other_model, own_head
 from openset.scorers._fitted import Fitted, load
 from openset.scorers._head_file import load_head, save_head
 from openset.scorers._own import Own
@@ -43,6 +43,7 @@ __all__ = [
     "load_head",
     "markdown",
     "of_split",
+    "other_lengths",
     "other_model",
     "own_head",
     "quantile_threshold",

@@ -52,8 +52,10 @@ def read(path: Path, kind: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
     try:
         arrays = load_arrays(path)
         meta = dict(json.loads(str(arrays.pop(_KEY))))
-    except InputError:
-        raise
+    except InputError as error:
+        if error.findings[0].code != "OS102":  # Python objects in place of numbers
+            raise
+        raise _unreadable(path, kind, error) from error
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise _unreadable(path, kind, error) from error
     found = meta.get("kind"), meta.get("schema_version")

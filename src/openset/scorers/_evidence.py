@@ -24,6 +24,8 @@ from openset.tables.vocabulary import is_unknown_spelling
 if TYPE_CHECKING:
     from openset.tables.head import Head
 
+_ENOUGH = 10  # rows that tell
+_HALF = 1e-2  # what half precision leaves of a length of one, and much more
 Column = Literal[
     "image",
     "label",
@@ -143,6 +145,25 @@ def own_head(detections: Detections, given: Head | None) -> Head | None:
         raise refuse("OS503", message, cause="the head belongs to another detector")
     given.check(detections)
     return given
+
+
+def other_lengths(scored: Detections, fitted_on: Detections, where: str) -> Finding | None:
+    """OS513, if embeddings of one file all have a length of one, and those of the other not."""
+    ours, theirs = _of_length_one(scored), _of_length_one(fitted_on)
+    if ours is None or theirs is None or ours == theirs:
+        return None
+    one, other = ("the detections to score", where) if ours else (where, "the detections to score")
+    said = f"embeddings of {one} have all a length of one, and those of {other} have not"
+    return Finding("OS513", Level.ERROR, said, len(fitted_on), where)
+
+
+def _of_length_one(found: Detections) -> bool | None:
+    """Whether embeddings were divided by their length; those of a dead network may be nothing."""
+    if found.embedding is None:
+        return None
+    length = np.linalg.norm(found.embedding.astype(np.float64), axis=1)
+    alive = length[length > 0]
+    return None if len(alive) < _ENOUGH else bool((np.abs(alive - 1) < _HALF).all())
 
 
 def other_model(scored: Detections, fitted_on: Detections, where: str) -> Finding | None:

@@ -16,6 +16,7 @@ from openset.tables import Detections
 
 _LEAST = 10
 _SHARE = 0.05
+_OF_AN_IMAGE = 0.25  # rounding parts fewer rows of one photograph than that leaves
 _CLOSE = 1e-2  # of the largest number: another device or half precision
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # splitmix64's
 
@@ -26,11 +27,14 @@ def shown_again(scored: Detections, fitted_on: Detections, where: str) -> Findin
     Less than a twentieth, photographs that are in both splits, is a warning.
     """
     ours, theirs = _same_rows(scored, fitted_on)
-    if len(theirs) < _LEAST:
-        return None
     # Of the smaller: a few parts of what is scored, or a sample of the test images, tell as well.
     least = min(len(fitted_on), int((scored.score >= fitted_on.score.min()).sum()))
-    level = Level.ERROR if len(theirs) >= _SHARE * least else Level.WARNING
+    level = Level.ERROR if len(theirs) >= max(_SHARE * least, _LEAST) else Level.WARNING
+    if level is Level.WARNING:
+        whole = _of_whole_images(scored, fitted_on, ours, theirs)
+        ours, theirs = ours[whole], theirs[whole]
+    if len(theirs) < _LEAST:
+        return None
     shown = f"{len(theirs):,} of {len(fitted_on):,} detections of {where} are among those to score"
     box = ", ".join(f"{x:.1f}" for x in fitted_on.box[theirs[0]])
     first = f"image {fitted_on.image[theirs[0]]}, box [{box}], is on image {scored.image[ours[0]]}"
@@ -61,17 +65,38 @@ def _same_rows(one: Detections, other: Detections) -> tuple[NDArray[np.int64], N
             apart = np.abs(a - b).max(axis=1, initial=0)
             same = apart <= _CLOSE * np.abs(a).max(axis=1, initial=0)
             ours, theirs = ours[same], theirs[same]
-    # Detectors of one score and boxes on a grid say the same of any image.
-    if len(np.unique(one.score[ours])) < min(_LEAST, len(ours)):
+    # Detectors of one score and boxes on a grid say the same of any image, and so do those that
+    # were hardly trained: to the digits that are compared.
+    if len(np.unique(_thousandths(one.score[ours]))) < min(_LEAST, len(ours)):
         ours, theirs = ours[:0], theirs[:0]
     return ours, theirs
 
 
+def _of_whole_images(
+    one: Detections, other: Detections, ours: NDArray[np.int64], theirs: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Which of these rows are on images that have many of their rows in common.
+
+    A detector at the start of its training says nearly the same of any dull place: rows of many
+    images then meet by chance, one here and one there. A photograph brings most of its rows along.
+    """
+    _, mine, sizes = np.unique(one.image, return_inverse=True, return_counts=True)
+    _, yours, others = np.unique(other.image, return_inverse=True, return_counts=True)
+    mine, yours = mine[ours], yours[theirs]
+    _, pair, shared = np.unique(mine * len(others) + yours, return_inverse=True, return_counts=True)
+    return shared[pair] >= _OF_AN_IMAGE * np.minimum(sizes[mine], others[yours])
+
+
 def _keys(found: Detections) -> NDArray[np.uint64]:
     """Box to a tenth of a pixel and score to a thousandth, mixed into one number for each row."""
-    whole = np.column_stack([found.box * 10, found.score * 1000]).round() + 0.0  # no -0
+    whole = np.column_stack([(found.box * 10).round(), _thousandths(found.score)]) + 0.0  # no -0
     keys = np.zeros(len(found), np.uint64)
     for column in whole.view(np.uint64).T:
         keys = (keys ^ column ^ (column >> np.uint64(29))) * _ODD
         keys ^= keys >> np.uint64(32)
     return keys
+
+
+def _thousandths(score: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Scores as they are compared."""
+    return (score * 1000).round()

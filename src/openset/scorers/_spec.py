@@ -140,7 +140,11 @@ class Scorer:
             images,
             self.state.fit(evidence, **chosen),
             evidence.linear,
-            (*self._untaught(detections), *self._negative(detections)),
+            (
+                *self._untaught(detections),
+                *self._undetermined(detections),
+                *self._negative(detections),
+            ),
         )
 
     def compute(self, detections: Detections, /, **options: Any) -> Unknownness:
@@ -165,6 +169,21 @@ class Scorer:
             return ()
         message = f"{len(absent)} classes have no training detection: {', '.join(absent[:5])}"
         return (Finding("OS508", Level.WARNING, message, len(absent), absent[0]),)
+
+    def _undetermined(self, detections: Detections) -> tuple[Finding, ...]:
+        """What is fitted on labels and embeddings has a covariance."""
+        embedding = detections.embedding
+        if (
+            embedding is None
+            or "embedding" not in self.requires
+            or "label" not in self.fit_requires
+        ):
+            return ()
+        width, count = int((np.ptp(embedding, axis=0) > 0).sum()), len(detections)
+        if count > width:
+            return ()
+        message = f"{count} training detections, whose embeddings vary in {width} dimensions"
+        return (Finding("OS512", Level.WARNING, message, count),)
 
     def _negative(self, detections: Detections) -> tuple[Finding, ...]:
         if not self.rectified or not has_negative(detections):

@@ -34,7 +34,26 @@ _DIGITS = re.compile(r"\d")
 def truth_annotated(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
     """Findings about what was annotated, and as what."""
     yield from truth_crowds(truth)
+    yield from _scored(truth)
     yield from _unknown_in_part(truth, vocabulary)
+
+
+def _scored(truth: Annotations) -> Iterator[Finding]:
+    """The finding that objects have scores, which annotators do not give; all alike say nothing."""
+    score = truth.attributes.get("score")
+    if score is None or score.dtype.kind != "f" or score.ndim != 1:
+        return
+    held = np.isfinite(score)
+    if len(np.unique(score[held])) < 2 or not ((score[held] >= 0) & (score[held] <= 1)).all():
+        return
+    count, row = int(np.count_nonzero(held)), int(held.argmax())
+    yield Finding(
+        "OS466",
+        Level.WARNING,
+        f"{share(count, len(truth), 'objects')} of the ground truth have a score",
+        count=count,
+        example=f"{object_at(truth, row)}, score {score[row]:g}",
+    )
 
 
 def truth_crowds(truth: Annotations) -> Iterator[Finding]:

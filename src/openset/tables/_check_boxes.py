@@ -8,7 +8,7 @@ boxes is built only once something is known to be wrong, to count it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, all_of, any_of, first, image_name, object_at, share
+from openset.tables._check_negative import meaning
 from openset.tables._check_sides import exchanged, sides
 from openset.tables.annotations import Annotations, Images
 from openset.tables.smaller_pictures import of_smaller_pictures
@@ -204,10 +205,12 @@ def _sizes(boxes: _Boxes, extremes: _Range) -> Iterator[Finding]:
         return
     size = boxes.box[:, 2:]
     negative = any_of(size < 0)
-    most = negative.mean() > 0.5
-    cause = _NEGATIVE if most else ""
+    cause, fix = meaning(boxes.box, boxes.limit[boxes.image]) if negative.any() else ("", "")
+    if not cause and negative.mean() > 0.5:
+        cause = _NEGATIVE
     what = "have a negative width or height"
-    yield from _counted(boxes, negative, "OS205", Level.ERROR, what, cause)
+    for finding in _counted(boxes, negative, "OS205", Level.ERROR, what, cause):
+        yield replace(finding, fix=fix) if fix else finding
     empty = any_of(size == 0) & ~negative
     yield from _counted(boxes, empty, "OS206", Level.WARNING, "have no width or no height")
 

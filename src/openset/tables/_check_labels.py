@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -38,6 +39,9 @@ from openset.wording import SLIP, some, spaced
 _FEWEST, _HALF = 8, 0.5  # images, and their share, that tell what a name means
 _NEAR = 0.85  # likeness from which a label is another that was misspelt
 
+# What a list from elsewhere has beside a name: "0 dog", "1: dog", "- dog", "'dog',".
+_BESIDE_NAME = re.compile(r"^[\s\-*]*(?:\d+\s*[.:)\]-]?\s*)?[\"']*|[\"',;\s]+$")
+
 
 def truth_labels(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
     """Findings about the labels of the ground truth and their roles."""
@@ -67,6 +71,8 @@ def vocabulary_labels(
     if none and numbers:
         cause = "the classes are numbered, and nothing names them"
         fix = "names= says what the numbers are called"
+    elif listed := _listed_otherwise(missing, truth):
+        cause, fix = near, _ = listed
     yield Finding(
         "OS310",
         Level.ERROR if none else Level.WARNING if near else Level.NOTE,
@@ -77,6 +83,23 @@ def vocabulary_labels(
         cause=cause,
         fix=fix,
     )
+
+
+def _listed_otherwise(missing: list[str], truth: Annotations) -> tuple[str, str] | None:
+    """Cause and fix where a list has numbers in place of names, or more than them in its lines."""
+    assert truth.category_id is not None
+    ids = dict(zip(map(str, truth.category_id.tolist()), truth.labels, strict=True))
+    meant = [ids.get(name) for name in missing] if truth.numbered else []
+    names = [name for name in meant if name is not None]
+    if names and len(names) == len(meant):
+        return "category ids were listed in place of names", f"write the names: {some(names)}"
+    spelt = {normal(label): label for label in truth.labels}
+    bare = {name: spelt.get(normal(_BESIDE_NAME.sub("", name))) for name in missing}
+    found = [f"{label!r} for {name!r}" for name, label in bare.items() if label is not None]
+    if 2 * len(found) < len(missing):
+        return None
+    cause = "numbers, dashes, quotes or commas stand beside the names of a list"
+    return cause, f"write the names alone: {some(found, 3)}"
 
 
 def _nearly(missing: list[str], labels: Sequence[str], vocabulary: Vocabulary) -> str:

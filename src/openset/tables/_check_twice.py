@@ -38,14 +38,26 @@ Rows = NDArray[np.intp]
 _EXAMINED = 50_000  # detections that may be exact copies
 _SAME = 0.9  # IoU of two boxes around one object
 _OBJECTS, _IMAGES, _ROUNDED = 0.02, 0.01, 0.1  # shares that matter
-_FEWEST = 3
+_FEWEST, _SEVERAL = 3, 8
 _MANY = 50  # detections, fewer of which prove nothing
 _ON_TOP, _ALIKE, _UNSUPPRESSED = 0.85, 0.6, 0.3  # IoU, ratio of scores, share of detections
-_COPIED = 0.9  # of the detections are objects
+_COPIED = 0.9  # of the detections are objects, or copies
+_PIXELS = 8
+_PADDED = (
+    "the first images again, which a distributed sampler adds to fill the last batch",
+    "leave out what comes again: the detections of each image once",
+)
 _WHOLE = 1 / 3  # what is doubled as a whole has one half of copies
 _ALL_SORTED, _BITS = 10_000, 18
 _LAGS = (1, 2, 3)  # of neighbours
 _PICTURE = re.compile(r"\.(jpe?g|png|bmp|webp|gif|tiff?)$", re.IGNORECASE)
+# What Roboflow puts behind the name of a picture: a hash of the version that it made of it.
+_VERSION = re.compile(r"\.rf\.[0-9A-Za-z]{16,}(?:\.\w+)?$")
+_AUGMENTED = (
+    "Roboflow's augmentation was applied to the images of a test, too",
+    r"groups='^(.*)\.rf\.' draws the versions of a picture together; or export the split without "
+    "augmentation",
+)
 _ONE_NAME = (
     "all annotations state one file name, as that of a template which was copied",
     "state the name of each image, or none: images go by their ids",
@@ -54,8 +66,9 @@ _ONE_NAME = (
 
 def truth_twice(truth: Annotations) -> Iterator[Finding]:
     """Findings about objects, and images, that the ground truth has under two ids."""
+    yield from _versions(truth)
     if len(truth):
-        yield from _objects(truth)
+        yield from objects_twice(truth)
         for again, what in _images_again(truth):
             for one in images_that(truth, again, "OS425", Level.WARNING, what):
                 where = f"{one.example}, id {truth.images.id[first(again)]}"
@@ -64,6 +77,21 @@ def truth_twice(truth: Annotations) -> Iterator[Finding]:
                     cause, fix = _ONE_NAME
                 cause, fix = _of_a_film(truth) or (cause, fix)
                 yield replace(one, example=where, cause=cause, fix=fix)
+
+
+def _versions(truth: Annotations) -> Iterator[Finding]:
+    """The finding that images are versions of one picture, by names that are not grouped."""
+    names = truth.images.file_name
+    if names is None or groups_of(truth.images) is not None:
+        return
+    if not len(names) or _VERSION.search(str(names[0])) is None:
+        return
+    _, first_of = np.unique([_VERSION.sub("", name) for name in names.tolist()], return_index=True)
+    again = np.ones(len(names), np.bool_)
+    again[first_of] = False
+    what = "are another version of a picture, by their names: they tell little new"
+    for one in images_that(truth, again, "OS425", Level.WARNING, what):
+        yield replace(one, cause=_AUGMENTED[0], fix=_AUGMENTED[1])
 
 
 def _of_a_film(truth: Annotations) -> tuple[str, str] | None:
@@ -86,7 +114,8 @@ def _images_again(truth: Annotations) -> list[tuple[NDArray[np.bool_], str]]:
     return [*_named_images(truth)] or [*_equal_images(truth)]
 
 
-def _objects(truth: Annotations) -> Iterator[Finding]:
+def objects_twice(truth: Annotations) -> Iterator[Finding]:
+    """The finding that objects stand there twice, if so."""
     assert truth.crowd is not None
     per_image = np.bincount(truth.image)
     rows = of_some_images(truth.image, per_image, per_image > 0)
@@ -148,7 +177,11 @@ def detected_twice(case: Case) -> Iterator[Finding]:
     """Findings about detections that occur twice."""
     yield from [*_unknown_too(case)] or _exact(case)
     pairs = _neighbours(case.some, *_keys(case), case.detections.box)
-    yield from [*_rounded(case, *pairs)] or _not_suppressed(case, *pairs)
+    copies, near = _copies(case, *pairs), _unsuppressed(case, *pairs)
+    written = 2 * len(copies) > len(near)  # else copies are those boxes that differ least
+    yield from (_rounded(case, copies) if written else _not_suppressed(case, near)) or (
+        _come_again(case)
+    )
     yield from _objects_again(case)
 
 
@@ -191,7 +224,8 @@ def _exact(case: Case) -> Iterator[Finding]:
         what = share(count, len(rows), "detections" if whole else "detections examined")
         same = _repeats(mixed(key, case.detections.score[rows].view(np.uint64)))
         row = int(rows[again])
-        cause_fix = _told_apart(case, row, same, count)
+        alike = 2 * same >= count or _rounded_scores(key, case.detections.score[rows])
+        cause_fix = ("", "") if alike else _told_apart(case, row)
         yield _again(what, "image, label and box", count, case.where(row), *cause_fix)
 
 
@@ -226,10 +260,18 @@ def _again(
     return Finding("OS210", Level.WARNING, message, count, example, cause, fix)
 
 
-def _told_apart(case: Case, row: int, same_score: int, count: int) -> tuple[str, str]:
+def _rounded_scores(key: NDArray[np.uint64], score: NDArray[np.float64]) -> bool:
+    """Whether boxes that are there again have their scores in fewer digits: written twice, too."""
+    order = np.lexsort((score, key))
+    again = np.flatnonzero(key[order[1:]] == key[order[:-1]])
+    low, high = score[order[again]], score[order[again + 1]]
+    told = high > 0.1  # lower ones are within a hundredth of each other anyhow
+    near = np.count_nonzero(high[told] - low[told] <= 0.01)
+    return bool(near >= max(_FEWEST, 0.9 * np.count_nonzero(told)))
+
+
+def _told_apart(case: Case, row: int) -> tuple[str, str]:
     """Cause and fix where scores differ: no file was written twice, labels were made one."""
-    if 2 * same_score >= count:
-        return "", ""
     unknown = is_unknown_spelling(case.label_name(case.detections.label[row]))
     became = "relabelled 'unknown'" if unknown else "given one label afterwards"
     return (
@@ -238,27 +280,57 @@ def _told_apart(case: Case, row: int, same_score: int, count: int) -> tuple[str,
     )
 
 
-def _rounded(case: Case, one: Rows, other: Rows) -> Iterator[Finding]:
+def _copies(case: Case, one: Rows, other: Rows) -> Rows:
     """The same detections with other digits: within a pixel, and in the score a hundredth."""
-    rows, box, score = case.some, case.detections.box, case.detections.score
+    box, score = case.detections.box, case.detections.score
     apart = np.abs(box[one] - box[other])
     near = all_of(apart <= 1) & any_of(apart > 0) & (np.abs(score[one] - score[other]) <= 0.01)
     # Boxes of a few pixels are within one of each other anyhow.
-    near &= all_of(box[one, 2:] > 8)
-    copies = np.unique(other[near])
-    if len(copies) < max(_FEWEST, _ROUNDED * len(rows)):
-        return
-    yield Finding(
-        "OS217",
-        Level.WARNING,
-        f"{share(len(copies), len(rows), 'detections examined')} repeat another of their image and "
-        "label within a pixel and 0.01 of the score",
-        count=len(copies),
-        example=case.where(int(copies[0])),
+    near &= _large(case, one)
+    return np.unique(other[near])
+
+
+def _rounded(case: Case, copies: Rows) -> list[Finding]:
+    if len(copies) < max(_FEWEST, _ROUNDED * len(case.some)):
+        return []
+    message = (
+        f"{share(len(copies), len(case.some), 'detections examined')} repeat another of their "
     )
+    message += "image and label within a pixel and 0.01 of the score"
+    return [Finding("OS217", Level.WARNING, message, len(copies), case.where(int(copies[0])))]
 
 
-def _not_suppressed(case: Case, one: Rows, other: Rows) -> Iterator[Finding]:
+def _come_again(case: Case) -> list[Finding]:
+    """Images that the file comes back to, with the boxes that it had, in other digits.
+
+    Exact copies are `_exact`; files that go through all their images again, `in_passes`.
+    """
+    image, start, length = case.runs
+    there, at = np.unique(image, return_index=True)
+    again = image >= 0
+    again[at] = False
+    images = np.unique(image[again])
+    if not len(images) or 2 * np.count_nonzero(again) > len(there):
+        return []
+    later = runs_of_rows(start[again], length[again])
+    first_of = np.isin(image, images) & ~again
+    rows = np.concatenate([runs_of_rows(start[first_of], length[first_of]), later])
+    one, other = _neighbours(rows, *_keys(case), case.detections.box)
+    across = np.isin(other, later) & ~np.isin(one, later)
+    copies = _copies(case, one[across], other[across])
+    if len(copies) < max(_SEVERAL, _COPIED * np.count_nonzero(_large(case, later))):
+        return []
+    message = f"{share(len(images), len(there), 'images')} come again later in the file, with the "
+    message += "boxes that they had, within a pixel and 0.01 of the score"
+    example = case.where(int(copies[0]))
+    return [Finding("OS217", Level.WARNING, message, len(copies), example, *_PADDED)]
+
+
+def _large(case: Case, rows: Rows) -> NDArray[np.bool_]:
+    return all_of(case.detections.box[rows, 2:] > _PIXELS)
+
+
+def _unsuppressed(case: Case, one: Rows, other: Rows) -> Rows:
     """Boxes nearly on top of each other that score alike, as no suppression leaves them.
 
     A soft one leaves them too, with scores that fall.
@@ -267,16 +339,17 @@ def _not_suppressed(case: Case, one: Rows, other: Rows) -> Iterator[Finding]:
     overlap = iou_of_pairs(box[one], box[other])
     low, high = np.minimum(score[one], score[other]), np.maximum(score[one], score[other])
     near = (overlap >= _ON_TOP) & (overlap < 1) & (low >= _ALIKE * high)
-    copies = np.unique(other[near])
-    if len(copies) >= max(_MANY, _UNSUPPRESSED * len(case.some)):
-        yield Finding(
-            "OS437",
-            Level.WARNING,
-            f"{share(len(copies), len(case.some), 'detections examined')} overlap another of their "
-            f"image and label at IoU {_ON_TOP:g}, with a score as high",
-            count=len(copies),
-            example=case.where(int(copies[0])),
-        )
+    return np.unique(other[near])
+
+
+def _not_suppressed(case: Case, copies: Rows) -> list[Finding]:
+    if len(copies) < max(_MANY, _UNSUPPRESSED * len(case.some)):
+        return []
+    message = (
+        f"{share(len(copies), len(case.some), 'detections examined')} overlap another of their "
+    )
+    message += f"image and label at IoU {_ON_TOP:g}, with a score as high"
+    return [Finding("OS437", Level.WARNING, message, len(copies), case.where(int(copies[0])))]
 
 
 def _objects_again(case: Case) -> Iterator[Finding]:

@@ -37,6 +37,7 @@ from openset.tables._check_join import (
 from openset.tables._check_labels import detected_labels, truth_labels, vocabulary_labels
 from openset.tables._check_left_out import left_out
 from openset.tables._check_names import truth_names
+from openset.tables._check_negative import MEANINGS
 from openset.tables._check_passes import in_passes, sorted_together
 from openset.tables._check_reach import cut_off
 from openset.tables._check_readings import read_otherwise
@@ -180,7 +181,7 @@ def check_detections(
 
 def with_truth(truth: Iterable[Finding], found: list[Finding]) -> list[Finding]:
     """What was found about detections, less what wrong boxes of the ground truth explain."""
-    wrong = any(one.code in _PLAIN for one in truth)
+    wrong = any(one.code in _PLAIN or one.cause in MEANINGS for one in truth)
     return [one for one in found if not (wrong and one.code in _OF_OBJECTS)]
 
 

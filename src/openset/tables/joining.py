@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from openset.findings import Finding, Level, refuse
-from openset.tables._check_twice import written_twice
+from openset.tables._check_twice import objects_twice, written_twice
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
+from openset.tables.made_alike import refuse_made_otherwise
 from openset.tables.names import file_names, named
 from openset.tables.overlap import iou_of_pairs
 from openset.tables.union import concatenated_detections, given_ids, merged
@@ -54,7 +55,8 @@ def joined_truths(tables: Sequence[Annotations]) -> tuple[Annotations, list[Find
         category_id=_category_ids(same, labels),
         info={},
     )
-    return found, [*_told_shared(shared), *_told_roles(differ)]
+    again = [replace(one, level=Level.WARNING) for one in objects_twice(found)] if shared else []
+    return found, [*(again or _told_shared(shared)), *_told_roles(differ)]
 
 
 def joined_detections(
@@ -69,6 +71,7 @@ def joined_detections(
     if len({bool(table.labels) for table in tables}) > 1:
         pairs = [(table, *named(table, truth)) for table in tables]
         tables = [replace(table, labels=names, label=label) for table, names, label in pairs]
+    refuse_made_otherwise({f"file {at}": table for at, table in enumerate(tables, 1)})
     joined = concatenated_detections(tables)
     return joined, written_twice(joined) or _told_several(tables)
 

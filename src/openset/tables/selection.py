@@ -10,7 +10,8 @@ on both sides. Not a benchmark: `openset.benchmarks` builds those, with rules, t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -26,6 +27,7 @@ from openset.tables.union import on_images
 from openset.tables.vocabulary import Vocabulary, normal
 
 Mask = NDArray[np.bool_]
+_FLAG = re.compile(r"\s+-?[01]$")  # of VOC's list of a class
 T = TypeVar("T", Annotations, Detections)
 
 
@@ -92,6 +94,7 @@ class Parted(Generic[T]):
 def part_truth(truth: Annotations, wanted: Selection) -> Parted[Annotations]:
     """The objects of some labels on some images of a ground truth, and on all others."""
     names = _names(truth.images)
+    wanted = _as_called(wanted, {name for one in names for name in one})
     chosen = wanted.listed(names)
     if wanted.share is not None:
         groups = groups_of(truth.images) if wanted.groups is None else wanted.groups
@@ -131,14 +134,52 @@ def part_detections(
         keep = wanted.labels(labels)[column]
     ids, place = np.unique(found.image, return_inverse=True)
     more = {} if truth is None else {names[0]: names for names in _names(truth.images)}
-    chosen = wanted.listed([more.get(str(id_), (str(id_),)) for id_ in ids.tolist()])
+    names = [more.get(str(id_), (str(id_),)) for id_ in ids.tolist()]
+    wanted = _as_called(wanted, {name for one in names for name in one})
+    chosen = wanted.listed(names)
     on = chosen[place] if len(found) else np.empty(0, np.bool_)
     kept = found.select(keep & on)
     # An image without a detection is nothing amiss: only classes can be absent.
     classes = _absent("classes", wanted.classes, labels, key=True)
     if not len(kept):
         raise _nothing(f"none of {len(found)} detections is left", classes)
-    return Parted(kept, found.select(keep & ~on), tuple(classes))
+    elsewhere = _elsewhere(wanted, chosen)
+    return Parted(kept, found.select(keep & ~on), (*classes, *elsewhere))
+
+
+_FEW = 0.1  # of the images of either side: those of one data set share far more
+
+
+def _elsewhere(wanted: Selection, chosen: Mask) -> Iterator[Finding]:
+    """The finding that hardly any image is on both sides, as of another data set's numbers."""
+    asked, there, both = len(set(wanted.images or ())), len(chosen), np.count_nonzero(chosen)
+    if wanted.images is None or both >= _FEW * min(asked, there):
+        return
+    message = f"{both} of {asked} images asked for have detections, of {there} images that have any"
+    cause = "the images are of another data set, which numbers its own alike"
+    fix = "give the images of these detections; nothing, if they are few by chance"
+    yield Finding("OS382", Level.WARNING, message, asked - int(both), "", cause, fix)
+
+
+def _as_called(wanted: Selection, there: Collection[str]) -> Selection:
+    """Images as they are called here: lists have paths of other machines, quotes, flags of VOC."""
+    if wanted.images is None:
+        return wanted
+    spelt = ((name, *_spellings(name)) for name in wanted.images)
+    return replace(
+        wanted, images=[next((one for one in each if one in there), each[0]) for each in spelt]
+    )
+
+
+def _spellings(name: str) -> Iterator[str]:
+    r"""What an entry of a list may mean, the plainest last.
+
+    >>> list(_spellings('"C:\\voc\\\\000001.jpg",')), list(_spellings("000001  -1"))
+    (['C:\\\\voc\\\\000001.jpg', '000001.jpg', '000001'], ['000001', '000001', '000001'])
+    """
+    whole = _FLAG.sub("", name.strip(" \t\"',;"))
+    last = re.split(r"[/\\]", whole)[-1]
+    yield from (whole, last, last.rpartition(".")[0] or last)
 
 
 def drawn(unit: NDArray[np.int32], share: float, seed: int) -> Mask:

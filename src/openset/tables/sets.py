@@ -27,6 +27,7 @@ from openset.tables.annotations import Annotations, Images
 from openset.tables.columns import Attributes
 from openset.tables.detections import Detections
 from openset.tables.image_ids import READINGS
+from openset.tables.made_alike import refuse_made_otherwise
 from openset.tables.union import concatenated, concatenated_detections, given_ids
 from openset.tables.vocabulary import Vocabulary
 
@@ -198,6 +199,9 @@ def found_together(
     both = _in_both(truth)
     if isinstance(found, Pair):
         _refuse_names_beside_ids(found)
+        refuse_made_otherwise(
+            {f"the {w.upper()} set": one for w, one in zip(SETS, parts, strict=True)}
+        )
         return concatenated_detections(
             [
                 _under_ids(found.id, truth.id, ID, image_ids, apart=bool(both)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from openset.detectors import TorchModel, carry, find, grow, of_other_classes, refuse_other_method
+from openset.files import alone
 from openset.findings import Finding, InputError, Level, UsageError
 from openset.nets import weights as model_files
 from openset.nets.pictures import fingerprints, prints
@@ -106,7 +108,7 @@ def train(
     _refuse_untrainable(recipe, started=bool(weights or start))
     began = time.perf_counter()
     place = RunFolder(folder)
-    with processes() as among:
+    with processes() as among, ExitStack() as held_open:
         # Before the folder is claimed: a recipe that cannot be trained must not keep it.
         state, foreign = _prepared(recipe, data, own_device(device), weights, start)
         _refuse_parted(state.model, among.share(recipe.batch))
@@ -119,6 +121,7 @@ def train(
                 foreseen = [*_computed(state.model, recipe), *_foreseen(state.model, recipe, data)]
                 for finding in (*foreign, *at_start, *foreseen):
                     report(finding)
+            held_open.enter_context(alone(place.path))
             place.claim(_about(recipe, data, start, weights), asdict(Recipe()))
         held = place.resume(cut_log=among.first)
         if held is not None:
