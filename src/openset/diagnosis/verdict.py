@@ -260,7 +260,7 @@ def _difference(board: Scoreboard, at: int) -> Iterator[Sentence]:
         parts = [f"better in {listed(better)}"] if better else []
         parts += [f"worse in {listed(worse)}"] if worse else []
         text = f"{second} is {', but '.join(parts)} than {first} ({board.star_means})."
-    elif others := [line.title for line in board.lines if line.cells[at].star]:
+    elif others := [one.title for one in board.lines if one.arrow and one.cells[at].star]:
         text = f"{second} differs from {first} in {listed(others)} ({board.star_means})."
     else:
         text = f"{second} and {first} do not differ beyond what {board.chance_explains}."
