@@ -387,8 +387,8 @@ def beside_plain(methods: dict[str, Any]) -> str:
         return ""
     by = f"\nThresholds of scorers alone change it by {' and '.join(alone)}." if alone else ""
     return (
-        "\n\nAP known beside the plain detector of the same kind, in points, with intervals for the "
-        f"choice of both\n(trainings not paired): {', '.join(told)}.{by}"
+        "\n\nAP known beside the plain detector of the same kind, in points, with intervals for "
+        f"the choice of both\n(trainings not paired): {', '.join(told)}.{by}"
     )
 
 
