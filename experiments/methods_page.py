@@ -4,9 +4,10 @@
 
 The folder has ``photographs.json``, ``step_speed.jsonl``, ``run_speed.jsonl`` and, if there are
 any, ``photographs_alone.json`` (a training that nothing else on the card slowed down, judged on VOC
-alone) and the results of the digits world, ``methods_digits.json``, ``stock_digits.jsonl`` and
-``prob_parts.json``. Nothing is trained or evaluated here, and no number on the page is typed: see
-`photographs`, `step_speed`, `run_speed`, `methods_digits`, `stock` and `prob_parts`.
+alone), ``stock_photographs.jsonl``, and the results of the digits world, ``methods_digits.json``,
+``stock_digits.jsonl`` and ``prob_parts.json``. Nothing is trained or evaluated here, and no number
+on the page is typed: see `photographs`, `step_speed`, `run_speed`, `methods_digits`, `stock`,
+`stock_photos` and `prob_parts`.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ others, right or wrong, as VOS and FMIYC do; AUROC [on the page of scorers](digi
 one, of boxes on unknown objects against right ones. AP50 is on VOC 2007 test alone, where objects
 marked difficult count like others, which costs points beside published numbers.
 
-{lost}
+{lost}{stock}
 
 ## What the papers say, and what is seen here
 
@@ -192,7 +193,8 @@ def page_of(folder: Path) -> str:
     digits = kept(folder / "methods_digits.json")
     stock = rows_of(folder / "stock_digits.jsonl")
     more = on_digits(digits, stock, parts) if digits is not None else ""
-    return photographs(held, steps, runs, alone) + more
+    beside = rows_of(folder / "stock_photographs.jsonl")
+    return photographs(held, steps, runs, alone, beside) + more
 
 
 def kept(path: Path) -> dict[str, Any] | None:
@@ -212,6 +214,7 @@ def photographs(
     steps: list[dict[str, Any]],
     runs: list[dict[str, Any]],
     alone: dict[str, Any] | None = None,
+    stock: Sequence[dict[str, Any]] = (),
 ) -> str:
     """What was seen on VOC and COCO."""
     methods, trainings = held["methods"], held["trainings"]
@@ -230,6 +233,7 @@ def photographs(
         table=values(methods).markdown(),
         note=note,
         lost=lost(methods),
+        stock=stock_on_photographs(stock),
         printed=printed().markdown(),
         claims="\n".join(claims(methods, held["differences"])),
         cost=cost(trainings).markdown(),
@@ -426,23 +430,47 @@ def parts_of_prob(held: dict[str, Any] | None) -> str:
 
 def beside_stock(rows: list[dict[str, Any]]) -> str:
     """What our training step teaches beside torchvision's own, over the trainings of both."""
-    from openset.resampling.trainings import spread, together
-
-    said = []
-    for name in METRICS:
-        of = {kind: [row[name] for row in rows if row["step"] == kind] for kind in (OURS, STOCK)}
-        if min(map(len, of.values())) < 2:
-            return ""
-        mean = {kind: sum(some) / len(some) for kind, some in of.items()}
-        chance = together(0.0, *(s for some in of.values() if (s := spread(some)) is not None))
-        change = mean[OURS] - mean[STOCK]
-        ends = change - chance.reach(0.025), change + chance.reach(0.025)
-        said.append(_change({"difference": change, "interval": ends}, name))
+    changes = [stock_change(rows, name) for name in METRICS]
+    said = [_change(held, name) for held, name in zip(changes, METRICS, strict=True) if held]
+    if not said:
+        return ""
     count = {kind: sum(row["step"] == kind for row in rows) for kind in (OURS, STOCK)}
     return (
         f"\n\nBeside torchvision's own training step ({count[STOCK]} trainings, and {count[OURS]} "
         f"by ours,\n`python experiments/stock.py`), by ours {', '.join(said)}."
     )
+
+
+def stock_on_photographs(rows: Sequence[dict[str, Any]]) -> str:
+    """The same on photographs, by AP50 on some pictures of VOC."""
+    held = stock_change(rows, "ap50_voc")
+    if held is None:
+        return ""
+    first, metric = rows[0], metrics()["ap_known"]
+    count = {kind: sum(row["step"] == kind for row in rows) for kind in (OURS, STOCK)}
+    shown = interval(tuple(held["interval"]), metric, decimals=1)
+    change = f"{signed(held['difference'], metric, decimals=1)} {shown}"
+    return (
+        f"\n\nBeside torchvision's own training step ({count[STOCK]} trainings, and {count[OURS]} "
+        f"by ours, `python\nexperiments/stock_photos.py`: {first['steps']} steps of "
+        f"{first['batch']} on {first['pictures']:,} pictures at {first['side']} pixels, tested on\n"
+        f"{first['tested']:,} of VOC), by ours AP50 changes by {change}; torchvision's comes to "
+        f"{number(held['stock'], metric, decimals=1)}."
+    )
+
+
+def stock_change(rows: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | None:
+    """How a number differs between the trainings of both steps, if there are two of each."""
+    from openset.resampling.trainings import spread, together
+
+    of = {kind: [row[name] for row in rows if row["step"] == kind] for kind in (OURS, STOCK)}
+    if min(map(len, of.values())) < 2:
+        return None
+    mean = {kind: sum(some) / len(some) for kind, some in of.items()}
+    chance = together(0.0, *(s for some in of.values() if (s := spread(some)) is not None))
+    change = mean[OURS] - mean[STOCK]
+    ends = change - chance.reach(0.025), change + chance.reach(0.025)
+    return {"difference": change, "interval": ends, "stock": mean[STOCK]}
 
 
 def _rows(methods: dict[str, Any]) -> Table:

@@ -607,20 +607,25 @@ def read_found(path: Path) -> Found:
     about = json.loads(path.with_suffix(".json").read_text("utf-8"))
     with np.load(path) as archive:
         columns = dict(archive)
-    boxes = Detections(
-        columns["image"],
-        columns["label"].astype(np.int64),
-        columns["box"] / 4,
-        columns["score"],
-        labels=tuple(about["labels"]),
-        unknownness=columns.get("unknownness"),
-    )
+    boxes = boxes_in(columns, about["labels"])
     told = {
         name.removeprefix("scorer."): column
         for name, column in columns.items()
         if name.startswith("scorer.")
     }
     return Found(boxes, told, about)
+
+
+def boxes_in(columns: Mapping[str, NDArray[Any]], labels: Sequence[str]) -> Detections:
+    """The detections that `keep` has written."""
+    return Detections(
+        columns["image"],
+        columns["label"].astype(np.int64),
+        columns["box"] / 4,
+        columns["score"],
+        labels=tuple(labels),
+        unknownness=columns.get("unknownness"),
+    )
 
 
 def tail_unknown(

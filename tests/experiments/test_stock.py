@@ -54,3 +54,15 @@ def test_the_page_says_how_they_differ():
     assert methods_page.beside_stock(rows) == ""  # of one training nothing can be told
     said = methods_page.beside_stock([*rows, row("stock", 1, 0.73)])
     assert "(2 trainings, and 2 by ours" in said and "AP known changes by −1.0 pt [-" in said
+
+
+def test_the_page_says_how_they_differ_on_photographs():
+    def row(step, seed, ap):
+        about = {"steps": 320, "batch": 32, "pictures": 1500, "side": 256, "tested": 800}
+        return {"step": step, "seed": seed, "ap50_voc": ap, **about}
+
+    rows = [row(step, seed, 0.4 + seed / 100) for step in ("base", "stock") for seed in (0, 1)]
+    assert methods_page.stock_on_photographs(rows[1:]) == ""
+    said = " ".join(methods_page.stock_on_photographs(rows).split())
+    assert "320 steps of 32 on 1,500 pictures at 256 pixels, tested on 800 of VOC" in said
+    assert "by ours AP50 changes by 0.0 pt [-" in said and said.endswith("comes to 40.5 %.")
