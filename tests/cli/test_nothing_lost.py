@@ -21,6 +21,7 @@ from openset.cli._app import build, resolve
 from openset.cli._command import OUTPUTS
 from openset.cli._front import verbs
 from openset.evaluation.later import Later
+from openset.files import writing
 from scenes.cli import write_pictures
 from scenes.files import contents, write_evidence
 from scenes.limits import limited
@@ -207,7 +208,7 @@ def test_images_of_one_name_in_two_folders_are_drawn_twice(everything, openset):
 def replaced(folder, renamed):
     """The folder after a run was written over another, with an error or a kill at the exchange."""
     code = (
-        "import os, sys; from openset import files; from openset.cli import main\n"
+        "import os, sys; from openset.files import writing; from openset.cli import main\n"
         f"{renamed}\n"
         f"sys.exit(main({[*EVALUATE[:2], 'shy.json', *EVALUATE[3:], '-o', 'run']!r}))\n"
     )
@@ -217,18 +218,18 @@ def replaced(folder, renamed):
 
 
 LATE = (
-    "real = files._put\n"
+    "real = writing._put\n"
     "def late(draft, target):\n"
     "    if target.name != 'run':\n        return real(draft, target)\n"
     "    {}\n"
-    "files._put = late"
+    "writing._put = late"
 )
 MOMENTS = {
     "before": LATE.format("os.kill(os.getpid(), 9)"),
     "after": LATE.format("real(draft, target); os.kill(os.getpid(), 9)"),
     "error": LATE.format("raise OSError(5, 'Input/output error')"),
     "fallback": (
-        "from pathlib import Path\nfiles._exchanged = lambda *a: False\nreal = Path.rename\n"
+        "from pathlib import Path\nwriting._exchanged = lambda *a: False\nreal = Path.rename\n"
         "def late(self, to):\n    if self.name == 'run' and '.openset-' in str(self):\n"
         "        raise OSError(28, 'No space left on device')\n    return real(self, to)\n"
         "Path.rename = late"
@@ -264,7 +265,7 @@ def test_the_exchange_is_one(tmp_path):
         (tmp_path / name / name).touch()
     if sys.platform != "linux":
         pytest.skip("only Linux exchanges names")
-    assert files._exchanged(tmp_path / "one", tmp_path / "two")
+    assert writing._exchanged(tmp_path / "one", tmp_path / "two")
     assert (tmp_path / "one" / "two").exists() and (tmp_path / "two" / "one").exists()
 
 

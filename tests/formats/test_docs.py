@@ -11,7 +11,8 @@ from openset.formats import formats
 
 PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
 FORMATS = Path(openset.formats.__file__).parent
-SHARED = [FORMATS.parent / name for name in ("files.py", "json_text.py", "refusals.py")]
+SHARED = [FORMATS.parent / name for name in ("json_text.py", "refusals.py")]
+SHARED += (FORMATS.parent / "files").glob("*.py")
 
 
 def test_examples():

@@ -31,7 +31,7 @@ def bomb(size):
 
 
 def test_a_gzip_bomb_is_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr("openset.files._UNPACKED", 1 << 20)
+    monkeypatch.setattr("openset.files.loading._UNPACKED", 1 << 20)
     path = tmp_path / "dt.json.gz"
     path.write_bytes(bomb(4 << 20))
     for reading in (load, lambda p: read(p, format="coco", as_="detections")):
@@ -63,7 +63,7 @@ NESTED = {
 
 @pytest.mark.parametrize("case", NESTED)
 def test_a_bomb_of_arrays_is_said_once(case, tmp_path, monkeypatch):
-    monkeypatch.setattr("openset.files._UNPACKED", 1 << 20)
+    monkeypatch.setattr("openset.files.loading._UNPACKED", 1 << 20)
     archive(tmp_path / "bomb.npz", **{"logits.npy": b"\0" * (4 << 20)})
     with pytest.raises(openset.InputError) as refused:
         NESTED[case](tmp_path / "bomb.npz")
@@ -127,7 +127,7 @@ def test_headers_of_arrays(case, tmp_path):
 
 
 def test_an_archive_that_unpacks_to_gigabytes(tmp_path, monkeypatch):
-    monkeypatch.setattr("openset.files._UNPACKED", 1 << 20)
+    monkeypatch.setattr("openset.files.loading._UNPACKED", 1 << 20)
     path = archive(tmp_path / "s.npz", logits_k=array(np.zeros(1 << 20)))
     with pytest.raises(openset.InputError, match="OS116"):
         load_arrays(path)

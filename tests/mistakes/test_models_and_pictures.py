@@ -68,7 +68,7 @@ def test_weights_of_eight_bits_are_told(origin, tmp_path):
 
 
 def test_two_trainings_in_one_folder_are_refused_and_the_first_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("openset.files._PATIENCE", 0.1)
+    monkeypatch.setattr("openset.files.locks._PATIENCE", 0.1)
     data = make_data(tmp_path)
     with alone(tmp_path / "run"):
         finding = refused("OS622", trained, data, tmp_path / "run", steps=1)
