@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -147,3 +148,13 @@ def test_a_verdict_from_other_data_says_so(page, claim):
     others = [run for run in runs if page.runs[run].needs or page.runs[run].inputs]
     verdict = page.verdict(claim)
     assert claim.setting or not others or verdict in ("by definition", "cannot tell"), others
+
+
+def test_the_erratum_on_near_classes_tells_their_mean_too():
+    """Single classes contradict the authors' list; their mean does not, and a reader must know."""
+    page = read_page(ROOT / "experiments" / "papers" / "fmiyc")
+    (erratum,) = [each for each in page.definition.erratum if each.where == "Section 4.1"]
+    for tier in ("near", "far"):
+        held = [row[2] for row in page.runs["classes"].rows if row[1] == tier]
+        assert page.cell("class-means", tier, "Wu-Palmer") == pytest.approx(fmean(held))
+        assert f"[[class-means | {tier} | Wu-Palmer]]" in erratum.found
