@@ -15,7 +15,7 @@ from typing import Any
 from openset.findings import refuse
 from openset.tables.detections import Detections
 
-_OF_THE_DATA = ("images", "detections", "split")  # that were scored; of a fit, what it was fitted on
+_OF_THE_DATA = ("images", "detections", "split")  # that were scored; a fit is of its own
 
 
 def refuse_made_otherwise(files: Mapping[str, Detections]) -> None:
