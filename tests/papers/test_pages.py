@@ -158,3 +158,14 @@ def test_the_erratum_on_near_classes_tells_their_mean_too():
         held = [row[2] for row in page.runs["classes"].rows if row[1] == tier]
         assert page.cell("class-means", tier, "Wu-Palmer") == pytest.approx(fmean(held))
         assert f"[[class-means | {tier} | Wu-Palmer]]" in erratum.found
+
+
+def test_what_figure_8_of_re_owod_says_of_known_classes_is_judged_by_their_precision():
+    """The axis of the figure is their precision; that AP falls contradicts another reading."""
+    page = read_page(ROOT / "experiments" / "papers" / "re-owod")
+    about = [
+        claim for claim in page.definition.claim if "φ" in claim.says or "larger α" in claim.says
+    ]
+    figure = [claim for claim in about if "Figure 8" in claim.where]
+    assert {column for claim in figure for _, _, column in claim.cells} == {"precision known"}
+    assert {page.verdict(claim) for claim in figure} == {"holds"}
