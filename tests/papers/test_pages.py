@@ -169,3 +169,14 @@ def test_what_figure_8_of_re_owod_says_of_known_classes_is_judged_by_their_preci
     figure = [claim for claim in about if "Figure 8" in claim.where]
     assert {column for claim in figure for _, _, column in claim.cells} == {"precision known"}
     assert {page.verdict(claim) for claim in figure} == {"holds"}
+
+
+def test_whether_metrics_fall_is_told_within_the_curve_of_figure_1():
+    """Not from its ends: where nothing is rejected normalised accuracy is 0 / 0."""
+    page = read_page(ROOT / "experiments" / "papers" / "openauc")
+    (claim,) = [each for each in page.definition.claim if each.says.startswith("All of them fall")]
+    (column,) = {column for _, _, column in claim.cells}
+    for name in ("open-set F-score (macro)", "normalised accuracy"):
+        ends = [page.cell("figure-1-curve", f"{name} / {at}", "value") for at in ("10%", "90%")]
+        apart = page.cell("figure-1", name, column)
+        assert apart.value == pytest.approx(ends[1].value - ends[0].value, abs=1e-5)
