@@ -180,3 +180,12 @@ def test_whether_metrics_fall_is_told_within_the_curve_of_figure_1():
         ends = [page.cell("figure-1-curve", f"{name} / {at}", "value") for at in ("10%", "90%")]
         apart = page.cell("figure-1", name, column)
         assert apart.value == pytest.approx(ends[1].value - ends[0].value, abs=1e-5)
+
+
+def test_a_verdict_says_by_which_protocol_it_was_measured():
+    """FMIYC's open-set metrics count otherwise under the authors' protocol."""
+    page = read_page(ROOT / "experiments" / "papers" / "fmiyc")
+    for claim in page.definition.claim:
+        notes = " ".join(note for run, _, _ in claim.cells for note in page.runs[run].notes)
+        for protocol in set(re.findall(r"Protocol `(\w+)`", notes)):
+            assert f"under `{protocol}`" in claim.setting, claim.says
