@@ -17,7 +17,9 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from record import (
@@ -183,7 +185,18 @@ def classes(to: Recorder) -> None:
     to.inputs = {"$WORDNET/data.noun": _sources(to)["$WORDNET/data.noun"]}
     columns = [Column("class"), Column("in the paper's list"), Column("Wu-Palmer", "score", 2)]
     note = "CATS_TO_NEAR_OOD of the authors' configuration; classes that it removes are left out."
+    again = to.kept()
     to.save("classes", columns, rows, note, needs=["data"])
+    again()
+    means = [columns[1], Column("classes", "count"), columns[2]]
+    to.save("class-means", means, list(_means(rows)), note, needs=["data"])
+
+
+def _means(rows: list[list[Any]]) -> Iterator[list[Any]]:
+    """How alike the classes are that the list calls near, and those that it leaves far."""
+    for tier in ("near", "far"):
+        held = [like for _, called, like in rows if called == tier]
+        yield [tier, float(len(held)), fmean(held)]
 
 
 def tiers(to: Recorder) -> None:

@@ -158,21 +158,27 @@ def test_a_users_own_file_in_three_tasks_as_the_page_says(openset, here):
     assert (here / "out" / "exemplars-t3.txt").read_text()
 
 
+BOTH = "no such file (2 of 2): ours, theirs"
+
+
 @pytest.mark.parametrize(
-    ("verb", "fix"),
+    ("verb", "says", "fix"),
     [
-        (("timeline", "plain", "ours"), "openset learn BUNDLE --recipe RECIPE -o FOLDER"),
-        (("report", "plain", "ours", "-o", "page.html"), "openset learn BUNDLE"),
-        (("compare", "a=plain,ours", "b=plain,theirs"), "openset evaluate GT DT -o RUN"),
+        ("timeline plain ours", "no such file (1 of 2): ours", "openset learn BUNDLE --recipe"),
+        ("report plain ours -o page.html", "no such file (1 of 2): ours", "openset learn BUNDLE"),
+        (
+            "compare a=plain,ours b=plain,theirs",
+            "no such file (2 of 4): ours, theirs",
+            "openset evaluate GT DT -o RUN",
+        ),
+        ("compare ours theirs", BOTH, "openset evaluate GT DT -o RUN"),
+        ("compare ours theirs --splits", BOTH, "openset learn BUNDLE --recipe"),
     ],
-    ids=lambda one: one[0],
 )
-def test_rows_that_are_not_there_are_all_named(openset, here, verb, fix):
+def test_rows_that_are_not_there_are_all_named(openset, here, verb, says, fix):
     """A table asked for without its trainings."""
     (here / "plain").mkdir()
-    done = openset(*verb)
+    done = openset(*verb.split())
     words = " ".join(done.err.split())
     assert done.code == 2 and "OS101" in words and fix in words, done.err
-    lost = "ours, theirs" if verb[0] == "compare" else "ours"
-    of = "2 of 4" if verb[0] == "compare" else "1 of 2"
-    assert f"no such file ({of}): {lost}" in words
+    assert says in words

@@ -29,6 +29,10 @@ def fit(split="digits train"):
     return LedgerEntry("fit", "knn", split, 900, 5000)
 
 
+def threshold(value=0.5, leaks=()):
+    return LedgerEntry("threshold", "zscore", "id", 3, 9, False, {"threshold": value}, leaks)
+
+
 def of(weights):
     return lambda table: replace(table, provenance={**table.provenance, "weights": weights})
 
@@ -45,6 +49,7 @@ APART = {
     "two scorers": (by(score()), by(score("msp")), "energy, that of the OOD set msp"),
     "other options": (by(score(temperature=1)), by(score(temperature=2)), "energy in two ways"),
     "two fits": (by(fit(), score("knn")), by(fit("voc train"), score("knn")), "knn in two ways"),
+    "two thresholds": (by(threshold()), by(threshold(0.6)), "as the file has it in two ways"),
     "two networks": (of("aa"), of("bb"), "other weights"),
     "one not scored": (lambda table: table, bare, "those of the OOD set have none"),
 }
@@ -52,6 +57,7 @@ ALIKE = {
     "one scorer": (by(score()), by(replace(score(), split="other", images=7))),
     "one fit": (by(fit(), score("knn")), by(fit(), score("knn"))),
     "one that does not say": (by(score()), lambda table: table),
+    "one threshold": (by(threshold(leaks=("from 3 images it is applied to",))), by(threshold())),
     "one network": (of("aa"), of("aa")),
     "weights of one": (of("aa"), of("")),
     "none scored": (bare, bare),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -147,3 +148,44 @@ def test_a_verdict_from_other_data_says_so(page, claim):
     others = [run for run in runs if page.runs[run].needs or page.runs[run].inputs]
     verdict = page.verdict(claim)
     assert claim.setting or not others or verdict in ("by definition", "cannot tell"), others
+
+
+def test_the_erratum_on_near_classes_tells_their_mean_too():
+    """Single classes contradict the authors' list; their mean does not, and a reader must know."""
+    page = read_page(ROOT / "experiments" / "papers" / "fmiyc")
+    (erratum,) = [each for each in page.definition.erratum if each.where == "Section 4.1"]
+    for tier in ("near", "far"):
+        held = [row[2] for row in page.runs["classes"].rows if row[1] == tier]
+        assert page.cell("class-means", tier, "Wu-Palmer") == pytest.approx(fmean(held))
+        assert f"[[class-means | {tier} | Wu-Palmer]]" in erratum.found
+
+
+def test_what_figure_8_of_re_owod_says_of_known_classes_is_judged_by_their_precision():
+    """The axis of the figure is their precision; that AP falls contradicts another reading."""
+    page = read_page(ROOT / "experiments" / "papers" / "re-owod")
+    about = [
+        claim for claim in page.definition.claim if "φ" in claim.says or "larger α" in claim.says
+    ]
+    figure = [claim for claim in about if "Figure 8" in claim.where]
+    assert {column for claim in figure for _, _, column in claim.cells} == {"precision known"}
+    assert {page.verdict(claim) for claim in figure} == {"holds"}
+
+
+def test_whether_metrics_fall_is_told_within_the_curve_of_figure_1():
+    """Not from its ends: where nothing is rejected normalised accuracy is 0 / 0."""
+    page = read_page(ROOT / "experiments" / "papers" / "openauc")
+    (claim,) = [each for each in page.definition.claim if each.says.startswith("All of them fall")]
+    (column,) = {column for _, _, column in claim.cells}
+    for name in ("open-set F-score (macro)", "normalised accuracy"):
+        ends = [page.cell("figure-1-curve", f"{name} / {at}", "value") for at in ("10%", "90%")]
+        apart = page.cell("figure-1", name, column)
+        assert apart.value == pytest.approx(ends[1].value - ends[0].value, abs=1e-5)
+
+
+def test_a_verdict_says_by_which_protocol_it_was_measured():
+    """FMIYC's open-set metrics count otherwise under the authors' protocol."""
+    page = read_page(ROOT / "experiments" / "papers" / "fmiyc")
+    for claim in page.definition.claim:
+        notes = " ".join(note for run, _, _ in claim.cells for note in page.runs[run].notes)
+        for protocol in set(re.findall(r"Protocol `(\w+)`", notes)):
+            assert f"under `{protocol}`" in claim.setting, claim.says

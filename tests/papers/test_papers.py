@@ -523,6 +523,15 @@ def test_a_file_that_is_no_run_is_refused(source, damage):
         read_page(source)
 
 
+@pytest.mark.parametrize("text", ["", '{"format": "openset paper run 0"}'])
+def test_a_run_file_that_cannot_be_read_names_its_table_and_its_command(source, text):
+    (source / "wild.json").write_text(text)
+    with pytest.raises(InputError, match=r"OS953|OS102") as caught:
+        read_page(source)
+    (finding,) = caught.value.findings
+    assert finding.example == "Table 1: no rows" and finding.fix == "python measure.py"
+
+
 def test_a_folder_without_pages(tmp_path):
     with pytest.raises(InputError, match="OS952"):
         verify(tmp_path)

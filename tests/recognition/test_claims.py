@@ -1,9 +1,11 @@
 """Claims of the OpenAUC paper: its Table 1, and what its propositions take, on all small models."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from openset.recognition import claims
+from openset.recognition import Scores, claims
 from openset.recognition.answers import answers_at
 from openset.recognition.flaws import rejecting
 from scenes.recognition import made, value
@@ -37,6 +39,33 @@ def test_another_condition_is_not_exact(wrong):
     for cases, _ in claims.PRINTED.values():
         changed = [c._replace(enough=c.printed if wrong == "printed" else wrong) for c in cases()]
         assert not claims.counted(changed).exact
+
+
+@pytest.mark.parametrize("name", claims.PRINTED)
+def test_a_claim_fails_for_the_value_of_any_one_metric_too(name):
+    cases, _ = claims.PRINTED[name]
+    found = claims.counted(list(cases()))
+    assert 0 < found.by_value < found.failed
+
+
+def test_a_model_of_the_same_value_may_have_other_counts():
+    half, third = Fraction(1, 2), Fraction(1, 3)
+    cases = [
+        claims.Case((2,), (1, 0), (half, half), 1, 0, printed=True, enough=False),
+        claims.Case((2,), (0, 1), (half, third), 0, 0, printed=False, enough=False),
+        claims.Case((3,), (1, 0), (half, half), 0, 0, printed=False, enough=False),  # other data
+    ]
+    assert claims.counted(cases)[:3] == (1, 1, 0)
+
+
+def test_values_are_those_of_the_metrics():
+    # Of two samples of class 0 one is named so and one rejected, the sample of class 1 is called 0;
+    # of two unknown ones one is called 1, and one rejected.
+    one = Scores([0, 1, 0], [0, 0, 1], [0.1, 0.9, 0.2], [0.3, 0.8], [1, 0], ("cat", "dog"))
+    names = ("f_score_macro", "f_score_micro", "youden_macro", "youden_micro")
+    said = [value(name, one, threshold=0.5) for name in names]
+    found = claims._corollary_1((2, 1, 2), (1, 0), (1, 1))
+    assert [float(each) for each in found] == pytest.approx(said)
 
 
 def test_misnaming_changes_names_alone():

@@ -68,6 +68,10 @@ def methods(given: Sequence[Path]) -> dict[str, list[Path]]:
     return found
 
 
+BY_LEARN = "openset learn BUNDLE --recipe RECIPE -o FOLDER makes each"
+"""What makes the chains of tasks, or the splits of a benchmark, that a table shows."""
+
+
 def refuse_absent(paths: Sequence[Path], made_by: str) -> None:
     """Refuse rows of a table that are not there, all of them, with what makes them."""
     lost = [path for path in paths if not is_there(path)]

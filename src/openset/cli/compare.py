@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from openset.evaluation.trainings import Trainings
 
 app = verb("compare", panel="Measure")
+BY_EVALUATE = "openset evaluate GT DT -o RUN keeps a *.result.json of each model"
 
 
 @app.default
@@ -104,7 +105,7 @@ def _sides(
     first: Path, second: Path, how: tuple[bool, bool], output: Output
 ) -> dict[str, Trainings]:
     """The two methods by their names; says what is to be known about their trainings."""
-    from openset.cli._inputs import methods, read_results, refuse_absent, results_at
+    from openset.cli._inputs import BY_LEARN, methods, read_results, refuse_absent, results_at
     from openset.evaluation.trainings import (
         findings_of,
         left_out_otherwise,
@@ -115,14 +116,12 @@ def _sides(
     asked = methods([first, second])
     if len(asked) != 2:
         raise UsageError(f"both methods are called {next(iter(asked))!r}: give two to compare")
-    every = [path for paths in asked.values() for path in paths]
-    if len(every) > 2:  # several trainings: which of them are not there?
-        kept = [file for path in every for file in results_at(path)]
-        refuse_absent(kept, "openset evaluate GT DT -o RUN keeps a *.result.json of each model")
+    force, splits = how
+    every = [file for paths in asked.values() for path in paths for file in results_at(path)]
+    refuse_absent(every, BY_LEARN if splits else BY_EVALUATE)
     results = {
         name: [one for path in paths for one in read_results(path)] for name, paths in asked.items()
     }
-    force, splits = how
     sides = methods_of(results, force=force, splits=splits)
     again = {name: (finding,) for name, finding in repeated_methods(sides).items()}
     for said in (findings_of(sides), left_out_otherwise(sides), again):

@@ -100,7 +100,7 @@ def report(
 
 def _alone(runs: list[Path], output: Output) -> Alone | None:
     """The page of classifiers or of chains of tasks; None for a run of detectors."""
-    from openset.cli._inputs import model_names, refuse_absent
+    from openset.cli._inputs import BY_LEARN, model_names, refuse_absent
     from openset.evaluation.learned import FILE, Learned, unlike_chains
     from openset.recognition.folder import FOLDER, load
     from openset.report.alone import about_chains, about_classifiers
@@ -112,7 +112,7 @@ def _alone(runs: list[Path], output: Output) -> Alone | None:
             output.report(finding)
         return about_chains(held)
     if len(runs) > 1:
-        refuse_absent(runs, "openset learn BUNDLE --recipe RECIPE -o FOLDER makes each")
+        refuse_absent(runs, BY_LEARN)
         raise UsageError(
             f"several folders on one page are those of openset learn, which {others[0]} is not"
         )

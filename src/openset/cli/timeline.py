@@ -32,11 +32,11 @@ def timeline(
         out: Draw a figure: .svg, .pdf or .png.
         output: How to speak.
     """
-    from openset.cli._inputs import model_names, refuse_absent
+    from openset.cli._inputs import BY_LEARN, model_names, refuse_absent
     from openset.evaluation.learned import Learned, unlike_chains
     from openset.learning.figure import through_time
 
-    refuse_absent(chains, "openset learn BUNDLE --recipe RECIPE -o FOLDER makes each")
+    refuse_absent(chains, BY_LEARN)
     named = model_names([path.parent if path.is_file() else path for path in chains])
     held = {name: Learned.load(path) for name, path in named.items()}
     for finding in unlike_chains(held):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -303,8 +304,20 @@ def read_page(folder: Path) -> Page:
         makes += f", where the trainings are at hand; else first: {'; '.join(definition.training)}"
     missing = [each for each in definition.element if each.run and each.run not in there]
     wrong = [_missing(folder, each, makes) for each in missing]
-    runs = dict(zip(there, _every(read_run, there.values(), wrong), strict=False))
+    read = partial(_read_run, definition, makes)
+    runs = dict(zip(there, _every(read, there.values(), wrong), strict=False))
     return Page(folder.name, definition, runs, _places(folder.parent / PLACES))
+
+
+def _read_run(definition: Definition, makes: str, path: Path) -> Run:
+    """A run file; what cannot be read names the tables that lack their rows, and what makes it."""
+    try:
+        return read_run(path)
+    except InputError as error:
+        tables = ", ".join(each.name for each in definition.element if each.run == path.stem)
+        lacking = f"{tables}: no rows" if tables else path.name
+        said = [replace(each, example=lacking, fix=makes) for each in error.findings]
+        raise InputError(said) from error
 
 
 def _places(path: Path) -> dict[str, str]:

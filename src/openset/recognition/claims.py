@@ -10,8 +10,9 @@ Not a proof: what the propositions really need is a property test each.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
@@ -110,14 +111,18 @@ class Case(NamedTuple):
     """One model of a few samples, as far as a proposition looks at it.
 
     Attributes:
-        same: What another model must have in common with it.
+        sizes: The data set.
+        same: What another model must have in common with it, for every metric of the claim.
+        values: What each metric says of it that the corollary names.
         worse: The number that must fall, by the claim, to ...
         least: ... at most this.
         printed: Whether the printed condition holds.
         enough: Whether the condition holds that it really takes.
     """
 
+    sizes: tuple[int, ...]
     same: tuple[int, ...]
+    values: tuple[Fraction, ...]
     worse: int
     least: int
     printed: bool
@@ -125,22 +130,45 @@ class Case(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """Cases in which the printed condition holds, those where the claim fails, and is it ours?"""
+    """How a claim does on all cases.
+
+    Attributes:
+        cases: Those in which the printed condition holds.
+        failed: Of these, those without the model that is claimed to exist.
+        by_value: The fewest of these that are left where it may be any model of which one of the
+            metrics says the same, by whatever counts.
+        exact: Whether the model exists where our condition holds, and nowhere else.
+    """
 
     cases: int
     failed: int
+    by_value: int
     exact: bool
 
 
 def counted(cases: Sequence[Case]) -> Counted:
     """Look for the model that is claimed to exist, among all of them."""
-    lowest: dict[tuple[int, ...], int] = defaultdict(lambda: 1 << 30)
-    for case in cases:
-        lowest[case.same] = min(lowest[case.same], case.worse)
-    exists = [lowest[case.same] <= case.least for case in cases]
-    held = [there for case, there in zip(cases, exists, strict=True) if case.printed]
+    exists = _exists(cases, [case.same for case in cases])
+    by_value = [
+        _failed(cases, _exists(cases, each))
+        for each in zip(*(case.values for case in cases), strict=True)
+    ]
     exact = all(case.enough == there for case, there in zip(cases, exists, strict=True))
-    return Counted(len(held), held.count(False), exact)
+    printed = sum(case.printed for case in cases)
+    return Counted(printed, _failed(cases, exists), min(by_value), exact)
+
+
+def _exists(cases: Sequence[Case], same: Sequence[Hashable]) -> list[bool]:
+    """Whether another model of the same data is as much worse as claimed, by what must stay."""
+    keys = [(case.sizes, kept) for case, kept in zip(cases, same, strict=True)]
+    lowest: dict[Hashable, int] = defaultdict(lambda: 1 << 30)
+    for key, case in zip(keys, cases, strict=True):
+        lowest[key] = min(lowest[key], case.worse)
+    return [lowest[key] <= case.least for key, case in zip(keys, cases, strict=True)]
+
+
+def _failed(cases: Sequence[Case], exists: Sequence[bool]) -> int:
+    return sum(case.printed and not there for case, there in zip(cases, exists, strict=True))
 
 
 CLASSES = 2
@@ -151,8 +179,9 @@ _SIZES = ((1, 1, 1), (1, 1, 2), (1, 1, 3), (2, 1, 2), (2, 1, 3), (2, 2, 2))
 def answered(remark: bool = False) -> Iterator[Case]:
     """Proposition 1, or its second remark: all answers for two known classes and few samples.
 
-    The counts of known classes (true and false positives of each) must stay; the number of unknown
-    samples that are rejected must become 0, or, by the remark, less.
+    The counts of known classes (true and false positives of each) must stay, as the claim is about
+    all metrics of these; the number of unknown samples that are rejected must become 0, or, by the
+    remark, less.
     """
     for sizes in _SIZES:
         truth = np.repeat(np.arange(CLASSES + 1), sizes)
@@ -167,7 +196,37 @@ def answered(remark: bool = False) -> Iterator[Case]:
             printed = 0 < sum(false) < rejected if remark else sum(false) >= rejected > 0
             enough = min(misnamed, rejected) > 0 if remark else misnamed >= rejected
             least = rejected - 1 if remark else 0
-            yield Case((*sizes, *right, *false), rejected, least, printed, enough)
+            values = _corollary_1(sizes, right, false)
+            yield Case(sizes, (*right, *false), values, rejected, least, printed, enough)
+
+
+def _corollary_1(
+    sizes: Sequence[int], right: Sequence[int], false: Sequence[int]
+) -> tuple[Fraction, ...]:
+    """Both F-scores and both indices of Youden, from true and false positives of known classes."""
+    known, every = sizes[:CLASSES], sum(sizes)
+    named = [_share(t, t + f) for t, f in zip(right, false, strict=True)]
+    found = [_share(t, n) for t, n in zip(right, known, strict=True)]
+    spared = [_share(every - n - f, every - n) for f, n in zip(false, known, strict=True)]
+    precision, recall = (sum(shares, Fraction()) / CLASSES for shares in (named, found))
+    all_precision = _share(sum(right), sum(right) + sum(false))
+    all_recall = _share(sum(right), sum(known))
+    others = CLASSES * every - sum(known)
+    return (
+        _f_score(precision, recall),
+        _f_score(all_precision, all_recall),
+        recall + sum(spared, Fraction()) / CLASSES - 1,
+        all_recall + _share(others - sum(false), others) - 1,
+    )
+
+
+def _share(part: int, whole: int) -> Fraction:
+    return Fraction(part, whole) if whole else Fraction()
+
+
+def _f_score(precision: Fraction, recall: Fraction) -> Fraction:
+    both = precision + recall
+    return 2 * precision * recall / both if both else Fraction()
 
 
 def ranked(known: int = 3, unknown: int = 3) -> Iterator[Case]:
@@ -183,7 +242,9 @@ def ranked(known: int = 3, unknown: int = 3) -> Iterator[Case]:
             wrong = [a for a, named in zip(above, right, strict=True) if not named]
             printed = correct < known and area < known * unknown
             enough = openauc > 0 and any(a < unknown for a in wrong)
-            yield Case((correct, area), openauc, openauc - 1, printed, enough)
+            shares = Fraction(correct, known), Fraction(area, known * unknown)
+            values = shares[0] * shares[1], shares[0] + shares[1]
+            yield Case((), (correct, area), values, openauc, openauc - 1, printed, enough)
 
 
 PRINTED: dict[str, tuple[Callable[[], Iterator[Case]], str]] = {
@@ -202,9 +263,10 @@ def small_cases() -> Table:
     rows = []
     for name, (cases, takes) in PRINTED.items():
         found = counted(list(cases()))
-        rows.append((name, f"{found.cases:,}", f"{found.failed:,}", takes))
-    header = ("", "models that fulfil the condition", "no such model exists", "it takes")
-    return Table(header, tuple(rows))
+        counts = (found.cases, found.failed, found.by_value)
+        rows.append((name, *(f"{count:,}" for count in counts), takes))
+    header = ("", "models that fulfil the condition", "no such model exists")
+    return Table((*header, "by a metric's value alone", "it takes"), tuple(rows))
 
 
 TABLES = {

@@ -15,7 +15,7 @@ from typing import Any
 from openset.findings import refuse
 from openset.tables.detections import Detections
 
-_OF_THE_DATA = ("images", "detections", "leaks")  # which differ from file to file
+_OF_THE_DATA = ("images", "detections", "split")  # that were scored; a fit is of its own
 
 
 def refuse_made_otherwise(files: Mapping[str, Detections]) -> None:
@@ -50,14 +50,16 @@ def _entries(found: Detections) -> list[Mapping[str, Any]]:
 
 
 def _steps(found: Detections) -> list[str]:
-    """Every step that led to unknownness or to labels, without what is of the scored data alone."""
-    left_out = {"score": (*_OF_THE_DATA, "split")}
-    steps = [entry for entry in _entries(found) if entry.get("step") != "taught"]
-    return [
-        _text({k: v for k, v in entry.items() if k not in left_out.get(str(entry["step"]), ())})
-        for entry in steps
-        if "step" in entry
-    ]
+    """Every step that led to unknownness or to labels, without what is of the scored data alone.
+
+    A leak is of both: a threshold from the ID set leaks there, and the same one on the OOD set not.
+    """
+    steps = [e for e in _entries(found) if e.get("step", "taught") != "taught"]
+    return [_text({k: v for k, v in e.items() if k not in _left_out(e)}) for e in steps]
+
+
+def _left_out(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    return ("leaks", *_OF_THE_DATA) if entry["step"] == "score" else ("leaks",)
 
 
 def _scorer(found: Detections) -> str:
