@@ -83,6 +83,6 @@ def test_a_run_is_not_detections_and_says_so(here, openset):
     good().write(here)
     assert openset(*EVALUATE, "-o", "run").code == 0
     done = openset(*EVALUATE[:2], "run", *EVALUATE[3:])
-    assert done.code == 2 and "OS104" in done.err and "it is a run" in done.err
-    held = done.err.partition("detections in it (")[2].partition(")")[0].replace("\n", "").split()
-    assert openset(*EVALUATE[:2], "".join(held), *EVALUATE[3:]).code == 0
+    assert done.code == 2 and "OS104" in done.err and "the folder of a run" in done.err
+    held = " ".join(done.err.split()).partition("its detections ")[2].split()[0]
+    assert openset(*EVALUATE[:2], held, *EVALUATE[3:]).code == 0

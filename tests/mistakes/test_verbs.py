@@ -139,7 +139,9 @@ FILES = [
         raw(dt="version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 12345\n"),
         "refused OS104",
     ),
-    Mistake("detections under a key", lambda w: setattr(w, "dt", {"annotations": w.dt}), "refused"),
+    Mistake(  # with their scores: read as what they are
+        "detections under a key", lambda w: setattr(w, "dt", {"annotations": w.dt}), "accepted"
+    ),
     Mistake(
         "detections by image",
         lambda w: setattr(w, "dt", {str(one["image_id"]): one for one in w.dt}),

@@ -186,11 +186,12 @@ def by_columns(start: bytes) -> bool:
 
 
 _TEXTS = (".txt", ".json", ".xml", ".csv")
+_FOUND = ".detections.parquet"
 _OURS = {
     "run.json": (
         "the folder of a run",
         "openset report, diagnose, draw and compare read it; its ground truth is {path}/"
-        "truth.parquet, its detections {path}/NAME.detections.parquet",
+        "truth.parquet, its detections {path}/{found}",
     ),
     "bundle.json": (
         "a benchmark that openset build made",
@@ -201,10 +202,11 @@ _OURS = {
 
 def of_folder(path: Path, names: Sequence[str]) -> Other | None:
     """What a folder is that holds such names: one of ours, or what its first file is."""
+    found = next((name for name in names if name.endswith(_FOUND)), f"NAME{_FOUND}")
     for name, (what, fix) in _OURS.items():
         if name in names:
             cause = "a folder was given where a file of boxes was expected"
-            return Other(re.compile(b""), what, cause, fix.format(path=path))
+            return Other(re.compile(b""), what, cause, fix.format(path=path, found=found))
     first = next((file for folder in (path, *visible(path)) for file in _files(folder)), None)
     other = None if first is None else kind_of(head(first))
     return other and other._replace(what=f"a folder whose {_name(first, path)} is {other.what}")

@@ -154,7 +154,8 @@ def other_images(case: Case) -> Iterator[Finding]:
     chance = 2 * count > total and 2 * bare > images
     absent = case.joined.image < 0
     given = ", ".join(map(str, case.truth.images.id[:3].tolist()))
-    cause, fix = ("", "") if chance or 10 * bare > images else _BEYOND
+    covered = images > 0 and 10 * bare <= images
+    cause, fix = _BEYOND if covered and not chance else ("", "")
     if _are_dates(case.detections.image[absent][:_EXAMINED]):
         cause, fix = _SPREADSHEET
     yield Finding(
