@@ -75,7 +75,8 @@ def _no_class(truth: Annotations, vocabulary: Vocabulary | None) -> Iterator[Fin
     named = [
         _LETTERS.sub("", label).lower() if label.strip() else "nolabel" for label in truth.labels
     ]
-    held = [at for at, _ in enumerate(named) if counts[at] and _counts(truth, at, vocabulary)]
+    said = frozenset(map(vocabulary.key, vocabulary.unknown)) if vocabulary else frozenset()
+    held = [at for at, _ in enumerate(named) if counts[at] and _counts(truth, at, vocabulary, said)]
     stated = {at for at in held if vocabulary and truth.role[at] == Role.IGNORED}
     certain = [at for at in held if at in stated or named[at] in _NO_CLASS]
     perhaps = [at for at in held if at not in certain and named[at] in _PERHAPS]
@@ -92,14 +93,16 @@ def _counting(truth: Annotations) -> NDArray[np.int64]:
     return np.bincount(truth.label[~(truth.crowd | truth.difficult)], minlength=len(truth.labels))
 
 
-def _counts(truth: Annotations, at: int, vocabulary: Vocabulary | None) -> bool:
+def _counts(
+    truth: Annotations, at: int, vocabulary: Vocabulary | None, unknown: frozenset[str]
+) -> bool:
     """Whether objects of a label count, and nobody has said that they should."""
     label, role = truth.labels[at], truth.role[at]
     if vocabulary is None:
         return role != Role.IGNORED
     if vocabulary.role(label) is Role.IGNORED:
         return False
-    listed = vocabulary.key(label) in map(vocabulary.key, vocabulary.unknown)
+    listed = vocabulary.key(label) in unknown
     return not (listed and (role == Role.UNKNOWN or not any(truth.role)))
 
 

@@ -96,8 +96,9 @@ def _longest(case: Case, order: str, rows: NDArray[np.intp]) -> _Stretch:
     key.sort()
     of, place = key // (images + 2), key % (images + 2)
     gap = np.where(of[1:] == of[:-1], np.diff(place), 0)  # from one object, or end, to the next
-    order_ = np.lexsort((-gap, of[:-1]))
-    first = order_[np.searchsorted(of[:-1][order_], np.arange(k))]
+    most = np.maximum.reduceat(gap, np.searchsorted(of[:-1], np.arange(k)))
+    long = np.flatnonzero(gap == most[of[:-1]])
+    first = long[np.searchsorted(of[long], np.arange(k))]
     return _Stretch(order, rows, place[first], place[first + 1] - 1)
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, share
@@ -57,7 +58,7 @@ def sorted_together(case: Case) -> Iterator[Finding]:
     box = Convention.of(case.written.boxes).in_pixels(sample.box, size)
     score = case.detections.score[sample.row]
     best = _on_objects(case, sample)
-    best = best[_LEAST * score[best] >= _lowest(case)[sample.image[sample.slot[best]]]]
+    best = best[_LEAST * score[best] >= _lowest(case, sample.image)[sample.slot[best]]]
     if len(best) < 2 * _IMAGES:
         return
     one, other, overlap = _twins(case, sample, box)
@@ -83,18 +84,21 @@ def sorted_together(case: Case) -> Iterator[Finding]:
     )
 
 
-def _lowest(case: Case) -> Array:
-    """The score down to which boxes of each image are in the file: a cut takes third boxes away.
+def _lowest(case: Case, images: NDArray[np.int32]) -> Array:
+    """The score down to which boxes of some images are in the file: a cut takes third boxes away.
 
     That of the file, or of the image where it has as many as the fullest: it may have been capped.
     """
-    size = len(case.truth.images)
     image, score = case.joined.image, case.detections.score
-    lowest = np.full(size, np.inf)
-    np.minimum.at(lowest, image[image >= 0], score[image >= 0])
-    per_image = case.per_image[:-1]
-    full = per_image == per_image.max(initial=0)
-    return np.where(full, lowest, lowest.min(initial=np.inf))
+    fullest = case.per_image[:-1].max(initial=0)
+    full = np.zeros(len(case.per_image), np.bool_)
+    full[images] = case.per_image[images] == fullest
+    full[-1] = False  # of no image
+    rows = np.flatnonzero(full[image])
+    lowest = np.full(len(full), np.min(score, where=image >= 0, initial=np.inf))
+    lowest[full] = np.inf
+    np.minimum.at(lowest, image[rows], score[rows])
+    return lowest[images]
 
 
 def _on_objects(case: Case, sample: Sample) -> Index:

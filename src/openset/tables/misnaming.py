@@ -17,6 +17,8 @@ of labels at any price: only what is certain is said.
 
 from __future__ import annotations
 
+from typing import NamedTuple, Self
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -136,8 +138,8 @@ def misnamed_in_part(
     least = max(_IMAGES, _PART * int(np.count_nonzero(several > 1)), int(np.count_nonzero(mixed)))
     if np.count_nonzero(wrong) < least:
         return {}, nothing
-    there = np.isin(image, images[wrong])
-    counts = _counted(image, label, klass, size, there)
+    once = _Once.of(image, label, klass, size)
+    counts = once.counts(np.isin(once.image, images[wrong]))
     found = misnamed(counts)
     explained = sum(int(counts[d, o]) for d, o in found.items())
     return (found, images[wrong]) if explained >= _EXPLAINED * counts.sum() else ({}, nothing)
@@ -157,12 +159,12 @@ def misnamed_in_a_stretch(
     >>> found, int(images[0]), len(images)
     ({0: 2, 1: 0, 2: 1}, 60, 60)
     """
-    every = np.unique(image)
+    once, every = _Once.of(image, label, klass, size), np.unique(image)
     for parts in _STRETCHES:
-        for images in np.array_split(every, parts):
-            there = np.isin(image, images)
-            found = misnamed(_counted(image, label, klass, size, there))
-            others = _counted(image, label, klass, size, ~there)
+        for images in filter(len, np.array_split(every, parts)):
+            there = (once.image >= images[0]) & (once.image <= images[-1])
+            found = misnamed(once.counts(there))
+            others = once.counts(~there)
             own = np.diag(others)
             right = (own >= FEWEST) & (own == others.max(axis=1))
             judged = [one for one in found if others[one].max() >= FEWEST]
@@ -171,18 +173,35 @@ def misnamed_in_a_stretch(
     return {}, np.empty(0, np.int64)
 
 
-def _counted(
-    image: NDArray[np.int64],
-    label: NDArray[np.int64],
-    klass: NDArray[np.int64],
-    size: int,
-    there: NDArray[np.bool_],
-) -> NDArray[np.int64]:
-    """In how many of some images each label is on each class."""
-    pairs = np.unique(np.column_stack([label, klass, image])[there], axis=0)
-    counts = np.zeros((size, size), np.int64)
-    np.add.at(counts, (pairs[:, 0], pairs[:, 1]), 1)
-    return counts
+class _Once(NamedTuple):
+    """Each label on each class once an image.
+
+    Attributes:
+        image: The image.
+        pair: Row and column of label and class, in a table that is laid out row by row.
+        size: How many labels there are.
+    """
+
+    image: NDArray[np.int64]
+    pair: NDArray[np.int64]
+    size: int
+
+    @classmethod
+    def of(
+        cls,
+        image: NDArray[np.int64],
+        label: NDArray[np.int64],
+        klass: NDArray[np.int64],
+        size: int,
+    ) -> Self:
+        """The distinct ones, of any detections."""
+        image, pair = np.divmod(np.unique((image * size + label) * size + klass), size * size)
+        return cls(image, pair, size)
+
+    def counts(self, there: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """In how many of some images each label is on each class."""
+        counts = np.bincount(self.pair[there], minlength=self.size**2)
+        return counts.reshape(self.size, self.size)
 
 
 def mended(found: dict[int, int], counts: NDArray[np.int64]) -> tuple[dict[int, int], list[int]]:

@@ -174,8 +174,8 @@ def _as_called(wanted: Selection, there: Collection[str]) -> Selection:
 def _spellings(name: str) -> Iterator[str]:
     r"""What an entry of a list may mean, the plainest last.
 
-    >>> list(_spellings('"C:\\voc\\\\000001.jpg",')), list(_spellings("000001  -1"))
-    (['C:\\\\voc\\\\000001.jpg', '000001.jpg', '000001'], ['000001', '000001', '000001'])
+    >>> list(_spellings('"C:\\voc\\000001.jpg",')), list(_spellings("000001  -1"))
+    (['C:\\voc\\000001.jpg', '000001.jpg', '000001'], ['000001', '000001', '000001'])
     """
     whole = _FLAG.sub("", name.strip(" \t\"',;"))
     last = re.split(r"[/\\]", whole)[-1]

@@ -54,6 +54,7 @@ class Role(StrEnum):
 
 
 @lru_cache(maxsize=1 << 14)
+@lru_cache(1 << 14)  # checks ask for the same few names again and again
 def normal(name: str) -> str:
     """A label's spelling reduced to what matters: ``Dining_Table`` and ``diningtable`` are one."""
     return re.sub(r"[\s_\-]+", "", name).lower()
