@@ -109,7 +109,8 @@ were held out of trainval; nothing was chosen on test pictures.
 {note} Wilderness Impact is that at a known recall of 0.8, which not every row
 reaches. AUROC and FPR95 hold all detections of pictures without a known object against all of the
 others, right or wrong, as VOS and FMIYC do; AUROC [on the page of scorers](digits.md) is another
-one, of boxes on unknown objects against right ones. AP50 is on VOC 2007 test alone, where objects
+one, of boxes on unknown objects against right ones. *+ energy* keeps the background, which VOS
+leaves out of the energy that its detections carry. AP50 is on VOC 2007 test alone, where objects
 marked difficult count like others, which costs points beside published numbers.
 
 {lost}{stock}

@@ -635,7 +635,10 @@ def test_pictures_of_another_size_than_the_ground_truth_says(openset, data):
 
 NEXT = {
     "": ((), "openset score found.parquet --scorers energy -o FILE.parquet"),
-    "vos": ((), "openset score found.parquet --scorers energy -o FILE.parquet"),
+    "vos": (
+        (),
+        "openset score found.parquet --scorers own --calibrate HELD-OUT.parquet -o FILE.parquet",
+    ),
     "siren": (
         (),
         "openset score found.parquet --scorers own --calibrate HELD-OUT.parquet -o FILE.parquet",

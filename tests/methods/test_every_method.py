@@ -19,7 +19,7 @@ from scenes.sampled import sampled  # noqa: E402
 REGIONS = sorted(name for name, one in table().items() if "regions" in one.needs)
 every_method = pytest.mark.parametrize("name", REGIONS)
 WIDTH = 16
-OWN = {"siren"}  # say how unknown a box is without a column for it
+OWN = {"siren", "vos"}  # say how unknown a box is without a column for it
 
 
 def regions(label, classes, seed=0):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="the torch extra is not installed")
 pytest.importorskip("torchvision", reason="the torch extra is not installed")
 
+from openset.detectors import carry, find  # noqa: E402
 from openset.methods import table  # noqa: E402
 from openset.methods.vos import _factor, longest  # noqa: E402
 from scenes.sampled import sampled  # noqa: E402
@@ -141,6 +143,22 @@ def test_energy_with_equal_shares_is_the_log_of_the_sum():
     torch.testing.assert_close(method.energy(logits), logits[:, 1:].logsumexp(1))
     method.share.data.fill_(-1.0)
     assert torch.isfinite(method.energy(logits)).all()
+
+
+def test_detections_carry_the_plain_energy_of_known_classes():
+    torch.manual_seed(0)
+    options = {"backbone": "small", "shortest": 64, "longest": 64, "score": 0.0}
+    model = find("faster_rcnn").build(("red", "green", "blue"), device="cpu", **options)
+    carry(model, "vos", {})
+    pixels = (torch.rand(64, 64, 3) * 255).byte().numpy()
+    (found,) = model.found([pixels], frozenset({"logits"}))
+    assert len(found.logits) > 10
+    known = np.logaddexp.reduce(found.logits[:, 1:].astype(float), axis=1)  # without background
+    np.testing.assert_allclose(found.unknownness, -known, rtol=1e-5)
+    with torch.no_grad():  # what was learned beside it is not used
+        model.method.share.fill_(7.0)
+    (again,) = model.found([pixels], frozenset({"logits"}))
+    np.testing.assert_array_equal(again.unknownness, found.unknownness)
 
 
 @pytest.mark.parametrize(("width", "draws"), [(2, 50), (16, 200)])

@@ -1,8 +1,8 @@
 """VOS: virtual outliers, drawn where the Gaussians of known classes are thin.
 
 Du et al., VOS: Learning What You Don't Know by Virtual Outlier Synthesis, ICLR 2022, as its code
-has it. At test the detector is scored by the plain energy of its logits (`openset score --scorer
-energy`): what the loss learned beside it is not used.
+has it. Detections carry the plain energy of the logits of known classes as their unknownness (the
+scorer ``energy`` with ``background=drop``): what the loss learned beside it is not used.
 
 Two things are not as in the code, where full queues wait for the others: a single class that never
 fills its own would keep the loss off for ever. Here a full queue takes the newest at once, and a
@@ -39,7 +39,7 @@ _ALL = torch.iinfo(torch.long).max
     "vos",
     title="VOS",
     paper="Du et al., VOS: Learning What You Don't Know by Virtual Outlier Synthesis, ICLR 2022",
-    evidence="energy of the logits of known classes: the scorer energy",
+    evidence="energy of the logits of known classes, without the background, as unknownness",
 )
 class Vos(Method):
     """Energies of objects are kept apart from those of virtual outliers.
@@ -139,6 +139,11 @@ class Vos(Method):
         chance = torch.rand(groups, self.classes, device=rows.device, dtype=torch.float64)
         length = longest(chance, self.width, self.draws).to(drawn)
         return mean + (length[..., None] * drawn) @ factor.T
+
+    def columns(self, embedding: Tensor, logits: Tensor) -> dict[str, Tensor]:
+        """Minus the plain energy of every detection, of known classes as in training."""
+        del embedding
+        return {"unknownness": -logits[..., 1 : 1 + self.classes].float().logsumexp(-1)}
 
     def foresee(self, labels: Sequence[str], regions: Sequence[float]) -> list[Finding]:
         """Classes of which the training has too few objects to fill a queue."""

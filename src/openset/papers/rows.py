@@ -55,6 +55,7 @@ class Rows(NamedTuple):
 
 _TASKS = "openset learn"
 _BARE = "--method ''"
+_KNOWN = "--option background=drop"
 _PLAIN = "--method-option confirm=false --method-option guide=false"
 ROWS: Mapping[str, Rows] = {
     "elephant": Rows(
@@ -88,7 +89,7 @@ ROWS: Mapping[str, Rows] = {
         "Hosoya et al., Rectifying Open-Set Object Detection, Tables 3 to 5",
         {
             "ORE": Made("ore-owod", rule="ebui", how="a leak: fitted on labels of unknown objects"),
-            "VOS": Made("vos-voc", scorer="energy"),
+            "VOS": Made("vos-voc", scorer="energy", how=_KNOWN),
             "OpenDet": Made("opendet-voc"),
             "FCOS": Made("osod3-fcos", rule="gamma"),
             "Faster RCNN": Made("osod3-animal", rule="gamma"),
@@ -99,7 +100,7 @@ ROWS: Mapping[str, Rows] = {
         {
             "GEN": Made("vos-voc", scorer="gen", how=_BARE),
             "Energy": Made("vos-voc", scorer="energy", how=_BARE),
-            "VOS": Made("vos-voc", scorer="energy"),
+            "VOS": Made("vos-voc", scorer="energy", how=_KNOWN),
             "SAFE": Made("vos-voc", scorer="safe", how=f"{_BARE}, openset attack"),
             "SIREN": Made("siren-voc", scorer="siren_knn"),
             "OpenDet CWA": Made("opendet-cwa-voc"),
