@@ -358,7 +358,9 @@ def _coarse(boxes: _Boxes) -> Iterator[Finding]:
         return
     at, size = (100 * part[sized] / limit[sized] for part in (box[:, :2], box[:, 2:]))
     for numbers in (np.hstack([at + size / 2, size]), np.hstack([at, at + size])):
-        if all_of(np.abs(numbers - np.round(numbers)) <= _HUNDREDTH).mean() >= _NEARLY_ALL:
+        whole = all_of(np.abs(numbers - np.round(numbers)) <= _HUNDREDTH)
+        different = len(np.unique(np.round(numbers[whole]), axis=0))  # all may be whole images
+        if whole.mean() >= _NEARLY_ALL and different >= _SHARES // 2:
             row = first(boxes.limit[boxes.image, 0] >= _COARSE)
             yield Finding(
                 "OS245",
