@@ -194,6 +194,11 @@ _ENTRIES = (
          "the file: AP, recall and precision at a score depend on it.",
          "scores were written with one digit (%.1f, round(score, 1)), or in a few steps",
          "write scores with four digits or more; nothing, if the detector has no finer ones"),
+    Code("OS225", "scores scaled in each image", "The best box of every image is as sure as any: "
+         "scores of two images cannot be compared, and AP, precision and recall at a score are of "
+         "places within images.",
+         "scores were divided by the largest of their image, or are a rank in it (1, 1/2, 1/3)",
+         "write the scores as the detector gives them; nothing, if its best box is always so sure"),
     Code("OS230", "boxes moved or resized alike", "Boxes lie on objects once all of them are "
          "moved, or resized, by the same amount, and hardly any as they are.",
          "an offset or a factor that was not undone: a crop, a bar, half sizes",
@@ -223,6 +228,13 @@ _ENTRIES = (
          "boxes were resized with the pictures, and width and height were not",
          "write the width and height of the pictures that the boxes are in; nothing, where "
          "pictures were padded at the right and the bottom"),
+    Code("OS245", "boxes in hundredths of their image", "Boxes are rounded to a hundredth of the "
+         "image, some pixels: small ones overlap their object less than the detector's did, and AP "
+         "at high IoU falls.", "shares were written with two digits (%.2f, round(x, 2))",
+         "write six digits, as YOLO does; nothing, if boxes are no finer by nature"),
+    Code("OS246", "objects are whole images", "All objects have the box of their image: nothing is "
+         "located, and any large box is right.", "labels of images, or of a classifier's data set, "
+         "were written as boxes", "give a ground truth with boxes; force=True evaluates as it is"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",
          "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),
@@ -449,6 +461,11 @@ _ENTRIES = (
          "what was below some threshold was not scored",
          "score these boxes too, or leave out the images without scores: openset select --images "
          "LIST; nothing, if the scorer gives that value by itself"),
+    Code("OS377", "unknownness scaled in each image", "Every image has a box that looks most, or "
+         "least, unknown: values of two images cannot be compared, and AUROC and FPR are of places "
+         "within images.",
+         "unknownness was scaled to 0..1 image by image, or divided by its largest there",
+         "scale it with the same numbers on all images, or not at all: only its order counts"),
     Code("OS380", "scores are no probabilities", "Calibration compares scores with shares of right "
          "boxes, and these lie outside of 0 and 1.", "the file holds logits, or per cent",
          "write scores from 0 to 1"),
@@ -674,6 +691,15 @@ _ENTRIES = (
          "sets were joined, and in one of them nobody annotated the class",
          "annotate the class there, leave these images out, or evaluate each set by itself with "
          "the classes that it has (openset select --images); nothing, if it is truly not there"),
+    Code("OS458", "one box of a class per image", "No image has two boxes of one label: where "
+         "more objects are, AP and recall are of one of them.",
+         "boxes were kept in a dictionary by class, where each takes the place of the last",
+         "write all boxes of an image; nothing, if the detector gives one for each class"),
+    Code("OS459", "one object per image", "No image has two objects, or two of one class, where "
+         "sure boxes lie beside them: right boxes count as wrong.",
+         "objects were kept in a dictionary by image, or by class, where each takes the place of "
+         "the last",
+         "write all objects of an image; nothing, if one was to be annotated"),
     Code("OS460", "federated annotation", "On an image only some classes were looked for, and of "
          "some of these not all objects: right boxes of the others count as wrong, so that AP, "
          "precision and false unknowns are those of an exhaustive evaluation, which LVIS does not "

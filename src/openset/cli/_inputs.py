@@ -300,15 +300,21 @@ def tell_about(
     path: Path,
     truth: Annotations | None = None,
     vocabulary: Vocabulary | None = None,
+    boxes: str = "xywh",
 ) -> None:
-    """Say what is wrong with a file that a verb has read.
+    """Say what is wrong with a file that a verb has read; `boxes` is how it was asked to read them.
 
     `evaluate` would say so, too; whoever only looks at a file, or makes another of it, should not
     have to measure something to hear it.
     """
+    from dataclasses import replace
+
     from openset.tables.check import check_alone
 
     for finding in check_alone(table, truth, vocabulary):
+        if finding.code == "OS205" and boxes != "xywh":
+            fix = f"leave out --boxes {boxes}, or name another layout, if it is not theirs"
+            finding = replace(finding, fix=f"{fix}; else {finding.fix}")
         output.report(finding, path.name)
 
 

@@ -71,7 +71,7 @@ def convert(
     if isinstance(table, Detections) and belongs is not None:
         for finding in LeftOpen.of(table).findings(table, belongs):
             output.report(finding, source.name)
-    tell_about(output, table, source, belongs)
+    tell_about(output, table, source, belongs, boxes=boxes)
     if evidence is not None:
         table = _with_evidence(table, evidence, belongs)
     more = {} if per_part is None else {"per_part": per_part}

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from openset.cli import _parts
 from openset.cli._app import verb
 from openset.cli._console import Answer, Output
-from openset.findings import InputError, UsageError, refuse
+from openset.findings import Finding, InputError, Level, UsageError, refuse
 
 if TYPE_CHECKING:
     from openset.cli._picture import Album, Drawing
@@ -107,7 +107,7 @@ def _run(run: Path, images: Path, out: Path | None, what: _Choice, output: Outpu
     lookup(loaded.evaluations, name, "model of the run")
     found, level = drawings(loaded, name, _rows(loaded, what.only), what.score, what.limit)
     target = out if out is not None else run.with_name(f"{run.name}-drawn")
-    album = Album(_in_folder(found, images), level, LOOKS)
+    album = Album(_in_folder(found, images, output), level, LOOKS)
     tell_other_shapes(loaded.truth.images, images, output)
     drawn = _draw_all(album, target, what.limit, output)
     text = f"wrote {_number(drawn)} of {name} to {target}, boxes of score {level:.2f} or more"
@@ -141,13 +141,21 @@ def _rows(run: Run, only: list[str]) -> list[int] | None:
     return [lookup(places, name, "image") for name in only]
 
 
-def _in_folder(found: list[Drawing], images: Path) -> list[tuple[Path, Drawing]]:
+def _in_folder(found: list[Drawing], images: Path, output: Output) -> list[tuple[Path, Drawing]]:
+    """Those whose pictures are there; says which are not."""
     from openset.files import ImageFolder
 
     folder = ImageFolder(images)
     pages = [(path, one) for one in found if (path := folder.find(one.name)) is not None]
+    there = {one.name for _, one in pages}
+    lost = [one.name for one in found if one.name not in there]
+    cause, fix = folder.lost_links() if lost else ("", "")
+    if lost and pages:
+        cause = cause or "a part of the images was copied, or they are in several folders"
+        fix = fix or "give the folder that holds all of them"
+        said = f"{len(lost)} of {len(found)} images to draw are not in {images}, and are left out"
+        output.report(Finding("OS101", Level.WARNING, said, len(lost), lost[0], cause, fix))
     if not pages:
-        cause, fix = folder.lost_links()
         raise refuse(
             "OS101",
             f"none of the {len(found)} images is in {images}",

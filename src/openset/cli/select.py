@@ -118,8 +118,26 @@ def _parted(
         return parted, [*told, *parted.findings]
     table, told = joined_truths([table for table in tables if isinstance(table, Annotations)])
     groups = None if group_by is None else groups_of(as_grouped(table, group_by).images)
+    if wanted.share is not None and group_by is None:
+        told = [*told, *_parted_sequences(table)]
     made = part_truth(table, replace(wanted, groups=groups))
     return made, [*told, *made.findings]
+
+
+def _parted_sequences(truth: Annotations) -> list[Finding]:
+    """The warning that a share parts the frames of sequences, which say nearly the same."""
+    from openset.findings import Level
+    from openset.tables.check import groups_unsaid
+
+    return [
+        replace(
+            one,
+            level=Level.WARNING,
+            message=f"{one.message}, and the frames of one are in both parts",
+            fix=one.fix.replace(" draws ", " keeps "),
+        )
+        for one in groups_unsaid(truth)
+    ]
 
 
 def _roles(asked: list[str]) -> list[str] | None:

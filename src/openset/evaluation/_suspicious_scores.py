@@ -54,16 +54,18 @@ def _coarse(matches: Matches, wrong: Rows, right: Rows) -> Finding | None:
     if share < _TIED or len(values) == 1 or step < _STEP * max(1.0, float(np.ptp(values))):
         return None
     most = float(values[pairs.argmax()])
+    cast = len(values) == 2 and values[0] == 0  # what is decided against is not written by itself
     same = int(np.count_nonzero(matches.score == most))
     matches.forget()
     return Finding(
         "OS220",
-        Level.NOTE if len(values) == 2 else Level.WARNING,  # a decision is no slip
+        Level.NOTE if len(values) == 2 and not cast else Level.WARNING,  # a decision is no slip
         f"a box on an object of its class and one on background have the same score in {share:.0%} "
         f"of pairs: {spaced(len(right) + len(wrong))} boxes examined have {len(values)} scores, in "
         f"steps of {step:.3g}",
         count=len(matches),
         example=f"{spaced(same)} of {spaced(len(matches))} boxes score {most:g}",
+        cause="scores were cast to whole numbers, or put through a threshold" if cast else "",
     )
 
 

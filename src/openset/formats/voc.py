@@ -35,6 +35,8 @@ from openset.tables.columns import text_column
 from openset.tables.names import detection_images, file_names, named, stems
 
 _RESULT = re.compile(r"comp\d+_det_([^_]+)_(.+)\.txt")
+# What Windows, browsers and macOS put behind the stem of a file that is there already.
+_COPY = re.compile(r"(?: ?\(\d+\)| - Copy(?: \(\d+\))?| copy(?: \d+)?)(?=\.txt$)")
 _NOT_XML = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]")
 _FLAGS = ("truncated", "occluded")
 _CORNERS = ("xmin", "ymin", "xmax", "ymax")
@@ -100,7 +102,9 @@ class Voc(Format):
         files = [(match[2], file) for match, file in found if match and split in (None, match[1])]
         if not files:
             raise refuse("OS103", f"{path} holds no result file comp4_det_<split>_<class>.txt")
-        _refuse_two_results(path, [file.name for _, file in files])
+        names = [file.name for _, file in files]
+        _refuse_two_results(path, names)
+        _refuse_copies(path, names)
         labels = tuple(dict.fromkeys(name for name, _ in files))
         rows = [
             (labels.index(name), image, values)
@@ -286,6 +290,20 @@ def _refuse_two_results(path: Path, names: Sequence[str]) -> None:
             f"{len(again)} classes",
             count=len(again),
             example=f"{comps[0]}_{again[0]} and {comps[1]}_{again[0]}",
+        )
+
+
+def _refuse_copies(path: Path, names: Sequence[str]) -> None:
+    """Refuse a file that a browser, or a folder window, called a copy of another one."""
+    copies = [name for name in names if (of := _COPY.sub("", name)) != name and of in names]
+    if copies:
+        raise refuse(
+            "OS126",
+            f"{path} has {len(copies)} files that are called copies of others",
+            count=len(copies),
+            example=f"{copies[0]} beside {_COPY.sub('', copies[0])}",
+            cause="a file was downloaded, or copied, twice: its name would be another class",
+            fix="remove the copies, or what they are newer than",
         )
 
 

@@ -466,6 +466,9 @@ def _indices(
 def _too_short(names: int, values: NDArray[np.float64]) -> tuple[str, str]:
     """Cause and fix where classes are numbered beyond the list of their names."""
     high = int(np.nanmax(values[np.isfinite(values)]))
+    if high == names and np.nanmin(values) >= 1:
+        cause = f"classes are counted from 1 in the lines, and the {names} names from 0"
+        return cause, "take 1 from the class of every line, or put a name that no line means first"
     cause = f"the list of classes has {names} names, for the numbers 0 to {names - 1}, and the "
     cause += f"lines go up to {high}: it is too short, or that of another detector"
     return cause, "give the whole list, in the order of the numbers: names= or data.yaml"

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, all_of, orders, runs_of_rows, share
+from openset.tables._check_twice import hashes, mixed
 from openset.tables._look import TIGHT, Array, Index, Sample, alike
 from openset.tables.annotations import Annotations
 from openset.tables.boxes import TURNS, Convention, sizes
@@ -35,6 +36,7 @@ _MET = (2, 3)  # objects of another image: the more, the less likely by chance
 _SIGNIFICANT = 4.0  # standard deviations
 _NEAR = 4  # images apart: those of a film are alike
 _PAIRS = 2_000_000  # of like size and place, where all objects are alike
+_NEARLY_ALL = 0.9  # of these boxes are those of another image as well
 _CELL = -np.log(TIGHT[0])  # sides of boxes that overlap tightly differ by a cell at most
 
 
@@ -65,6 +67,8 @@ def astray(case: Case, part: Sample, fit: int) -> Iterator[Finding]:
         count = int(np.count_nonzero(there))
         if count >= _FEWEST and all(_clearly(there, one) for one in chance):
             cause = "image ids were shuffled, or belong to another list of the same images"
+            if _copied(case, part) >= _NEARLY_ALL:
+                cause = "the boxes of one image were written for others, too, as those of its batch"
             yield _found(case, part, (count, fit), "another image", cause)
             return
 
@@ -123,6 +127,17 @@ def _clearly(there: NDArray[np.bool_], chance: NDArray[np.bool_]) -> bool:
     """Whether more images fit than by chance, of those that differ."""
     more, fewer = np.count_nonzero(there & ~chance), np.count_nonzero(chance & ~there)
     return bool(more - fewer >= _SIGNIFICANT * np.sqrt(more + fewer))
+
+
+def _copied(case: Case, part: Sample) -> float:
+    """The share of boxes that are those of another image as well, digit by digit."""
+    table = case.detections
+    key = mixed(table.label.astype(np.uint64), table.score.view(np.uint64))
+    key = hashes(key, table.box)
+    order = np.lexsort((case.joined.image, key))
+    key, image = key[order], case.joined.image[order]
+    again = np.flatnonzero((key[1:] == key[:-1]) & (image[1:] != image[:-1]))
+    return float(np.isin(part.row, order[np.isin(key, key[again])]).mean())
 
 
 def _found(case: Case, part: Sample, count_fit: tuple[int, int], where: str, cause: str) -> Finding:

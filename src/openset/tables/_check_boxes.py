@@ -20,6 +20,7 @@ from openset.tables._check_negative import meaning
 from openset.tables._check_sides import exchanged, sides
 from openset.tables.annotations import Annotations, Images
 from openset.tables.smaller_pictures import of_smaller_pictures
+from openset.wording import spaced
 
 _PIECE = 1 << 14
 _SAMPLE = 5_000
@@ -38,6 +39,11 @@ _NEGATIVE = (
     "x1 - x2"
 )
 _FEWEST_AREAS, _NEARLY_ALL = 20, 0.95
+_IN_PART = 0.05  # of the objects
+# Boxes that show in what steps numbers are; a side, of which a hundredth is more than a pixel; and
+# what rounding to hundredths of a pixel adds, in hundredths of the side.
+_SHARES, _COARSE, _HUNDREDTH = 50, 200.0, 0.01
+_FILLS, _PICTURES = 0.99, 20  # of its image; images with several such objects
 _SHAPE = 0.45  # share of the box that a triangle, a rhombus or an ellipse has at least
 _NOT_CLIPPED = ("not clipped to the image", "clip boxes to their image, or nothing: they are few")
 
@@ -89,9 +95,30 @@ def truth_boxes(truth: Annotations) -> Iterator[Finding]:
     )
     yield from _all(boxes, limit, _largest(limit))
     yield from turned
+    yield from _whole_images(truth, limit)
     yield from _smaller(truth, limit)
     yield from _areas(truth, limit)
     yield from _image_sizes(truth)
+
+
+def _whole_images(truth: Annotations, limit: NDArray[np.float64]) -> Iterator[Finding]:
+    """Objects that all fill their image, several of them one: labels of images, not boxes."""
+    if len(truth) < _PICTURES:
+        return
+    fills = _sample(truth.box[:, 2:]) >= _FILLS * limit[_sample(truth.image)]
+    if all_of(fills).mean() < _NEARLY_ALL:
+        return
+    per_image = np.bincount(truth.image)
+    several = int(np.count_nonzero(per_image > 1))
+    if several < _PICTURES:
+        return  # an object of each image, which was cropped to it
+    yield Finding(
+        "OS246",
+        Level.ERROR,
+        f"objects have the box of their whole image, also on {spaced(several)} images with several",
+        count=len(truth),
+        example=object_at(truth, first(per_image[truth.image] > 1)),
+    )
 
 
 def _smaller(truth: Annotations, limit: NDArray[np.float64]) -> Iterator[Finding]:
@@ -130,7 +157,7 @@ def _all(boxes: _Boxes, limit: NDArray[np.float64], size: NDArray[np.float64]) -
     yield from _sizes(boxes, extremes)
     layout = [*_normalised(boxes, extremes, size)] or [*_corners(boxes, limit)]
     # Boxes in another layout are far outside as well: one finding says it.
-    yield from layout or _far(boxes, extremes)
+    yield from layout or [*_far(boxes, extremes), *_coarse(boxes)]
 
 
 def _limits(images: Images) -> NDArray[np.float64]:
@@ -251,6 +278,7 @@ def _normal_layouts(box: NDArray[np.float64]) -> str:
 def _corners(boxes: _Boxes, limit: NDArray[np.float64]) -> Iterator[Finding]:
     beyond, fits = _readings(_sample(boxes.box), limit[_sample(boxes.image)])
     if len(beyond) < 3 or beyond.mean() <= 0.5 or fits.mean() < 0.95:
+        yield from [] if boxes.predicted else _corners_in_part(boxes, beyond, fits)
         return
     beyond, fits = _readings(boxes.box, limit[boxes.image])
     count = int(np.count_nonzero(beyond))
@@ -263,6 +291,30 @@ def _corners(boxes: _Boxes, limit: NDArray[np.float64]) -> Iterator[Finding]:
         example=boxes.where(0),
         cause="the boxes are x1, y1, x2, y2",
         fix=boxes.fix("boxes='xyxy'"),
+    )
+
+
+def _corners_in_part(
+    boxes: _Boxes, beyond: NDArray[np.bool_], fits: NDArray[np.bool_]
+) -> Iterator[Finding]:
+    """Corners in a part of the objects: those that leave their image fit as such, nearly all.
+
+    An object that was annotated beyond the border begins near it, and is no corner of anything.
+    """
+    count = int(np.count_nonzero(beyond))
+    if count < max(_FEWEST_AREAS, _IN_PART * len(beyond)) or fits[beyond].mean() < 0.95:
+        return
+    end = boxes.box[:, :2] + boxes.box[:, 2:]
+    yield Finding(
+        "OS204",
+        Level.ERROR,
+        f"{share(count, len(beyond), boxes.noun + ' examined')} leave their image when read as x, "
+        f"y, width, height, and {share(int(fits[beyond].sum()), count, 'of these')} fit when read "
+        "as corners",
+        count=count,
+        example=boxes.where(first(any_of(end > 1.02 * boxes.limit[boxes.image] + 1))),
+        cause="the boxes of a part of the file are x1, y1, x2, y2, as where files were merged",
+        fix="write x, y, width, height in that part, too",
     )
 
 
@@ -296,6 +348,29 @@ def _far(boxes: _Boxes, extremes: _Range) -> Iterator[Finding]:
         cause=cause,
         fix=fix,
     )
+
+
+def _coarse(boxes: _Boxes) -> Iterator[Finding]:
+    """Boxes all of whose numbers are hundredths of their image: shares with two digits."""
+    box, limit = _sample(boxes.box), boxes.limit[_sample(boxes.image)]
+    sized = all_of(np.isfinite(limit) & (limit >= _COARSE)) & all_of(np.isfinite(box))
+    if np.count_nonzero(sized) < _SHARES:
+        return
+    at, size = (100 * part[sized] / limit[sized] for part in (box[:, :2], box[:, 2:]))
+    for numbers in (np.hstack([at + size / 2, size]), np.hstack([at, at + size])):
+        whole = all_of(np.abs(numbers - np.round(numbers)) <= _HUNDREDTH)
+        different = len(np.unique(np.round(numbers[whole]), axis=0))  # all may be whole images
+        if whole.mean() >= _NEARLY_ALL and different >= _SHARES // 2:
+            row = first(boxes.limit[boxes.image, 0] >= _COARSE)
+            yield Finding(
+                "OS245",
+                Level.WARNING,
+                f"{boxes.noun} are whole hundredths of the width and height of their image: "
+                f"{limit[sized].max() / 100:.1f} pixels at most are one step",
+                count=len(boxes.box),
+                example=boxes.where(row),
+            )
+            return
 
 
 def _fit_as_centres(boxes: _Boxes) -> bool:

@@ -36,10 +36,15 @@ def truth_groups(truth: Annotations) -> Iterator[Finding]:
     """Findings about the groups of the images, or about none where there should be some."""
     groups = groups_of(truth.images)
     if groups is None:
-        yield from _stated(truth) or _named(truth)
+        yield from groups_unsaid(truth)
         return
     yield from images_that(truth, groups == ALONE, "OS413", Level.ERROR, "have no group")
     yield from group_sizes(truth.images.id, groups)
+
+
+def groups_unsaid(truth: Annotations) -> list[Finding]:
+    """The note that images look like frames of sequences, and nobody has said of which."""
+    return _stated(truth) or _named(truth)
 
 
 def group_sizes(ids: NDArray[Any], groups: NDArray[Any] | None) -> Iterator[Finding]:

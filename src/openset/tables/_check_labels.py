@@ -213,8 +213,10 @@ def _left_out(truth: Annotations, there: NDArray[np.bool_], role: str) -> tuple[
     if not there.any():
         return "", ""
     assert truth.crowd is not None
-    mark = "iscrowd" if truth.crowd[there].any() else "difficult"
-    number = spaced(int(np.count_nonzero(there)))
+    count = int(np.count_nonzero(there))
+    crowds = np.count_nonzero(truth.crowd[there])
+    mark = "iscrowd" if 2 * crowds >= count else "difficult or ignore"
+    number = spaced(count)
     cause = f"all {number} objects of {role} classes are marked to be left out ({mark})"
     return cause, f"write {mark} of those objects alone that should not count"
 

@@ -50,7 +50,11 @@ _READINGS = (
     ),
 )
 
-MEANINGS = frozenset(reading.cause for reading in _READINGS)
+_OF_SHARES = (
+    "shares of the image, whose width and height stand where xmax and ymax are expected",
+    "write corners in pixels: of a centre, (cx - w / 2) times the width of the image and so on",
+)
+MEANINGS = frozenset(reading.cause for reading in _READINGS) | {_OF_SHARES[0]}
 """Causes that explain all else that is odd about such boxes."""
 
 
@@ -62,11 +66,15 @@ def meaning(box: Box, limit: Box) -> tuple[str, str]:
         limit: Width and height of the image of each, infinite where unknown.
     """
     negative = (box[:, 2:] < 0).any(axis=1)
-    rows = np.isfinite(box).all(axis=1) & np.isfinite(limit).all(axis=1)
+    rows, sized = np.isfinite(box).all(axis=1), np.isfinite(limit).all(axis=1)
     count = np.count_nonzero(negative & rows)
     if count < max(_FEWEST, _PART * len(box)) or not rows.all():
         return "", ""
     start, end = box[:, :2], box[:, :2] + box[:, 2:]
+    if not sized.any():
+        return _without_sizes(start, end)
+    if not sized.all():
+        return "", ""
     slack = _SLACK * limit + (limit > 1)
     for reading in _READINGS:
         low, high = reading.corners(start, end)
@@ -74,3 +82,18 @@ def meaning(box: Box, limit: Box) -> tuple[str, str]:
         if fits.all(axis=1).mean() >= _ALL:
             return reading.cause, reading.fix
     return "", ""
+
+
+def _without_sizes(start: Box, end: Box) -> tuple[str, str]:
+    """The same where no image has a size, as in memory: what tells readings is the numbers alone.
+
+    Any two numbers are a size, so that this reading is left where neither of the others holds.
+    """
+    sizes, columns, corners = _READINGS
+    if (start <= end).any(axis=1).mean() < 1 - _ALL:
+        return corners.cause, corners.fix
+    if ((start[:, 0] < start[:, 1]) & (end[:, 0] < end[:, 1])).mean() >= _ALL:
+        return columns.cause, columns.fix
+    if (end >= 0).all(axis=1).mean() < _ALL:
+        return "", ""
+    return _OF_SHARES if max(start.max(), end.max()) <= 1 + _SLACK else (sizes.cause, sizes.fix)

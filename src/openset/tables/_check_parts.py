@@ -22,6 +22,7 @@ from openset.tables._check_case import Case, share
 from openset.tables._look import LOOSE, TIGHT, Look, Met, Sample, beside, by_file
 from openset.tables._readings import Reading, fitting, other_boxes, other_ids
 from openset.tables.boxes import Convention
+from openset.tables.smaller_pictures import of_smaller_pictures
 from openset.wording import some, spaced
 
 _SAMPLE = 400, 20  # images, and boxes of each
@@ -86,6 +87,12 @@ def _mended(case: Case, sample: Sample, part: Sample, fit: int) -> Iterator[Find
     if most < max(_FEWEST, _PART * (most + fit), _TIMES * (by_chance + 1)) or fit < _PART * most:
         return
     mended = part.of(best.met.fits())
+    of_truth = _of_smaller_pictures(case, look, best)
+    cause = f"the {best.kind} of a part of the file are {best.meaning}"
+    fix = f"write that part as the rest ({best.option} reads it by itself)"
+    if of_truth:
+        cause = f"a part of the ground truth is of smaller pictures, and the {best.kind} are not"
+        fix = "write the objects of that part in pixels of the stated width and height"
     yield Finding(
         "OS433",
         Level.ERROR,
@@ -93,10 +100,18 @@ def _mended(case: Case, sample: Sample, part: Sample, fit: int) -> Iterator[Find
         f"{best.kind} are read in another way, and of {spaced(fit)} as they are read",
         count=most,
         example=case.where(int(mended.row[0])),
-        cause=f"the {best.kind} of a part of the file are {best.meaning}",
-        fix=f"write that part as the rest ({best.option} reads it by itself); "
-        "force=True evaluates as it is",
+        cause=cause,
+        fix=f"{fix}; force=True evaluates as it is",
     )
+
+
+def _of_smaller_pictures(case: Case, look: Look, best: Reading) -> bool:
+    """Whether objects, and not boxes, of these images end before their pictures do."""
+    if best.kind != "boxes":
+        return False
+    kept = best.met.fits()[look.slot]
+    size = look.size[look.slot[kept]]
+    return of_smaller_pictures(case.truth.box[look.objects[kept]], size) is not None
 
 
 def _of_labels(case: Case, look: Look, pairs: NDArray[np.float64]) -> Iterator[Finding]:

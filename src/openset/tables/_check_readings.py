@@ -16,11 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, object_at, share
 from openset.tables._check_chance import by_chance
 from openset.tables._check_parts import First, in_part
-from openset.tables._look import TIGHT, Look, Met, beside, by_file
+from openset.tables._look import TIGHT, Look, Met, Sample, beside, by_file
 from openset.tables._readings import (
     Reading,
     behind_confidence,
@@ -40,6 +42,9 @@ from openset.wording import spaced
 
 _TIMES, _FEWEST = 3, 8  # how many times more objects another reading must meet, and at least
 _FREELY = 1.25
+# Readings of ids that are one off, and images that fit as they are before those that do not.
+_ONE_OFF = tuple(f"image_ids={one!r}" for one in ("plus-1", "minus-1", "index", "index-1"))
+_BEFORE = 2
 _OTHERS = 150, 20  # images, and boxes of each, for other readings
 
 
@@ -76,7 +81,7 @@ def _as_a_whole(case: Case) -> Iterator[Finding]:
         best = moved if best is None or _by_far(moved, best) else best
     best = best or fitting(now, sample, [*two_mistakes(case, sample)])
     if best is not None:
-        yield _named(case, now, best)
+        yield _from_there_on(case, sample, now, best) or _named(case, now, best)
 
 
 def _common(moved: Reading, look: Look) -> bool:
@@ -99,6 +104,28 @@ def _healthy(case: Case, met: Met) -> bool:
     return _TIMES * (met.tight()[0] + 1) > met.possible and not by_chance
 
 
+def _from_there_on(case: Case, sample: Sample, now: Met, best: Reading) -> Finding | None:
+    """The finding that ids are one off from an image on, where those before it fit as they are."""
+    if best.option not in _ONE_OFF:
+        return None
+    gained = np.cumsum(now.fits().astype(np.int64) - best.met.fits())
+    at = int(gained.argmax())
+    if gained[at] < _BEFORE:
+        return None
+    fit = int(np.count_nonzero(best.met.fits()[at + 1 :]))
+    row = int(sample.row[np.searchsorted(sample.slot, at, side="right")])
+    return Finding(
+        "OS448",
+        Level.ERROR,
+        f"boxes of {share(fit, len(sample.ids), 'images examined')} fit only if image ids are "
+        f"{best.meaning}, and those of {spaced(int(now.fits()[: at + 1].sum()))} before them as "
+        "they are",
+        count=fit,
+        example=case.where(row),
+        cause="a list of images lacks one that another has: from there on, ids are off",
+    )
+
+
 def _named(case: Case, now: Met, best: Reading) -> Finding:
     kind = best.kind
     of_truth = best.truth is not case.truth
@@ -110,10 +137,24 @@ def _named(case: Case, now: Met, best: Reading) -> Finding:
         f"{spaced(now.tight()[0])} as they are read",
         count=len(case.truth if of_truth else case.detections),
         example=object_at(case.truth, 0) if of_truth else case.where(0),
-        cause=f"the {kind} are {best.meaning}",
-        fix=f"{best.option} reads them{_or_sizes(best)}; force=True evaluates as they are"
+        cause=f"the {kind} are {best.meaning}{_each_its_own(best)[0]}",
+        fix=f"{_each_its_own(best)[1]}{best.option} reads them{_or_sizes(best)}; force=True "
+        "evaluates as they are"
         if best.option
         else "",
+    )
+
+
+def _each_its_own(best: Reading) -> tuple[str, str]:
+    """What to say where one factor fits few, and no image has a size that would tell its own."""
+    one = best.convention
+    unsized = not np.isfinite(best.truth.images.width).any()  # type: ignore[arg-type]
+    few = _TIMES * (best.met.tight()[0] + 1) <= best.met.possible
+    if not (isinstance(one, Convention) and one.frame == "scaled" and unsized and few):
+        return "", ""
+    return (
+        ", or each of its own factor, as where shorter sides were resized",
+        "divide the boxes of each picture by its factor; if that is one for all, ",
     )
 
 

@@ -42,6 +42,14 @@ _FEWEST, _SEVERAL = 3, 8
 _MANY = 50  # detections, fewer of which prove nothing
 _ON_TOP, _ALIKE, _UNSUPPRESSED = 0.85, 0.6, 0.3  # IoU, ratio of scores, share of detections
 _COPIED = 0.9  # of the detections are objects, or copies
+# Pixels of a side from which rounding meets all four numbers of an object seldom; the share of such
+# objects that are met so (of real ones in whole pixels 3 in 1000).
+_LARGE, _ADDED = 16, 0.2
+_MIXED = (
+    "objects were added to the proposals of a detector, as in its training (add_gt_as_proposals), "
+    "or the ground truth to its results",
+    "leave the ground truth out where a detector is tested",
+)
 _PIXELS = 8
 _PADDED = (
     "the first images again, which a distributed sampler adds to fill the last batch",
@@ -190,7 +198,7 @@ def _equal(
         sums = np.bincount(image, part.astype(np.float64), total)
         of_image = mixed(of_image, sums.astype(np.uint64))
     images = np.flatnonzero(counts >= 2)
-    if _repeats(of_image[images]) < max(_FEWEST, _IMAGES * total):
+    if repeats(of_image[images]) < max(_FEWEST, _IMAGES * total):
         return None
     again = counts >= 2
     again[images[np.unique(of_image[images], return_index=True)[1]]] = False
@@ -206,7 +214,6 @@ def detected_twice(case: Case) -> Iterator[Finding]:
     yield from (_rounded(case, copies) if written else _not_suppressed(case, near)) or (
         _come_again(case)
     )
-    yield from _objects_again(case)
 
 
 def _unknown_too(case: Case) -> Iterator[Finding]:
@@ -246,7 +253,7 @@ def _exact(case: Case) -> Iterator[Finding]:
     if count:
         whole = len(rows) == case.per_image[:-1].sum()
         what = share(count, len(rows), "detections" if whole else "detections examined")
-        same = _repeats(mixed(key, case.detections.score[rows].view(np.uint64)))
+        same = repeats(mixed(key, case.detections.score[rows].view(np.uint64)))
         row = int(rows[again])
         alike = 2 * same >= count or _rounded_scores(key, case.detections.score[rows])
         cause_fix = ("", "") if alike else _told_apart(case, row)
@@ -270,7 +277,7 @@ def _written(image: NDArray[Any], table: Detections, rows: Rows | slice) -> NDAr
 
 def _repeated(key: NDArray[np.uint64]) -> tuple[int, int]:
     """How many keys repeat another, and where the first of these keys is."""
-    count = _repeats(key)  # by itself, since it is cheaper than knowing where
+    count = repeats(key)  # by itself, since it is cheaper than knowing where
     if not count:
         return 0, 0
     _, index, times = np.unique(key, return_index=True, return_counts=True)
@@ -376,8 +383,8 @@ def _not_suppressed(case: Case, copies: Rows) -> list[Finding]:
     return [Finding("OS437", Level.WARNING, message, len(copies), case.where(int(copies[0])))]
 
 
-def _objects_again(case: Case) -> Iterator[Finding]:
-    """Detections that are objects of the ground truth, digit by digit."""
+def objects_again(case: Case) -> Iterator[Finding]:
+    """Detections that are objects of the ground truth, digit by digit; all, or beside others."""
     rows, truth, objects = case.some, case.truth, case.some_objects
     found, given = (
         hashes(image.astype(np.uint64), box)
@@ -389,14 +396,27 @@ def _objects_again(case: Case) -> Iterator[Finding]:
     same = np.isin(found, given)
     count = int(np.count_nonzero(same))
     if count >= max(_MANY, _COPIED * len(rows)):
-        yield Finding(
-            "OS436",
-            Level.WARNING,
-            f"{share(count, len(rows), 'detections examined')} have exactly the box of an object "
-            "of their image",
-            count=count,
-            example=case.where(int(rows[first(same)])),
+        of = share(count, len(rows), "detections examined")
+        said, cause, fix = f"{of} have exactly the box of an object of their image", "", ""
+    else:
+        large = (truth.box[objects, 2:] >= _LARGE).all(axis=1) & (truth.box[objects, :2] > 0).any(
+            axis=1
         )
+        again = large & np.isin(given, found[same])
+        count = int(np.count_nonzero(again))
+        if count < max(_MANY, _ADDED * np.count_nonzero(large)):
+            return
+        of = share(count, int(np.count_nonzero(large)), "larger objects examined")
+        said, (cause, fix) = f"detections have exactly the boxes of {of}, beside others", _MIXED
+    yield Finding(
+        "OS436",
+        Level.WARNING,
+        said,
+        count=count,
+        example=case.where(int(rows[first(same)])),
+        cause=cause,
+        fix=fix,
+    )
 
 
 def _keys(case: Case) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -423,7 +443,7 @@ def _neighbours(
     return np.minimum(one, other), np.maximum(one, other)
 
 
-def _repeats(key: NDArray[np.uint64]) -> int:
+def repeats(key: NDArray[np.uint64]) -> int:
     """How many keys repeat another.
 
     Of many, those that share their first bits with none are not sorted: most.

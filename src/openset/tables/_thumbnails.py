@@ -22,6 +22,16 @@ from openset.tables.boxes import Convention, sizes
 _FILLS = (0.85, 1.15)  # of the image, to which boxes reach in all but one of so many images
 _REST = 0.1
 _FREELY = 1.25  # times as many objects as the detections read otherwise
+_STATED = (
+    "the ground truth is of pictures that were resized; width and height, and the detections, are "
+    "of the originals",
+    "write the boxes, and areas, of the ground truth in pixels of the stated width and height; "
+    "force=True evaluates as they are",
+)
+_UNSIZED = (
+    "objects and boxes are of pictures of different sizes: one of them was not scaled back",
+    "write both in pixels of the same pictures; force=True evaluates as they are",
+)
 _FRAMES = ("scaled", "longest", "shortest", "norm")
 
 
@@ -88,6 +98,8 @@ def _exchanged(look: Look, sample: Sample) -> Look:
 
 def _found(case: Case, best: Reading, given: float | None) -> Finding:
     met = share(best.met.tight()[0], len(best.met.best), "objects examined")
+    assert case.truth.images.width is not None
+    cause, fix = _STATED if np.isfinite(case.truth.images.width).any() else _UNSIZED
     return Finding(
         "OS430",
         Level.ERROR,
@@ -95,8 +107,6 @@ def _found(case: Case, best: Reading, given: float | None) -> Finding:
         + ("" if given is None else f"; boxes fill their images, objects reach to {given:.0%}"),
         count=len(case.truth),
         example=object_at(case.truth, 0),
-        cause="the ground truth is of pictures that were resized; width and height, and the "
-        "detections, are of the originals",
-        fix="write the boxes, and areas, of the ground truth in pixels of the stated width and "
-        "height; force=True evaluates as they are",
+        cause=cause,
+        fix=fix,
     )

@@ -12,6 +12,7 @@ many) and names that look like sequences (the first 50 000 images).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -27,7 +28,7 @@ from openset.tables._check_case import Case
 from openset.tables._check_chance import unknown_by_chance
 from openset.tables._check_collided import collided
 from openset.tables._check_federated import federated
-from openset.tables._check_groups import group_sizes, truth_groups
+from openset.tables._check_groups import group_sizes, groups_unsaid, truth_groups
 from openset.tables._check_join import (
     detected_images,
     float_ids,
@@ -39,13 +40,20 @@ from openset.tables._check_labels import detected_labels, truth_labels, vocabula
 from openset.tables._check_left_out import left_out
 from openset.tables._check_names import truth_names
 from openset.tables._check_negative import MEANINGS
+from openset.tables._check_one_each import one_box_each, one_object_each
 from openset.tables._check_passes import in_passes, sorted_together
+from openset.tables._check_per_image import scaled_scores, scaled_unknownness
 from openset.tables._check_reach import cut_off
 from openset.tables._check_readings import read_otherwise
 from openset.tables._check_scores import scores
 from openset.tables._check_sets import truth_sets
 from openset.tables._check_turned import mirrored_too, turned_too
-from openset.tables._check_twice import detected_twice, shown_twice, truth_twice
+from openset.tables._check_twice import (
+    detected_twice,
+    objects_again,
+    shown_twice,
+    truth_twice,
+)
 from openset.tables._check_unknownness import unknownness
 from openset.tables._check_unsized import pixels_on_shares
 from openset.tables.absent_labels import detected_files, truth_files, truth_lists
@@ -67,6 +75,7 @@ __all__ = [
     "check_layout",
     "check_truth",
     "group_sizes",
+    "groups_unsaid",
     "in_order",
     "no_match",
     "shown_twice",
@@ -81,8 +90,9 @@ _READ, _PARTLY = (
 )  # a whole, or a part, is read wrongly
 _EXPLAINED = (*_PLAIN, "OS205", "OS207", "OS403")
 # What is said of detections whose objects are read wrongly themselves.
-_OF_OBJECTS = (*_READ, *_PARTLY, "OS207", "OS410", "OS424", "OS430", "OS434")
+_OF_OBJECTS = (*_READ, *_PARTLY, "OS207", "OS410", "OS424", "OS430", "OS434", "OS438")
 _OF_LAYOUT = ("OS207", "OS211", "OS219", "OS241")  # of objects that are read wrongly
+_DROPS = re.compile(r"[;,] drop_invalid=True leaves [a-z ]+ out")
 _ORDER = (Level.ERROR, Level.WARNING, Level.NOTE)
 
 
@@ -135,8 +145,13 @@ def check_alone(
         found = (
             _plain(table, vocabulary) if isinstance(table, Annotations) else _boxes_of(table, truth)
         )
-        told = [one for one in found if one.level is not Level.NOTE]
+        told = [_without_dropping(one) for one in found if one.level is not Level.NOTE]
     return in_order(replace(one, level=Level.WARNING).without_force() for one in told)
+
+
+def _without_dropping(one: Finding) -> Finding:
+    """The same for who does not measure, and has no option that leaves records out."""
+    return replace(one, fix=_DROPS.sub("", one.fix)) if _DROPS.search(one.fix) else one
 
 
 def _plain(truth: Annotations, vocabulary: Vocabulary | None) -> Iterator[Finding]:
@@ -233,14 +248,16 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _of_truth(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
-    yield from truth_boxes(truth)
+    boxes = [*truth_boxes(truth)]
+    whole = any(one.code == "OS246" for one in boxes)  # of which many lie on each other
+    yield from boxes
     yield from truth_labels(truth, vocabulary)
     yield from truth_names(truth, vocabulary)
     yield from truth_records(truth)
     yield from truth_files(truth)
     yield from truth_lists(truth)
     yield from truth_groups(truth)
-    yield from truth_twice(truth)
+    yield from (one for one in truth_twice(truth) if not (whole and one.code == "OS216"))
     yield from known_as_unknown(truth, vocabulary)
     yield from truth_sets(truth, vocabulary)
     yield from truth_annotated(truth, vocabulary)
@@ -258,13 +275,16 @@ def _of_detections(case: Case) -> list[Finding]:
         boxes, otherwise = _with_fix_of(boxes, otherwise), []
     elif not otherwise:
         boxes += cut_off(case)
-    passes = [*mirrored_too(case)] or [*in_passes(case)]
+    copied = [*objects_again(case)]  # which are no second detector
+    passes = copied or [*mirrored_too(case)] or [*in_passes(case)]
     passes = passes or ([] if otherwise else [*turned_too(case)])
     passes = passes or [*([] if again else sorted_together(case)), *detected_twice(case)]
     rest = [*boxes, *scores(case), *detected_labels(case), *passes]
     rest += [*unknownness(case), *detected_images(case), *detected_files(case)]
+    rest += [*scaled_scores(case), *scaled_unknownness(case)]
     if not otherwise:
         rest += [*left_out(case), *single_crowds(case), *unknown_by_chance(case), *collided(case)]
+        rest += [*one_box_each(case), *one_object_each(case)]
     said = {one.code for one in otherwise}
     if any(one.code == "OS205" and 2 * one.count > len(case.detections) for one in boxes):
         otherwise = [one for one in otherwise if one.code != "OS424"]  # nothing overlaps then
