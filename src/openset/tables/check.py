@@ -29,7 +29,9 @@ from openset.tables._check_collided import collided
 from openset.tables._check_federated import federated
 from openset.tables._check_groups import group_sizes, truth_groups
 from openset.tables._check_join import (
+    batches_stopped,
     detected_images,
+    films,
     float_ids,
     no_match,
     other_images,
@@ -57,6 +59,7 @@ from openset.tables.vocabulary import Vocabulary
 from openset.tables.written import Written
 
 __all__ = [
+    "batches_stopped",
     "beside_detections",
     "check",
     "check_alone",
@@ -66,6 +69,7 @@ __all__ = [
     "check_known",
     "check_layout",
     "check_truth",
+    "films",
     "group_sizes",
     "in_order",
     "no_match",
