@@ -227,10 +227,7 @@ def _column(name: str, detections: Detections, column: str) -> NDArray[Any]:
 def _check_classes(detections: Detections, width: int) -> None:
     """Refuse logits with fewer columns than the classes that the detections are called."""
     _, layout = without_unknown(np.empty(1), detections.layout)
-    has_background = layout in (
-        LogitLayout.SOFTMAX_BACKGROUND_FIRST,
-        LogitLayout.SOFTMAX_BACKGROUND_LAST,
-    )
+    has_background = layout is not None and layout.has_background
     width -= detections.layout is not layout
     named = sum(not is_unknown_spelling(name) for name in detections.labels)
     if 0 < width - has_background < named:
