@@ -775,6 +775,10 @@ _ENTRIES = (
          "one of two exports normalises embeddings",
          "export both alike; scorers that want a length of one see to it themselves; --force takes "
          "them as they are"),
+    Code("OS514", "logits of another temperature", "A threshold on logits, or energies, means "
+         "nothing for logits on another scale.",
+         "logits of one export were divided by a temperature, or its scores were calibrated",
+         "export both alike; nothing, if only scores were calibrated"),
     Code("OS601", "package missing", "The detector is a model of a library that is not installed.",
          "the core install has no torch", "pip install 'openset[torch]', or the package named"),
     Code("OS602", "image missing", "An image of the ground truth is not in the folder.",

@@ -22,6 +22,7 @@ from openset.scorers._head_file import load_head, save_head
 from openset.scorers._own import Own
 from openset.scorers._shown_again import shown_again
 from openset.scorers._spec import Scorer, has_negative, scorer
+from openset.scorers._temperature import other_temperature
 from openset.scorers.calibration import Calibration, calibrate
 from openset.scorers.duplicates import suppress_duplicates
 from openset.scorers.ledger import of_split
@@ -45,6 +46,7 @@ __all__ = [
     "of_split",
     "other_lengths",
     "other_model",
+    "other_temperature",
     "own_head",
     "quantile_threshold",
     "relabel",
