@@ -779,6 +779,11 @@ _ENTRIES = (
          "nothing for logits on another scale.",
          "logits of one export were divided by a temperature, or its scores were calibrated",
          "export both alike; nothing, if only scores were calibrated"),
+    Code("OS515", "threshold from training images", "A detector is surer of objects that it was "
+         "taught: fewer of those in other images stay known than the threshold is to keep.",
+         "the training split was given in place of held-out images",
+         "run the detector on held-out images and calibrate on these; nothing, if it was not "
+         "trained on what is called so"),
     Code("OS601", "package missing", "The detector is a model of a library that is not installed.",
          "the core install has no torch", "pip install 'openset[torch]', or the package named"),
     Code("OS602", "image missing", "An image of the ground truth is not in the folder.",
