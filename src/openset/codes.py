@@ -784,6 +784,10 @@ _ENTRIES = (
          "the training split was given in place of held-out images",
          "run the detector on held-out images and calibrate on these; nothing, if it was not "
          "trained on what is called so"),
+    Code("OS516", "unknownness of other logits", "The scorer that the ledger names makes something "
+         "else of the logits beside it: the numbers are of other boxes, or of an earlier run.",
+         "columns of two files were put together, or some were sorted",
+         "score the detections again: openset score, or --unknownness NAME"),
     Code("OS601", "package missing", "The detector is a model of a library that is not installed.",
          "the core install has no torch", "pip install 'openset[torch]', or the package named"),
     Code("OS602", "image missing", "An image of the ground truth is not in the folder.",

@@ -52,6 +52,8 @@ def adjusted(
     said += _strange(detections, settings.unknownness, truth)
     if settings.unknownness is not None:
         detections = with_unknownness(detections, settings.unknownness)
+    elif detections.unknownness is not None and detections.logits is not None:
+        said += _of_other_logits(detections)
     return detections, said
 
 
@@ -212,6 +214,16 @@ def with_unknownness(detections: Detections, source: str) -> Detections:
     lookup({**columns, **dict.fromkeys(table)}, source, "scorer or column")
     options = scorers.suited(detections).get(source, {})  # its analogue, where there are sigmoids
     return table[source].fit(**options).scored(detections)
+
+
+def _of_other_logits(detections: Detections) -> list[Finding]:
+    """That unknownness is of other boxes than the logits beside it."""
+    from openset.scorers import of_other_logits
+
+    found = of_other_logits(detections)
+    if found is None:
+        return []
+    return [replace(found, fix=f"{found.fix}; force=True evaluates as it is")]
 
 
 def _strange(detections: Detections, source: str | None, truth: Annotations) -> list[Finding]:
