@@ -479,6 +479,11 @@ _ENTRIES = (
     Code("OS393", "images without pixels", "They can be browsed with their boxes alone.",
          "another folder, or images that were moved or are damaged",
          "--images with the folder that the file names start from"),
+    Code("OS394", "other pictures than were detected on", "Boxes are drawn on pictures that the "
+         "detector did not see.",
+         "pictures of another data set, or version, of the same names; or they were compressed "
+         "again",
+         "--images with the folder that openset run was given; nothing, if they show the same"),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",
