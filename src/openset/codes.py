@@ -496,6 +496,11 @@ _ENTRIES = (
     Code("OS393", "images without pixels", "They can be browsed with their boxes alone.",
          "another folder, or images that were moved or are damaged",
          "--images with the folder that the file names start from"),
+    Code("OS394", "other pictures than were detected on", "Boxes are drawn on pictures that the "
+         "detector did not see.",
+         "pictures of another data set, or version, of the same names; or they were compressed "
+         "again",
+         "--images with the folder that openset run was given; nothing, if they show the same"),
     Code("OS401", "ground truth is empty", "There is no object to evaluate against.",
          "an empty or filtered file", "give a ground truth with at least one object"),
     Code("OS402", "no detections", "There is no detection to evaluate.",
@@ -801,6 +806,19 @@ _ENTRIES = (
          "one of two exports normalises embeddings",
          "export both alike; scorers that want a length of one see to it themselves; --force takes "
          "them as they are"),
+    Code("OS514", "logits of another temperature", "A threshold on logits, or energies, means "
+         "nothing for logits on another scale.",
+         "logits of one export were divided by a temperature, or its scores were calibrated",
+         "export both alike; nothing, if only scores were calibrated"),
+    Code("OS515", "threshold from training images", "A detector is surer of objects that it was "
+         "taught: fewer of those in other images stay known than the threshold is to keep.",
+         "the training split was given in place of held-out images",
+         "run the detector on held-out images and calibrate on these; nothing, if it was not "
+         "trained on what is called so"),
+    Code("OS516", "unknownness of other logits", "The scorer that the ledger names makes something "
+         "else of the logits beside it: the numbers are of other boxes, or of an earlier run.",
+         "columns of two files were put together, or some were sorted",
+         "score the detections again: openset score, or --unknownness NAME"),
     Code("OS601", "package missing", "The detector is a model of a library that is not installed.",
          "the core install has no torch", "pip install 'openset[torch]', or the package named"),
     Code("OS602", "image missing", "An image of the ground truth is not in the folder.",

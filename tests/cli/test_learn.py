@@ -82,6 +82,10 @@ def test_one_task_after_the_other(openset, here, world):
     assert "4 of 4" not in done.out and "2 of 2 steps" in done.out
     wrong = openset(*TRAIN, "--task", "1", "--from", "a2", "-o", "wrong")
     assert wrong.code == 2 and "OS664" in wrong.err and not (here / "wrong").exists()
+    wrong = openset(*TRAIN, "--task", "2", "--from", "a2", "-o", "wrong")
+    said = " ".join(wrong.err.split())
+    assert wrong.code == 2 and "OS664 a2/model.pt was taught 3 classes of t2 already" in said
+    assert "start from the model of t1" in said and not (here / "wrong").exists()
 
 
 def test_a_task_that_was_left_out_is_said(openset, here):

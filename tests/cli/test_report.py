@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from openset.formats import read_annotations, read_detections, write
+from openset.nets.pictures import prints
+from openset.tables.names import file_names
 from scenes.cli import write_pictures
 
 K = ("--known", "known.txt")
@@ -87,6 +91,35 @@ def test_pictures_of_another_shape_are_told(verb, run, openset):
     done = openset(*verb[:2], *(("-o", "again") if verb[2:] else ()), "--images", "images")
     assert done.code == 0 and "warning OS342" in done.err
     assert "24 also have another shape" in " ".join(done.err.split())
+
+
+@pytest.mark.parametrize("verb", [("report", "run"), ("draw", "run", "-o", "drawn")])
+def test_other_pictures_of_the_same_names_are_told(verb, run, openset):
+    from PIL import Image
+
+    pictures = write_pictures(run.parent / "images")
+    truth, found = read_annotations(run.parent / "gt.json"), read_detections("base.json")
+    noted = []
+    for id_, name in list(zip(truth.images.id.tolist(), file_names(truth.images), strict=True))[:4]:
+        with Image.open(pictures / name) as image:
+            noted.append([str(id_), *prints([pictures / name]).tolist(), *image.size])
+    write(replace(found, provenance={"pictures": noted}), run.parent / "base.parquet")
+    assert openset("evaluate", "gt.json", "base.parquet", *K, "-o", "run", "-q").code == 0
+    right = openset(*verb, "--images", "images")
+    assert right.code == 0 and "OS394" not in right.err
+    for path in pictures.iterdir():
+        with Image.open(path) as image:
+            size = image.size
+        Image.new("RGB", size, "navy").save(path)
+    done = openset(*verb[:2], *(("-o", "again") if verb[2:] else ()), "--images", "images")
+    said = " ".join(done.err.split())
+    assert done.code == 0 and "warning OS394 4 of 4 pictures that were looked at are other" in said
+    for path in pictures.iterdir():  # small copies are of other bytes, and welcome
+        with Image.open(path) as image:
+            small = image.resize((image.width // 2, image.height // 2))
+        small.save(path)
+    last = openset(*verb[:2], *(("-o", "small") if verb[2:] else ()), "--images", "images")
+    assert last.code == 0 and "OS394" not in last.err
 
 
 def test_links_that_lead_nowhere_are_the_cause(run, openset):

@@ -496,3 +496,10 @@ def test_fewer_detections_than_dimensions_are_told(openset, files):
             asked = ("score", "test.parquet", "--scorers", name, "--fit", "few.parquet", "-o")
             done = openset(*asked, f"{name}{rows}.parquet")
             assert done.code == 0 and ("OS512" in done.err) == (told and name == "mahalanobis")
+
+
+def test_a_threshold_from_training_images_is_told(openset, files):
+    for split, said in (("train", True), ("val", False)):
+        into = ("-o", f"{split}-limit.parquet", "--calibrate", f"{split}.parquet")
+        done = openset("score", "test.parquet", "--scorers", "energy", *into)
+        assert done.code == 0 and ("warning OS515" in done.err) is said

@@ -71,6 +71,16 @@ def test_a_folder_gives_stems_as_ids_and_progress_is_told(folder):
     assert told == [(2, 3), (3, 3)]
 
 
+def test_the_files_of_some_images_are_noted_however_they_are_shared(folder):
+    files = ImageFiles.of_annotations(truth(["a.png", "b.png", "c.png"]), folder)
+    noted = run(Brightness(), files).provenance["pictures"]
+    assert sorted(id_ for id_, *_ in noted) == ["5", "7", "9"] and noted[0][2:] == [9, 8]
+    assert run(Brightness(), files, batch=1).provenance["pictures"] == noted
+    Image.fromarray(np.full((8, 9, 3), 251, np.uint8)).save(folder / "b.png")
+    after = run(Brightness(), files).provenance["pictures"]
+    assert [one[0] for one, now in zip(noted, after, strict=True) if one != now] == ["5"]
+
+
 def test_evidence_survives_parquet(folder, tmp_path):
     found = run(Brightness(), ImageFiles.of_folder(folder))
     write(found, tmp_path / "found.parquet")

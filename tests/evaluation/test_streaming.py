@@ -275,3 +275,36 @@ def test_misspelt_names_are_refused_before_the_first_batch():
         openset.Evaluator(protocol="owodd")
     with pytest.raises(UsageError, match="'unknown_recall'"):
         openset.Evaluator(metrics=["unknown_recal"])
+
+
+def photos(name="{:03}.jpg"):
+    """Forty images of one dog each, which is found."""
+    boxes = np.random.default_rng(0).uniform(5, 40, (40, 4))
+    truth = [
+        {"image_id": i, "boxes": [[*b[:2], *(b[:2] + b[2:])]], "labels": [1]}
+        for i, b in enumerate(boxes)
+    ]
+    found = [one | {"scores": [0.9 - 0.01 * i]} for i, one in enumerate(truth)]
+    return [one | {"file_name": name.format(i)} for i, one in enumerate(truth)], found
+
+
+@pytest.mark.parametrize("lost", [range(24, 40), range(16)])
+def test_whole_batches_without_a_detection_are_a_detector_that_stopped(lost):
+    truth, found = photos()
+    stopped = openset.Evaluator(known=["dog"], names={1: "dog"}, intervals=False)
+    for i in range(0, 40, 8):
+        stopped.update(truth[i : i + 8], [one for one in found[i : i + 8] if i not in lost])
+    with pytest.raises(InputError) as refused:
+        stopped.compute()
+    said = [one for one in refused.value.findings if one.code == "OS426"]
+    assert [one.count for one in said] == [len(lost)]
+
+
+def test_silent_batches_are_counted_together_and_a_few_are_no_mistake():
+    truth, found = photos()
+    some = openset.Evaluator(known=["dog"], names={1: "dog"}, intervals=False)
+    for i in range(0, 40, 2):  # frames of an empty street, in the middle
+        some.update(truth[i : i + 2], [one for one in found[i : i + 2] if i not in (8, 20)])
+    said = {one.code: one for one in some.compute().findings}
+    assert "OS426" not in said
+    assert said["OS404"].message == "4 of 40 images (10.0%) have no detection"

@@ -315,3 +315,27 @@ def test_logits_of_another_box_of_the_image_are_refused(how):
 def test_logits_of_weak_detectors_and_of_images_with_one_class_are_their_own(how):
     boxes, logits = shown(**how)
     assert with_evidence(boxes, logits=logits, layout="sigmoid").logits is not None
+
+
+def named(layout="softmax-background-first", **change):
+    """The same with names, as one array in which nothing is said twice."""
+    found = replace(of_regions(), label=of_regions().label - 1, labels=("a", "b", "c", "d", "e"))
+    return replace(found, **{"layout": LogitLayout(layout), **change})
+
+
+def test_scores_tell_columns_and_rows_where_labels_are_of_no_largest_logit():
+    honest, names = named(), ["a", "b", "c", "d", "e"]
+    assert strange_logits(honest, names) == []
+    exchanged = honest.logits[:, [0, 1, 3, 2, 4, 5]]
+    (wrong,) = strange_logits(replace(honest, logits=exchanged), names)
+    assert wrong.message == "scores of 2 of 5 labels are made by another column"
+    assert wrong.example == "b has the column of c"
+    shuffled = np.random.default_rng(1).permutation(len(honest))
+    (wrong,) = strange_logits(replace(honest, logits=honest.logits[shuffled]), names)
+    assert "the logits of other boxes make the scores" in wrong.message
+
+
+@pytest.mark.parametrize("change", [lambda s: s * 0.9, np.sqrt, lambda s: s.round(3)])
+def test_scores_that_logits_do_not_make_alone_are_no_finding(change):
+    honest = named(score=change(named().score))
+    assert strange_logits(honest, ["a", "b", "c", "d", "e"]) == []

@@ -60,14 +60,15 @@ class FitFiles:
 
     def read(self, path: Path) -> Detections:
         """The detections of a file."""
-        from openset.scorers import other_lengths, other_model, shown_again
+        from openset.scorers import other_lengths, other_model, other_temperature, shown_again
         from openset.scorers.ledger import of_split, split_of
 
         found = self.files.read(path)
         if not self.force:
             refuse_strange(found)
         again = shown_again(self.scored, found, str(path))
-        said = [told(self.scored, found, str(path)) for told in (other_model, other_lengths)]
+        alike = (other_model, other_lengths, other_temperature)
+        said = [told(self.scored, found, str(path)) for told in alike]
         for finding in (*said, again):
             if finding is not None:
                 if finding.level is Level.ERROR and not self.force:

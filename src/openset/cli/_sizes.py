@@ -17,10 +17,10 @@ from openset.cli._console import Output
 from openset.files import ImageFolder
 from openset.findings import Finding, Level
 from openset.tables.names import file_names
-from openset.tables.picture_sizes import Resized, resized_finding
+from openset.tables.picture_sizes import PICTURES, Resized, resized_finding
 
 if TYPE_CHECKING:
-    from openset.tables import Images
+    from openset.tables import Detections, Images
 
 MOST = 200  # pictures whose headers are read
 
@@ -47,6 +47,33 @@ def tell_other_shapes(images: Images, folder: Path, output: Output) -> None:
     if damaged:
         message = f"{len(damaged)} of {looked} pictures that were looked at cannot be decoded"
         output.report(Finding("OS393", Level.WARNING, message, len(damaged), damaged[0]))
+
+
+def tell_other_pictures(found: Detections, images: Images, folder: Path, output: Output) -> None:
+    """Say that pictures are not those that were detected on, though they have their size.
+
+    Who runs a detector notes hashes of a few. Files of another size were made smaller for a page.
+    """
+    from openset.nets.pictures import prints
+
+    rows = found.provenance.get(PICTURES)
+    if not isinstance(rows, list):
+        return
+    noted = {str(id_): rest for id_, *rest in rows}
+    held, other, looked = ImageFolder(folder), list[str](), 0
+    for id_, name in zip(images.id.tolist(), map(str, file_names(images)), strict=True):
+        path = held.find(name) if str(id_) in noted and name else None
+        if path is None:
+            continue
+        seen, *size = noted[str(id_)]
+        if picture_size(path, size) == tuple(size):
+            looked += 1
+            other += [name] if prints([path]).tolist() != [seen] else []
+    if other:
+        message = f"{len(other)} of {looked} pictures that were looked at are other files than "
+        output.report(
+            Finding("OS394", Level.WARNING, f"{message}were detected on", len(other), other[0])
+        )
 
 
 def spread(places: Sequence[int]) -> list[int]:

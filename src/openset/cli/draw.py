@@ -98,7 +98,7 @@ def _run(run: Path, images: Path, out: Path | None, what: _Choice, output: Outpu
     """What a detector of a run did."""
     from openset.cli._judged import LOOKS, drawings
     from openset.cli._picture import Album
-    from openset.cli._sizes import tell_other_shapes
+    from openset.cli._sizes import tell_other_pictures, tell_other_shapes
     from openset.evaluation.run import Run
     from openset.plugins import lookup
 
@@ -109,6 +109,7 @@ def _run(run: Path, images: Path, out: Path | None, what: _Choice, output: Outpu
     target = out if out is not None else run.with_name(f"{run.name}-drawn")
     album = Album(_in_folder(found, images, output), level, LOOKS)
     tell_other_shapes(loaded.truth.images, images, output)
+    tell_other_pictures(loaded.detections[name], loaded.truth.images, images, output)
     drawn = _draw_all(album, target, what.limit, output)
     text = f"wrote {_number(drawn)} of {name} to {target}, boxes of score {level:.2f} or more"
     return Answer(text, lambda: _document(drawn, target, level))

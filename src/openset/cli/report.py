@@ -54,7 +54,7 @@ def report(
         output: How to speak.
     """
     from openset.cli._inputs import listed
-    from openset.cli._sizes import tell_other_shapes
+    from openset.cli._sizes import tell_other_pictures, tell_other_shapes
     from openset.evaluation.run import Run
     from openset.plugins import lookup
     from openset.report.alone import write_alone
@@ -83,6 +83,8 @@ def report(
                 _tell_if_none(loaded, images, output)
             if images is not None:
                 tell_other_shapes(loaded.truth.images, images, output)
+                first = loaded.detections[loaded.names[0]]
+                tell_other_pictures(first, loaded.truth.images, images, output)
             if browse:
                 step("writing the images")
                 written = [_browsed(loaded, page, images, output)]

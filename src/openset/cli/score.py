@@ -140,6 +140,7 @@ def score(
         of_knowns(path, truth, fits, minimum_score)
         for path, truth in ((fit, fit_truth), (calibrate, calibrate_truth))
     )
+    _say_if_seen(held_out, calibrate, output)
     places = files_of(out, list(chosen), _parts.SUFFIX if parted else ".parquet")
     keep = KEPT if known_share is None else known_share
     calibrated = partial(calibrate_, keep=keep, flavour=threshold, force=force)
@@ -165,6 +166,15 @@ def score(
                 lines.append(made.text)
                 document[name] = dict(made.document())
     return _answer(lines, document, left_out)
+
+
+def _say_if_seen(held_out: Detections | None, where: Path | None, output: Output) -> None:
+    """Say that a threshold would be set on images that the detector was trained on."""
+    from openset.scorers import ledger
+
+    seen = None if held_out is None else ledger.on_training(held_out, str(where))
+    if seen is not None:
+        output.report(seen)
 
 
 def _refuse_both(scorers: list[str] | None, rule: str | None, fit: Path | None) -> None:

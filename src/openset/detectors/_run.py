@@ -21,6 +21,7 @@ from openset.plugins import lookup
 from openset.scorers import ledger
 from openset.scorers.ledger import LedgerEntry
 from openset.tables import Detections
+from openset.tables.picture_sizes import PICTURES, some_pictures
 from openset.version import __version__
 
 KEPT: tuple[EvidenceName, ...] = ("logits", "embedding")
@@ -123,6 +124,7 @@ def as_table(
     found = [item for part in parts for item in part.found]
     ids = [id_ for part in parts for id_ in part.ids]
     about = _provenance(model, images - len(bad), bad, how.split) | dict(filters) | _resized(parts)
+    about |= _printed(parts)
     table = tabled(found, ids, model.labels, model.layout, about)
     entries = _ledger(model, how.split, images, sum(part.taught for part in parts))
     table = ledger.recorded(table, *entries) if entries else table
@@ -173,7 +175,7 @@ def _known_images(count: int) -> tuple[LedgerEntry, ...]:
 class Part:
     """What one process has: what was found on which images, and the files it could not read.
 
-    Of these images, `taught` were trained on.
+    Of these images, `taught` were trained on. `printed` has id, hash, width and height of some.
     Width and height of every picture that was run on are in `size`; `resized` names those that the
     ground truth says to be of another size, by how many times they are wider, and higher.
     """
@@ -184,6 +186,7 @@ class Part:
     size: list[tuple[int, int]] = field(default_factory=list)
     resized: list[tuple[str, float, float]] = field(default_factory=list)
     taught: int = 0
+    printed: list[list[Any]] = field(default_factory=list)
 
 
 def _as_stated(part: Part, images: ImageFiles) -> Part:
@@ -208,6 +211,22 @@ def _resized(parts: Sequence[Part]) -> dict[str, Any]:
     return {"resized_images": files} if files else {}
 
 
+def _printed(parts: Sequence[Part]) -> dict[str, Any]:
+    """What the provenance says by which who draws boxes can tell other pictures of these names."""
+    noted = some_pictures(row for part in parts for row in part.printed)
+    return {PICTURES: noted} if noted else {}
+
+
+def _with_prints(part: Part, images: ImageFiles) -> Part:
+    """With hash, width and height of the files of some images that were run on."""
+    path = {str(id_): file for id_, file in zip(images.id.tolist(), images.path, strict=True)}
+    sizes = zip(map(str, part.ids), part.size, strict=True)
+    chosen = some_pictures((id_, 0, *size) for id_, size in sizes)
+    hashes = prints([path[id_] for id_, *_ in chosen]).tolist()
+    printed = [[id_, one, *size] for (id_, _, *size), one in zip(chosen, hashes, strict=True)]
+    return replace(part, printed=printed)
+
+
 def _told(read: Iterable[Batch], total: int, progress: Progress | None) -> Iterator[Batch]:
     """Batches, and after each of them how many images are done."""
     done = 0
@@ -230,7 +249,7 @@ def found_over(model: Model, images: ImageFiles, how: How, progress: Progress | 
             part.found.extend(model.found([pixels for _, pixels in good], keep=how.wanted))
             part.ids.extend(id_ for id_, _ in good)
             part.size.extend((pixels.shape[1], pixels.shape[0]) for _, pixels in good)
-    return _as_stated(part, images)
+    return _with_prints(_as_stated(part, images), images)
 
 
 def _taught(model: Model, images: ImageFiles) -> int:

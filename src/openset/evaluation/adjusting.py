@@ -49,9 +49,11 @@ def adjusted(
         strange = _name_of(strange, detections, truth)
         detections, more = call_unknown(detections, strange, truth)
         said += more or of_known_class(strange, vocabulary)
+    said += _strange(detections, settings.unknownness, truth)
     if settings.unknownness is not None:
-        said += _strange(detections, settings.unknownness, truth)
         detections = with_unknownness(detections, settings.unknownness)
+    elif detections.unknownness is not None and detections.logits is not None:
+        said += _of_other_logits(detections)
     return detections, said
 
 
@@ -214,13 +216,26 @@ def with_unknownness(detections: Detections, source: str) -> Detections:
     return table[source].fit(**options).scored(detections)
 
 
-def _strange(detections: Detections, source: str, truth: Annotations) -> list[Finding]:
-    """What is wrong with logits, if unknownness is made of them."""
-    if source == "unknownness" or source in detections.attributes:
+def _of_other_logits(detections: Detections) -> list[Finding]:
+    """That unknownness is of other boxes than the logits beside it."""
+    from openset.scorers import of_other_logits
+
+    found = of_other_logits(detections)
+    if found is None:
         return []
+    return [replace(found, fix=f"{found.fix}; force=True evaluates as it is")]
+
+
+def _strange(detections: Detections, source: str | None, truth: Annotations) -> list[Finding]:
+    """What is wrong with logits, if unknownness is made of them, or words about background are."""
+    if source in (None, "unknownness") or source in detections.attributes:
+        if detections.layout is None or not detections.layout.has_background:
+            return []
+        strange = strange_logits(detections, logit_classes(detections), truth)
+        return [replace(one, level=Level.WARNING).without_force() for one in strange]
     from openset import scorers
 
-    scorer = scorers.table().get(source)
+    scorer = scorers.table().get(source or "")
     if scorer is None or "logits" not in scorer.requires:
         return []
     return strange_logits(detections, logit_classes(detections), truth)

@@ -10,8 +10,11 @@ the parts of a data set, in whatever process.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from openset.engines import Engine
 from openset.evaluation import leaks
@@ -23,7 +26,7 @@ from openset.matching import Matches
 from openset.matching.lean import as_lean, can_be_lean
 from openset.matching.merge import Merging
 from openset.tables import Detections
-from openset.tables.check import group_sizes, shown_twice
+from openset.tables.check import batches_stopped, films, group_sizes, shown_twice
 
 # What a batch may lack without the data lacking it: said only if every batch lacks it.
 _OF_TRUTH = frozenset({"OS302", "OS303", "OS304"})
@@ -32,7 +35,7 @@ _LACKING = _OF_TRUTH | _OF_DETECTIONS | {"OS310", "OS401", "OS402"}
 # What all matches together decide.
 _OF_ALL = (
     *("OS220", "OS316", "OS318", "OS319", "OS330", "OS331", "OS332"),
-    *("OS346", "OS373", "OS410", "OS414", "OS416"),
+    *("OS346", "OS373", "OS404", "OS410", "OS414", "OS416", "OS426"),
 )
 # Errors that look at how many records they concern: of a batch, too few to tell.
 _BY_SHARE = frozenset({"OS203", "OS204", "OS208", "OS215", "OS216", "OS219", "OS327", "OS429"})
@@ -49,6 +52,8 @@ class Batch:
         findings: What was found about the detections, likewise.
         ledger: What was fitted on which data to make unknownness and labels.
         rows: How many objects and detections the tables have.
+        found: Which images have detections.
+        films: Which film each image is a frame of, where images have names.
     """
 
     matches: Matches
@@ -56,6 +61,8 @@ class Batch:
     findings: list[Finding]
     ledger: str
     rows: tuple[int, int]
+    found: NDArray[np.bool_]
+    films: NDArray[np.uint32] | None
 
 
 def refuse_whole(settings: Settings) -> None:
@@ -84,11 +91,18 @@ def batch_of(
     if one.matches is None:
         raise InputError(errors(one.findings))  # a batch may lack what its truth lacks
     rows = len(ground.truth), len(one.detections)
+    found = np.zeros(len(ground.truth.images) + 1, np.bool_)
+    found[one.joined.image] = True  # the last is of images that are not there
+    batch = Batch(
+        *(one.matches, ground.findings, one.findings, one.ledger, rows),
+        found=found[:-1],
+        films=films(ground.truth),
+    )
     if lean and can_be_lean(settings.rules):
-        return Batch(as_lean(one.matches), ground.findings, one.findings, one.ledger, rows)
+        return replace(batch, matches=as_lean(one.matches))
     bare = replace(one.matches, _outcomes={}, _parts={})  # without what was computed meanwhile
     vars(bare)["place"] = one.matches.place  # but for this, which is of each image alone
-    return Batch(bare, ground.findings, one.findings, one.ledger, rows)
+    return replace(batch, matches=bare)
 
 
 class Gathering:
@@ -99,6 +113,8 @@ class Gathering:
         self._of_truth: list[list[Finding]] = []
         self._findings: list[list[Finding]] = []
         self._ledgers: list[str] = []
+        self._films: list[NDArray[np.uint32] | None] = []
+        self._found: list[NDArray[np.bool_]] = []
         self._rows = (0, 0)
 
     def add(self, batch: Batch) -> None:
@@ -107,6 +123,8 @@ class Gathering:
         self._of_truth.append(batch.of_truth)
         self._findings.append(batch.findings)
         self._ledgers.append(batch.ledger)
+        self._films.append(batch.films)
+        self._found.append(batch.found)
         self._rows = (self._rows[0] + batch.rows[0], self._rows[1] + batch.rows[1])
 
     def together(self, engine: Engine | None = None) -> Batch:
@@ -122,6 +140,9 @@ class Gathering:
         if matches.groups is None and not _having(self._of_truth, "OS425"):
             objects = matches.objects
             of_all += shown_twice(matches.image_ids, objects.image, objects.label, objects.box)
+        seen, film = np.concatenate(self._found), _joined(self._films)
+        if not any(one.code == "OS425" for one in of_all):
+            of_all += _stopped(matches, seen, film)
         matches.forget()
         return Batch(
             matches,
@@ -129,7 +150,24 @@ class Gathering:
             [*_together(self._findings, found), *of_all],
             leaks.together(self._ledgers),
             self._rows,
+            seen,
+            film,
         )
+
+
+def _stopped(
+    matches: Matches, found: NDArray[np.bool_], film: NDArray[np.uint32] | None
+) -> Iterator[Finding]:
+    """What images without a detection say: all of a batch may be so, of which it says nothing."""
+    objects, named = matches.objects, np.diff(matches.class_start) > 0
+    having = np.zeros(matches.n_images, np.bool_)
+    having[objects.image[named[objects.klass]]] = True
+    return batches_stopped(matches.image_ids, found, having, matches.groups, film)
+
+
+def _joined(films: Sequence[NDArray[np.uint32] | None]) -> NDArray[np.uint32] | None:
+    known = [one for one in films if one is not None]
+    return np.concatenate(known) if known and len(known) == len(films) else None
 
 
 def together(batches: Iterable[Batch]) -> Batch:

@@ -103,6 +103,7 @@ class Examined:
         matches: None where an error stands in the way.
         ledger: As in `Matched`.
         minimum_score: Likewise.
+        joined: The image and the class of each detection.
     """
 
     detections: Detections
@@ -110,6 +111,7 @@ class Examined:
     matches: Matches | None
     ledger: str
     minimum_score: float | None
+    joined: Joined
 
     def settled(self, force: bool) -> tuple[Finding, ...]:
         """Raise errors, or turn them into warnings if forced and if there is something to judge."""
@@ -157,7 +159,7 @@ def examine(
             said = {finding.code for finding in findings}
             findings += [finding for finding in error.findings if finding.code not in said]
     ledger = ledger_line(detections, findings)
-    return Examined(detections, findings, matches, ledger, settings.least_score)
+    return Examined(detections, findings, matches, ledger, settings.least_score, joined)
 
 
 class Judged(NamedTuple):

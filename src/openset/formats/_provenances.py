@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openset.json_text import compact
+from openset.tables.picture_sizes import PICTURES, some_pictures
 
 
 def together(said: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -14,7 +15,8 @@ def together(said: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for key, value in found.items():
         each = [one[key] for one in said if key in one]
         if isinstance(value, list) and any(one != value for one in each):
-            found[key] = _listed(each)
+            listed = [row for one in each for row in one]
+            found[key] = some_pictures(listed) if key == PICTURES else _listed(each)
     return found
 
 

@@ -91,10 +91,11 @@ def stage_of(bundle: Bundle, task: int, *, finetune: bool = False) -> Stage:
 
 
 def refuse_skipped(bundle: Bundle, stage: Stage, model: Path) -> None:
-    """Refuse to start from a model that has not gone through all tasks before a stage.
+    """Refuse to start from a model that has not gone through all tasks before a stage, or beyond.
 
     Raises:
-        InputError: Classes in between would never be taught.
+        InputError: Classes in between would never be taught, or those of this task were already:
+            what is learned and forgotten by it would not be seen.
     """
     tasks = bundle.roles.tasks[: stage.task - (not stage.finetune)]
     wanted = tuple(name for names in tasks for name in names)
@@ -105,6 +106,11 @@ def refuse_skipped(bundle: Bundle, stage: Stage, model: Path) -> None:
         said = f"{model} does not know {len(lacking)} classes that come before {stage.name}"
         fix = f"start from the model of {last}"
         raise refuse("OS664", said, count=len(lacking), example=lacking[0], fix=fix)
+    known = [name for name in held[len(wanted) :] if name in bundle.roles.tasks[stage.task - 1]]
+    if known and not stage.finetune:
+        said = f"{model} was taught {len(known)} classes of {stage.name} already"
+        fix = f"start from the model of t{stage.task - 1}" if stage.task > 1 else "leave --from out"
+        raise refuse("OS664", said, count=len(known), example=known[0], fix=fix)
 
 
 def of_kind(bundle: Bundle, kind: Kind, task: int) -> Part | None:

@@ -32,6 +32,7 @@ _LAYOUTS = (
 )
 _MOST = 1 << 20  # classes without names
 Arrays = dict[str, NDArray[Any]]
+_ZIP = b"PK\x03\x04"
 _HEAD = 4096  # bytes of a file that tell what it holds
 _OURS = frozenset({"label", "predicted", "openness", "id"})
 _AGAIN = "_duplicated_0"  # what Polars calls a second column of one name
@@ -56,6 +57,9 @@ def read_scores(path: str | Path, *, openness: str = "max_logit") -> Scores:
         raise refuse("OS102", f"{path} is empty")
     if zipfile.is_zipfile(path):
         return _from_arrays(path, _arrays(path), openness)
+    if data.startswith(_ZIP):  # the list of its members is at the end
+        message = f"{path} is the beginning of an .npz archive"
+        raise refuse("OS102", message, fix="copy or download it again, or write it again")
     if data.lstrip()[:1] in (b"[", b"{"):
         raise _refuse_json(path, data)
     return _from_table(path, data, openness)

@@ -19,9 +19,11 @@ from openset.scorers import _listing, ledger
 from openset.scorers._evidence import Evidence, other_lengths, other_model, own_head
 from openset.scorers._fitted import Fitted, load
 from openset.scorers._head_file import load_head, save_head
+from openset.scorers._of_other_logits import of_other_logits
 from openset.scorers._own import Own
 from openset.scorers._shown_again import shown_again
 from openset.scorers._spec import Scorer, has_negative, scorer
+from openset.scorers._temperature import other_temperature
 from openset.scorers.calibration import Calibration, calibrate
 from openset.scorers.duplicates import suppress_duplicates
 from openset.scorers.ledger import of_split
@@ -42,9 +44,11 @@ __all__ = [
     "load",
     "load_head",
     "markdown",
+    "of_other_logits",
     "of_split",
     "other_lengths",
     "other_model",
+    "other_temperature",
     "own_head",
     "quantile_threshold",
     "relabel",

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from openset.tables.head import Head
 
 _ENOUGH = 10  # rows that tell
+_UNMADE = (
+    "detections of another training were given, or rows of embeddings are in another order than "
+    "those of logits"
+)
 _HALF = 1e-2  # what half precision leaves of a length of one, and much more
 Column = Literal[
     "image",
@@ -127,12 +131,23 @@ def gather(
         _check_classes(detections, columns["logits"].shape[1])
         refuse_probabilities(columns["logits"])
     linear = _head(name, detections, head) if "head" in requires else None
+    if "embedding" in columns and linear is None:
+        _refuse_other_rows(detections)
     if "logits" in columns and layout is not None and layout.has_unknown and not layout.is_sigmoid:
         columns[_KNOWN_SHARE] = 1 - softmax(columns["logits"].astype(np.float64))[:, -1]
     for column in with_layout:
         columns[column], _ = without_unknown(columns[column], detections.layout)
     _, layout = without_unknown(np.empty(1), layout)
     return Evidence(len(detections), columns, layout, linear)
+
+
+def _refuse_other_rows(detections: Detections) -> None:
+    """Refuse embeddings that the last layer at hand does not make the logits of.
+
+    Means over passes with dropout are made by no layer.
+    """
+    if detections.head is not None and "logit_samples" not in detections.attributes:
+        detections.head.check(detections)
 
 
 def own_head(detections: Detections, given: Head | None) -> Head | None:
@@ -177,6 +192,10 @@ def other_model(scored: Detections, fitted_on: Detections, where: str) -> Findin
         if scored.head.equals(fitted_on.head):
             return None
         return Finding("OS511", Level.ERROR, f"{message}: their last layers differ", example=where)
+    one, other = (scored, fitted_on) if scored.head is None else (fitted_on, scored)
+    unmade = None if other.head is None else other.head.unmade(one)
+    if unmade:
+        return Finding("OS511", Level.ERROR, f"{message}: {unmade}", example=where, cause=_UNMADE)
     weights = [one.provenance.get("weights") for one in (scored, fitted_on)]
     if all(isinstance(one, str) and one for one in weights):
         if weights[0] == weights[1]:
@@ -227,10 +246,7 @@ def _column(name: str, detections: Detections, column: str) -> NDArray[Any]:
 def _check_classes(detections: Detections, width: int) -> None:
     """Refuse logits with fewer columns than the classes that the detections are called."""
     _, layout = without_unknown(np.empty(1), detections.layout)
-    has_background = layout in (
-        LogitLayout.SOFTMAX_BACKGROUND_FIRST,
-        LogitLayout.SOFTMAX_BACKGROUND_LAST,
-    )
+    has_background = layout is not None and layout.has_background
     width -= detections.layout is not layout
     named = sum(not is_unknown_spelling(name) for name in detections.labels)
     if 0 < width - has_background < named:

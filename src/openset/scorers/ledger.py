@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.findings import InputError, UsageError, refuse
+from openset.findings import Finding, InputError, Level, UsageError, refuse
 from openset.render import Table
 from openset.tables import Detections
 from openset.tables.vocabulary import is_unknown_spelling
@@ -27,6 +27,8 @@ NOT_STATED = "not stated"
 BY_HAND = "given by hand"
 TOLD = "FITTED ON THE LABELS OF UNKNOWN OBJECTS"
 _TEST = re.compile(r"(^|[^a-z])(test|testing|eval|evaluation|wild|wilderness|ood)\d*($|[^a-z0-9])")
+
+_TRAINING = re.compile(r"(^|[^a-z])(train|training|trainval)\d*($|[^a-z0-9])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,21 @@ def is_test(split: str) -> bool:
     (True, False, False)
     """
     return _TEST.search(split.lower()) is not None
+
+
+def on_training(held_out: Detections, where: str) -> Finding | None:
+    """OS515, if a threshold would be set on images whose name says that the detector saw them.
+
+    >>> boxes = Detections([1], [0], [[0, 0, 9, 9]], [0.9], ("dog",))
+    >>> on_training(of_split(boxes, "VOC2007 trainval"), "a.parquet").message
+    'a threshold would be set on VOC2007 trainval, in a.parquet'
+    >>> on_training(of_split(boxes, "VOC2007 val"), "a.parquet")
+    """
+    split = split_of(held_out)
+    if not _TRAINING.search(split.lower()):
+        return None
+    said = f"a threshold would be set on {split}, in {where}"
+    return Finding("OS515", Level.WARNING, said, len(held_out), where)
 
 
 def entries(detections: Detections) -> tuple[LedgerEntry, ...]:

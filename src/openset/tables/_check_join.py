@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -229,7 +230,8 @@ def _stopped(case: Case, having: NDArray[np.bool_]) -> Iterator[Finding]:
         for which, along in (("last", rows), ("first", rows[::-1])):
             seen = ends_at(found[along], unit[along])
             if seen and not whole_films(truth, along, seen):
-                yield _ended(case, f"{which} {{}} in the order {order}", along, seen)
+                ends = (image_name(truth, int(along[at])) for at in (seen - 1, seen))
+                yield _ended(f"{which} {{}} in the order {order}", len(along), seen, (*ends,))
                 return
 
 
@@ -297,7 +299,51 @@ def whole_films(truth: Annotations, rows: NDArray[np.intp], seen: int) -> bool:
     if truth.images.file_name is None:
         return False
     film = [_FRAME.sub("", name) for name in truth.images.file_name[rows].tolist()]
-    before, after = set(film[:seen]), set(film[seen:])
+    return _few_films(set(film[:seen]), set(film[seen:]))
+
+
+def films(truth: Annotations) -> NDArray[np.uint32] | None:
+    """A number for the film that each image is a frame of, by its name; none without names."""
+    names = truth.images.file_name
+    if names is None:
+        return None
+    film = [crc32(_FRAME.sub("", name).encode(errors="replace")) for name in names.tolist()]
+    return np.array(film, np.uint32)
+
+
+def batches_stopped(
+    ids: NDArray[Any],
+    found: NDArray[np.bool_],
+    having: NDArray[np.bool_],
+    groups: NDArray[Any] | None,
+    film: NDArray[np.uint32] | None,
+) -> Iterator[Finding]:
+    """The findings that images which came in batches have no detection, as no batch can tell.
+
+    Args:
+        ids: Ids of the images, in the order in which they came.
+        found: Whether an image has detections.
+        having: Whether it has objects of classes that the detector names.
+        groups: Which images belong together, if that is said.
+        film: What `films` says of each, where names are known.
+    """
+    total, empty = len(ids), int(np.count_nonzero(~found))
+    if not empty or empty == total:
+        return
+    said = f"{share(empty, total, 'images')} ({empty / total:.1%}) have no detection"
+    yield Finding("OS404", Level.NOTE, said, empty, f"image {ids[first(~found)]}")
+    rows, unit = np.flatnonzero(having), np.arange(total) if groups is None else units(ids, groups)
+    for which, along in (("last", rows), ("first", rows[::-1])):
+        seen = ends_at(found[along], unit[along])
+        of = None if film is None else film[along]
+        if seen and not (of is not None and _few_films({*of[:seen]}, {*of[seen:]})):
+            where = f"{which} {{}} in the order of the batches"
+            yield _ended(where, len(along), seen, (ids[along[seen - 1]], ids[along[seen]]))
+            return
+
+
+def _few_films(before: set[Any], after: set[Any]) -> bool:
+    """Whether films without a detection are others than those with some, and few."""
     unlikely = len(after) * -np.log(len(before) + 2) < _UNLIKELY
     return before.isdisjoint(after) and not unlikely
 
@@ -308,16 +354,15 @@ def _longest_gap(found: NDArray[np.bool_]) -> int:
     return int(np.diff(at).max(initial=1)) - 1
 
 
-def _ended(case: Case, where: str, rows: NDArray[np.intp], seen: int) -> Finding:
-    tail, last = len(rows) - seen, image_name(case.truth, int(rows[seen - 1]))
-    beyond = "after" if where.startswith("last") else "before"
+def _ended(where: str, total: int, seen: int, ends: tuple[Any, ...]) -> Finding:
+    tail, beyond = total - seen, "after" if where.startswith("last") else "before"
     return Finding(
         "OS426",
-        Level.ERROR if tail >= _CUT * len(rows) else Level.WARNING,
-        f"the {where.format(share(tail, len(rows), 'images with objects'))} have no detection, "
-        f"{beyond} image {last}",
+        Level.ERROR if tail >= _CUT * total else Level.WARNING,
+        f"the {where.format(share(tail, total, 'images with objects'))} have no detection, "
+        f"{beyond} image {ends[0]}",
         count=tail,
-        example=f"image {image_name(case.truth, int(rows[seen]))}",
+        example=f"image {ends[1]}",
     )
 
 

@@ -38,6 +38,9 @@ _FEWER, _TIMES = 20, 10  # boxes that another layout explains alone, and times a
 _ROWS = (1, -1, 2, -2, 3, -3)  # how far rows may have slipped
 _BESIDE = 2  # columns that are no classes, at most
 _BELONGS = 0.1  # of what chance leaves over, labels must tell of the largest logits
+_OF_A_LABEL = 20  # boxes of a label that its column must make the scores of
+_SAME = (1e-6, 1e-5)  # how near a score must be to be that of another row
+_AGAIN = 0.3  # share of scores that are never made, which are as near to some row
 
 
 def refuse_strange(
@@ -80,7 +83,9 @@ def strange_logits(
     found = [*_of_other_scores(detections)]
     label, best, names = _labels_and_columns(detections, truth)
     if not found and len(label) >= _FEWEST:
-        found = [*_misnamed(names, label, best, columns)]
+        found = [*_misnamed(names, label, best, columns)] or [
+            *_of_other_columns(detections, columns, truth)
+        ]
     return [replace(one, fix=f"{one.fix}; force=True evaluates as it is") for one in found]
 
 
@@ -170,6 +175,69 @@ def _chances(logits: NDArray[np.float64], layout: LogitLayout) -> NDArray[np.flo
     return probabilities(logits, activation)
 
 
+def _of_other_columns(
+    detections: Detections, columns: Sequence[str], truth: Annotations | None
+) -> Iterator[Finding]:
+    """Scores that the column of another label makes, or that of the label in another row.
+
+    Scores to many digits are as good as names: those that logits do not make by themselves (times
+    objectness, after calibration) are made by no other column or row either.
+    """
+    assert detections.logits is not None and detections.layout is not None
+    held, label = np.unique(detections.label[:_MOST], return_inverse=True)
+    own = _places(_names(detections, held, truth), columns)[label]
+    rows = np.flatnonzero((own >= 0) & (detections.score[:_MOST] >= _SURE))
+    own, score = own[rows], detections.score[rows]
+    if len(rows) < _FEWEST or len(np.unique(score)) < _FEWEST // 2:
+        return
+    logits = detections.logits[:_MOST].astype(np.float64)
+    chance = _chances(logits, detections.layout)[:, class_columns(detections.layout)]
+    near = np.abs(chance[rows] - score[:, None]) < _ROUNDED
+    made = _makers(near, own)
+    if made:
+        said = [f"{columns[one]} has the column of {columns[other]}" for one, other in made.items()]
+        message = f"scores of {len(made)} of {len(columns)} labels are made by another column"
+        cause = "the classes are listed in another order than that of the columns"
+        yield Finding("OS345", Level.ERROR, message, len(made), said[0], cause)
+    elif near[np.arange(len(own)), own].mean() < _HARDLY and _of_other_rows(chance, own, score):
+        message = f"the logits of other boxes make the scores of {len(score)} boxes, and not their "
+        shown = f"score {score[0]:.4g}, of which its own logits make {chance[rows[0], own[0]]:.4g}"
+        cause = "rows of boxes or of logits were sorted or shuffled, and the others were not"
+        yield Finding("OS345", Level.ERROR, f"{message}own", len(score), shown, cause)
+
+
+def _makers(near: NDArray[np.bool_], own: NDArray[np.int64]) -> dict[int, int]:
+    """Which other column makes nearly all scores of a label that its own hardly makes."""
+    labels = np.flatnonzero(np.bincount(own) >= _OF_A_LABEL)
+    share = {int(one): near[own == one].mean(axis=0) for one in labels}
+    best = {one: int(of.argmax()) for one, of in share.items()}
+    return {
+        one: best[one]
+        for one, of in share.items()
+        if of[one] < 1 - _NEARLY and of[best[one]] > _NEARLY
+    }
+
+
+def _of_other_rows(
+    chance: NDArray[np.float64], own: NDArray[np.int64], score: NDArray[np.float64]
+) -> bool:
+    """Whether the column of a box's label makes its score in some other row."""
+    for near in _SAME:
+        met, by_chance = 0, 0
+        for one in np.unique(own):
+            there, wanted = np.sort(chance[:, one]), score[own == one]
+            met += _count_near(there, wanted, near)
+            by_chance += _count_near(there, wanted + 10 * near, near)
+        if met > _NEARLY * len(score) and by_chance < _AGAIN * len(score):
+            return True
+    return False
+
+
+def _count_near(there: NDArray[np.float64], wanted: NDArray[np.float64], near: float) -> int:
+    begin, end = (np.searchsorted(there, wanted + by) for by in (-near, near))
+    return int(np.count_nonzero(end > begin))
+
+
 def _beside(rows: int) -> str:
     return f"{abs(rows)} row{'s' * (abs(rows) > 1)} {'before' if rows < 0 else 'after'} it"
 
@@ -218,12 +286,17 @@ def _counts(label: NDArray[Any], best: NDArray[Any]) -> NDArray[np.int64]:
     return counts
 
 
+def _places(names: Sequence[str], columns: Sequence[str]) -> NDArray[np.int64]:
+    """The column of each name, -1 for one that has none."""
+    place = {normal(name): at for at, name in enumerate(columns)}
+    return np.array([place.get(normal(name), -1) for name in names], np.int64)
+
+
 def _misnamed(
     names: Sequence[str], label: NDArray[Any], best: NDArray[Any], columns: Sequence[str]
 ) -> Iterator[Finding]:
     """Columns that are not those of their names, by the labels of the boxes."""
-    place = {normal(name): at for at, name in enumerate(columns)}
-    own = np.array([place.get(normal(name), -1) for name in names], np.int64)[label]
+    own = _places(names, columns)[label]
     counts = np.zeros((len(columns), len(columns)), np.int64)
     np.add.at(counts, (own[own >= 0], best[own >= 0]), 1)
     found = misnamed(counts) if len(columns) else {}

@@ -30,7 +30,9 @@ from openset.tables._check_collided import collided
 from openset.tables._check_federated import federated
 from openset.tables._check_groups import group_sizes, groups_unsaid, truth_groups
 from openset.tables._check_join import (
+    batches_stopped,
     detected_images,
+    films,
     float_ids,
     no_match,
     other_images,
@@ -65,6 +67,7 @@ from openset.tables.vocabulary import Vocabulary
 from openset.tables.written import Written
 
 __all__ = [
+    "batches_stopped",
     "beside_detections",
     "check",
     "check_alone",
@@ -74,6 +77,7 @@ __all__ = [
     "check_known",
     "check_layout",
     "check_truth",
+    "films",
     "group_sizes",
     "groups_unsaid",
     "in_order",

@@ -21,6 +21,10 @@ from openset.tables.vocabulary import is_unknown_spelling
 if TYPE_CHECKING:
     from openset.tables.detections import Detections
 
+_SHUFFLED = (
+    "rows of embeddings are in another order than those of logits",
+    "keep logits and embeddings of a box in one row",
+)
 _LOOKED_AT = 256  # rows whose logits are made again: those of another detector differ in the first
 
 
@@ -109,10 +113,29 @@ class Head:
         misshapen = self._misshapen(detections)
         if misshapen:
             raise refuse("OS503", misshapen, cause=cause)
-        if detections.embedding is None or detections.logits is None or not len(detections):
-            return
-        given = detections.logits[:_LOOKED_AT]
-        error = np.abs(self.logits(detections.embedding[:_LOOKED_AT]) - given).max()
-        if error > tolerance * max(1.0, float(np.abs(given).max())):
-            message = f"the head does not reproduce the logits: they differ by {error:.3g}"
+        message = self.unmade(detections, tolerance=tolerance)
+        if message:
+            if self._in_another_order(detections, tolerance):
+                cause, fix = _SHUFFLED
+                raise refuse("OS503", message, cause=cause, fix=fix)
             raise refuse("OS503", message, cause=cause)
+
+    def unmade(self, detections: Detections, *, tolerance: float = 0.05) -> str:
+        """That this head does not make the logits of the embeddings; empty if so, or unknown."""
+        embedding, logits = detections.embedding, detections.logits
+        if embedding is None or logits is None or not len(detections):
+            return ""
+        if self._misshapen(detections):
+            return ""
+        given = logits[:_LOOKED_AT]
+        error = np.abs(self.logits(embedding[:_LOOKED_AT]) - given).max()
+        if error <= tolerance * max(1.0, float(np.abs(given).max())):
+            return ""
+        return f"the head does not reproduce the logits: they differ by {error:.3g}"
+
+    def _in_another_order(self, detections: Detections, tolerance: float) -> bool:
+        """Whether the logits are those of the embeddings in another order of the rows."""
+        assert detections.embedding is not None and detections.logits is not None
+        made, given = self.logits(detections.embedding).sum(axis=1), detections.logits.sum(axis=1)
+        near = tolerance * max(1.0, float(np.abs(given).max()))
+        return bool(np.abs(np.sort(made) - np.sort(given)).max() <= near)

@@ -41,6 +41,11 @@ class LogitLayout(StrEnum):
         return self in _KNOWN
 
     @property
+    def has_background(self) -> bool:
+        """Whether a column is the background."""
+        return "background" in self
+
+    @property
     def is_sigmoid(self) -> bool:
         """Whether the columns are independent of each other."""
         return _KNOWN.get(self, self) is LogitLayout.SIGMOID

@@ -7,9 +7,10 @@ does not say a size is left as it is, and `check` says what would fit better.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from openset.tables.image_ids import with_image_ids
 from openset.tables.join import join_images
 
 COLUMNS = ("picture_width", "picture_height")
+PICTURES = "pictures"  # of a provenance: what `some_pictures` were run on
+_NOTED = 16  # pictures of another data set differ in the first
 _SHAPE = 0.02  # of its shape, what rounding may change when a picture is resized
 _LYING = (
     "width and height are exchanged in the ground truth; or pictures were turned, and their EXIF "
@@ -90,3 +93,14 @@ def _of_other_shapes(detections: Detections) -> list[Finding]:
 def _is_resized(one: Any) -> bool:
     named = isinstance(one, list | tuple) and len(one) == 3 and isinstance(one[0], str)
     return named and is_of(one[1:], Sequence[float]) and min(one[1:]) > 0
+
+
+def some_pictures(noted: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    """A few of the pictures that were noted, by their ids: the same however many share the work.
+
+    Args:
+        noted: Id as text, hash of the file, width and height of each.
+    """
+    chosen = {row[0]: [*row] for row in noted}
+    places = sorted(chosen, key=lambda id_: (crc32(id_.encode(errors="replace")), id_))
+    return [chosen[id_] for id_ in places[:_NOTED]]
