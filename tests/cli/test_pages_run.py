@@ -79,7 +79,8 @@ def stage(here, monkeypatch):
     """Files of the names that pages use."""
     write_scene(here)
     for name in ("yolo", "rtdetr", "detr", "dt", "detections", "yolo-voc", "yolo-coco"):
-        shutil.copy(here / ("base.json" if "yolo" in name else "shy.json"), here / f"{name}.json")
+        given = "base.json" if name in ("yolo", "yolo-voc") else "shy.json"
+        shutil.copy(here / given, here / f"{name}.json")
     noise(write_pictures(here / "photos"))
     for name in ("images", "val2017"):
         shutil.copytree(here / "photos", here / name)

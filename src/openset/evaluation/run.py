@@ -321,7 +321,7 @@ def examine_all(
             examined[name] = one = examine(ground, tables[name], settings)
             tables[name] = one.detections
             findings[name] = one.settled(settings.force)
-    of_detections = chain.from_iterable(one.findings for one in examined.values())
+    of_detections = [finding for one in examined.values() for finding in one.findings]
     with _noting(of_truth):  # said first
         alone = settle(beside_detections(ground.findings, of_detections), settings.force)
     raise_all([*of_truth, *failures])

@@ -115,7 +115,7 @@ class Examined:
 
     def settled(self, force: bool) -> tuple[Finding, ...]:
         """Raise errors, or turn them into warnings if forced and if there is something to judge."""
-        return settle(self.findings, force and self.matches is not None)
+        return tuple(in_order(settle(self.findings, force and self.matches is not None)))
 
     def matched(self, ground: Ground, inputs: Mapping[str, str]) -> Matched:
         """What is left to measure, once all is settled; what was an error is said first."""

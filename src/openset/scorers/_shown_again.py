@@ -65,11 +65,21 @@ def _same_rows(one: Detections, other: Detections) -> tuple[NDArray[np.int64], N
             apart = np.abs(a - b).max(axis=1, initial=0)
             same = apart <= _CLOSE * np.abs(a).max(axis=1, initial=0)
             ours, theirs = ours[same], theirs[same]
-    # Detectors of one score and boxes on a grid say the same of any image, and so do those that
-    # were hardly trained: to the digits that are compared.
-    if len(np.unique(_thousandths(one.score[ours]))) < min(_LEAST, len(ours)):
-        ours, theirs = ours[:0], theirs[:0]
+    # Detectors that were hardly trained say the same of any image, to the digits compared: of them
+    # only what is the same to the last bit tells. Those of one score on a grid say that, too.
+    if _few(_thousandths(one.score[ours])):
+        same = (one.score[ours] == other.score[theirs]) & (one.box[ours] == other.box[theirs]).all(
+            1
+        )
+        ours, theirs = ours[same], theirs[same]
+        if _few(one.score[ours]):
+            ours, theirs = ours[:0], theirs[:0]
     return ours, theirs
+
+
+def _few(values: NDArray[np.floating]) -> bool:
+    """Whether hardly any of these rows differ."""
+    return len(np.unique(values)) < min(_LEAST, len(values))
 
 
 def _of_whole_images(

@@ -56,7 +56,7 @@ def joined_truths(tables: Sequence[Annotations]) -> tuple[Annotations, list[Find
         info={},
     )
     again = [replace(one, level=Level.WARNING) for one in objects_twice(found)] if shared else []
-    return found, [*(again or _told_shared(shared)), *_told_roles(differ)]
+    return found, [*again, *_told_shared(shared), *_told_roles(differ)]
 
 
 def joined_detections(
