@@ -1,6 +1,9 @@
 """Images are the same, and in the same order, whoever decodes them."""
 
 import multiprocessing
+import os
+import signal
+import time
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +11,7 @@ import pytest
 from PIL import Image
 
 from openset.findings import InputError
+from openset.nets import pictures
 from openset.nets.pictures import ImageFiles, batches
 
 
@@ -51,5 +55,17 @@ def test_a_process_that_is_lost_is_a_finding_and_the_next_run_has_others(folder)
     with pytest.raises(InputError) as lost:
         list(read)
         list(batches(ImageFiles.of_folder(folder), 4, 2, processes=2))  # if all was decoded before
+    assert lost.value.findings[0].code == "OS367"
+    assert len(told(folder, 4, processes=2)) == 11
+
+
+def test_decoders_that_were_lost_meanwhile_are_a_finding(folder):
+    pool = pictures._decoders(2)
+    (job,) = [pool.submit(os.getpid)]
+    os.kill(job.result(), signal.SIGKILL)
+    while not pool._broken:
+        time.sleep(0.01)
+    with pytest.raises(InputError) as lost:
+        list(batches(ImageFiles.of_folder(folder), 4, 2, processes=2))
     assert lost.value.findings[0].code == "OS367"
     assert len(told(folder, 4, processes=2)) == 11

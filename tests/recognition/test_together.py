@@ -94,8 +94,8 @@ def test_classes_that_another_file_spells_otherwise_are_named():
 
 
 def test_other_samples_of_other_numbers_are_not_called_another_order():
-    fewer = made(n_known=59)
-    assert kept_apart("a", made(), fewer) is None
+    fewer = kept_apart("a", made(), made(n_known=59))
+    assert fewer.code == "OS834" and "59 known" in fewer.message
     other = replace(made(), label=np.where(made().label == 1, 0, made().label))
     assert kept_apart("a", made(), other) is None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -294,7 +294,8 @@ def batches(
             parts = (
                 files.select(slice(at, min(at + some, stop))) for at in range(start, stop, some)
             )
-            return [pool.submit(_attempts, part) for part in parts]
+            with _lost_said():
+                return [pool.submit(_attempts, part) for part in parts]
 
         starts = range(0, len(files), size)
         ahead = deque(asked(start) for start in starts[:_AHEAD])
@@ -307,13 +308,21 @@ def batches(
 
 
 def _results(jobs: Sequence[Future[list[Pixels | InputError]]]) -> Iterator[Pixels | InputError]:
+    for job in jobs:
+        with _lost_said():
+            pixels = job.result()
+        yield from pixels
+
+
+@contextmanager
+def _lost_said() -> Iterator[None]:
+    """A process that decodes and was lost is a finding; whoever runs again has others."""
     from concurrent.futures import BrokenExecutor
 
     try:
-        for job in jobs:
-            yield from job.result()
+        yield
     except BrokenExecutor as error:
-        _decoders.cache_clear()  # whoever runs again has others
+        _decoders.cache_clear()
         raise refuse("OS367", "a process that decodes images was lost", fix=_FEWER) from error
 
 
