@@ -11,6 +11,7 @@ from openset.findings import InputError
 from openset.formats import read_detections
 from openset.scorers.ledger import LedgerEntry, recorded
 from openset.tables.joining import joined_detections
+from openset.tables.made_alike import SHOWN
 from openset.tables.sets import Pair
 from scenes.sets import sets
 
@@ -29,8 +30,8 @@ def fit(split="digits train"):
     return LedgerEntry("fit", "knn", split, 900, 5000)
 
 
-def threshold(value=0.5, leaks=()):
-    return LedgerEntry("threshold", "zscore", "id", 3, 9, False, {"threshold": value}, leaks)
+def threshold(value=0.5, leaks=(), split="id"):
+    return LedgerEntry("threshold", "zscore", split, 3, 9, False, {"threshold": value}, leaks)
 
 
 def of(weights):
@@ -58,6 +59,7 @@ ALIKE = {
     "one fit": (by(fit(), score("knn")), by(fit(), score("knn"))),
     "one that does not say": (by(score()), lambda table: table),
     "one threshold": (by(threshold(leaks=("from 3 images it is applied to",))), by(threshold())),
+    "one threshold, of what is scored": (by(threshold(split=f"id{SHOWN}")), by(threshold())),
     "one network": (of("aa"), of("aa")),
     "weights of one": (of("aa"), of("")),
     "none scored": (bare, bare),

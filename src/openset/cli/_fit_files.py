@@ -62,6 +62,7 @@ class FitFiles:
         """The detections of a file."""
         from openset.scorers import other_lengths, other_model, other_temperature, shown_again
         from openset.scorers.ledger import of_split, split_of
+        from openset.tables.made_alike import SHOWN
 
         found = self.files.read(path)
         if not self.force:
@@ -76,7 +77,7 @@ class FitFiles:
                 self.report(finding)
         if again is None or again.level is not Level.ERROR:
             return found
-        return of_split(found, f"{split_of(found)}, in which are test images")  # as it is a leak
+        return of_split(found, f"{split_of(found)}{SHOWN}")  # as it is a leak
 
 
 def _meant(known: str | list[str], found: Detections) -> Vocabulary:

@@ -15,6 +15,7 @@ from typing import Any
 from openset.findings import refuse
 from openset.tables.detections import Detections
 
+SHOWN = ", in which are test images"  # of a split: what was fitted on is scored, too
 _OF_THE_DATA = ("images", "detections", "split")  # that were scored; a fit is of its own
 
 
@@ -55,7 +56,8 @@ def _steps(found: Detections) -> list[str]:
     A leak is of both: a threshold from the ID set leaks there, and the same one on the OOD set not.
     """
     steps = [e for e in _entries(found) if e.get("step", "taught") != "taught"]
-    return [_text({k: v for k, v in e.items() if k not in _left_out(e)}) for e in steps]
+    kept = [{k: v for k, v in e.items() if k not in _left_out(e)} for e in steps]
+    return [_text(e | {"split": str(e.get("split", "")).removesuffix(SHOWN)}) for e in kept]
 
 
 def _left_out(entry: Mapping[str, Any]) -> tuple[str, ...]:
