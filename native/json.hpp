@@ -43,6 +43,8 @@ inline const char* scan_number(const char* begin, double& value) {
   uint64_t mantissa = 0;
   while (is_digit(*p)) mantissa = mantissa * 10 + static_cast<uint64_t>(*p++ - '0');
   int64_t n_digits = p - digits, exponent = 0;
+  // A whole zero has no sign, as in Python.
+  const bool zero = mantissa == 0 && *p != '.' && *p != 'e' && *p != 'E';
   if (n_digits == 0 || (*digits == '0' && n_digits > 1)) return nullptr;
   if (*p == '.') {
     const char* const fraction = ++p;
@@ -63,7 +65,7 @@ inline const char* scan_number(const char* begin, double& value) {
   if (n_digits <= 19 && mantissa <= uint64_t{1} << 53 && exponent >= -22 && exponent <= 22) {
     value = static_cast<double>(mantissa);
     value = exponent < 0 ? value / power[-exponent] : value * power[exponent];
-    if (*begin == '-') value = -value;
+    if (*begin == '-' && !zero) value = -value;
     return p;
   }
   return convert(begin, p, value) ? p : nullptr;
