@@ -136,6 +136,12 @@ MASKED = {
 }
 
 
+def share(logits):
+    """One minus the largest probability."""
+    odds = np.exp(logits - logits.max(1, keepdims=True))
+    return 1 - odds.max(1) / odds.sum(1)
+
+
 def decided(known, unknown):
     return {"openness_k": 1.0 * (known.max(1) < 4), "openness_u": 1.0 * (unknown.max(1) < 4)}
 
@@ -286,6 +292,18 @@ CASES = [
     recognised(
         "openness upside down", "warned OS812", **OPEN, openness_k=K.max(1), openness_u=U.max(1)
     ),
+    recognised(
+        "openness on two scales",
+        "warned OS835",
+        says="in one way",
+        **OPEN | {"openness_k": share(K), "openness_u": -U.max(1)},
+    ),
+    recognised(
+        "openness on two scales that rank well",
+        "warned OS835",
+        **OPEN | {"openness_k": -K.max(1), "openness_u": share(U)},
+    ),
+    recognised("openness of shares", "accepted", **OPEN, openness_k=share(K), openness_u=share(U)),
     recognised("openness right", "accepted", **OPEN, openness_k=-K.max(1), openness_u=-U.max(1)),
     recognised("labels one off", "refused OS814", labels_k=(L + 1) % 6),
     recognised("labels permuted", "refused OS814", labels_k=np.array([2, 0, 1, 5, 3, 4])[L]),
