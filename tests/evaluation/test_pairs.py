@@ -202,6 +202,23 @@ def test_files_of_the_two_sets_in_the_wrong_order_are_told(exchanged):
         openset.evaluate(truth, Pair(found.ood, found.id), known=[*KNOWN], **PLAIN)
 
 
+def test_files_in_the_wrong_order_are_not_said_to_end_early():
+    """The smaller set has lower numbers alone: its boxes end before the images of the other."""
+    (truth, found), (strange, other) = parts(good(240))
+    small = {one["id"] for one in strange["images"][:20]}
+    images = [one for one in strange["images"] if one["id"] in small]
+    objects = [one for one in strange["annotations"] if one["image_id"] in small]
+    sets_ = Pair(truth, strange | {"images": images, "annotations": objects})
+    sure = [one for one in other if one["image_id"] in small]
+    wrong = Pair(
+        *([one for one in held if one["category_id"] in IDS[:5]] for held in (sure, found))
+    )
+    with pytest.raises(InputError) as caught:
+        openset.evaluate(sets_, wrong, known=[*KNOWN], **PLAIN)
+    codes = {one.code for one in caught.value.findings}
+    assert "OS423" in codes and "OS426" not in codes
+
+
 def parts(world):
     """Every second image as an ID set, the others as an OOD set, each numbered from 1."""
     made = []

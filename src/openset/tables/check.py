@@ -295,7 +295,9 @@ def _of_detections(case: Case) -> list[Finding]:
     said = {one.code for one in otherwise}
     if any(one.code == "OS205" and 2 * one.count > len(case.detections) for one in boxes):
         otherwise = [one for one in otherwise if one.code != "OS424"]  # nothing overlaps then
-    explained = _EXPLAINED if said & {*_READ} else ("OS207",) if said & {*_PARTLY} else ()
+    explained = {*_EXPLAINED} if said & {*_READ} else {"OS207"} if said & {*_PARTLY} else set()
+    if "OS423" in said:
+        explained.add("OS426")  # ids of other images end before, or begin after, those of these
     return [*otherwise, *(one for one in rest if one.code not in explained)]
 
 
