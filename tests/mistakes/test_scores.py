@@ -44,6 +44,14 @@ def unknownness(sign=1.0, value=None):
     return spoil
 
 
+def shuffled_alone(world):
+    """A column that lost its index: scores of other rows, in no order."""
+    order = np.random.default_rng(0).permutation(len(world.dt))
+    scores = [world.dt[at]["score"] for at in order]
+    for one, score in zip(world.dt, scores, strict=True):
+        one["score"] = score
+
+
 def sorted_alone(world):
     """Scores in falling order beside boxes in the order of the file, class by class."""
     world.dt.sort(key=lambda one: one["category_id"])
@@ -230,6 +238,12 @@ def ranked_in_image(world):
 CASES = [
     Mistake("upside down", each("score", lambda s: 1 - s), "warned OS318"),
     Mistake("sorted by themselves", sorted_alone, "warned OS332"),
+    Mistake(
+        "shuffled by themselves",
+        shuffled_alone,
+        "accepted OS332",
+        says="they are random, or were written",
+    ),
     Mistake("boxes in order of score", by_image_and_score, "accepted"),
     Mistake("one score for an image", one_of_an_image, "warned OS220"),
     Mistake(
