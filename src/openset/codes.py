@@ -1126,6 +1126,11 @@ _ENTRIES = (
          "samples, too, and no pair of answers is of one sample.",
          "a loader left its last batch out (drop_last=True), or the test sets are not the same",
          "test all classifiers on the same samples, in one order; force=True compares"),
+    Code("OS835", "openness on two scales", "The sign of openness says whether a sample is known, "
+         "whatever the classifier makes of it: AUC and all that rests on ranks is 0 or 1.",
+         "openness of one kind is 1 - p, and of the other a negated logit or an energy",
+         "write openness of both kinds in one way, or the logits themselves; nothing, if it is "
+         "one way, whose sign parts them by nature"),
     Code("OS901", "benchmark not understood", "A key or value of its TOML file is not one of ours.",
          "a misspelt key, or a value of another type", "see docs/benchmarks.md for all keys"),
     Code("OS902", "source missing", "A file that the benchmark is made from is not in the folder.",

@@ -162,6 +162,24 @@ def test_sets_that_were_cut_at_different_scores_are_said_and_the_fix_helps(which
     assert "OS463" not in {one.code for one in mended}
 
 
+@pytest.mark.parametrize(("images", "told"), [(12, True), (4, False)])
+def test_a_cut_that_leaves_few_of_an_ood_set_is_told_by_what_lacks_below(images, told):
+    """A dozen detections, on as many images, of a detector that has boxes below on every other."""
+    low = [
+        one | {"score": score, "bbox": [5 + 9 * score, 5, 9, 9]}
+        for one in {row["image_id"]: row for row in MANY.id.found}.values()
+        for score in np.linspace(0.05, 0.2, 12).tolist()
+    ]
+    sure = [*{row["image_id"]: row for row in at_least(MANY.ood.found, 0.4)}.values()]
+    kept = [sure[at] for at in np.linspace(0, len(sure) - 1, images).astype(int)]
+    cut = Pair([*MANY.id.found, *low], kept)
+    codes = {one.code for one in openset.evaluate(MANY.truth(), cut, **PLAIN).findings}
+    assert ("OS463" in codes) is told
+    both = Pair(cut.id, [*kept, kept[0] | {"score": 0.06, "bbox": [1, 2, 9, 9]}])
+    codes = {one.code for one in openset.evaluate(MANY.truth(), both, **PLAIN).findings}
+    assert "OS463" not in codes
+
+
 @pytest.mark.parametrize("score", [0.0, 0.05, 0.4, 0.8])
 @pytest.mark.parametrize("images", [12, 240])
 def test_sets_of_one_cut_are_not_accused(score, images):
@@ -182,6 +200,23 @@ def test_files_of_the_two_sets_in_the_wrong_order_are_told(exchanged):
         return
     with pytest.raises(InputError, match=r"OS423(.|\n)*exchanged(.|\n)*the order ID\+OOD"):
         openset.evaluate(truth, Pair(found.ood, found.id), known=[*KNOWN], **PLAIN)
+
+
+def test_files_in_the_wrong_order_are_not_said_to_end_early():
+    """The smaller set has lower numbers alone: its boxes end before the images of the other."""
+    (truth, found), (strange, other) = parts(good(240))
+    small = {one["id"] for one in strange["images"][:20]}
+    images = [one for one in strange["images"] if one["id"] in small]
+    objects = [one for one in strange["annotations"] if one["image_id"] in small]
+    sets_ = Pair(truth, strange | {"images": images, "annotations": objects})
+    sure = [one for one in other if one["image_id"] in small]
+    wrong = Pair(
+        *([one for one in held if one["category_id"] in IDS[:5]] for held in (sure, found))
+    )
+    with pytest.raises(InputError) as caught:
+        openset.evaluate(sets_, wrong, known=[*KNOWN], **PLAIN)
+    codes = {one.code for one in caught.value.findings}
+    assert "OS423" in codes and "OS426" not in codes
 
 
 def parts(world):

@@ -601,3 +601,27 @@ def test_a_ground_truth_with_y_first_is_no_matter_of_image_sizes(here, openset):
     world.write(here)
     found = codes(openset(*EVALUATE, "--json").json)
     assert "OS430" in found and not {"OS215", "OS219"} & found.keys()
+
+
+def test_shares_of_images_whose_sides_are_exchanged_are_not_blamed(here, openset):
+    """They end where the other side does, because they are multiplied by it."""
+    world = good(200)
+    for one in world.dt:
+        one["bbox"] = shares(one["bbox"], world.size(one))
+    world.write(here)
+    asked = (*EVALUATE, "--boxes", "xywh-norm", "--json")
+    assert openset(*asked).code == 0
+    for one in world.gt["images"]:
+        one |= {"width": one["height"], "height": one["width"]}
+    world.write(here)
+    assert [one["code"] for one in openset(*asked).json["error"]["findings"]] == ["OS219"]
+
+
+def test_a_conversion_that_took_sizes_for_corners_can_be_made_again(here, openset):
+    good().write(here)
+    asked = ("convert", "dt.json", "--truth", "gt.json", "-o", "again.json")
+    wrong = " ".join(openset(*asked, "--boxes", "xyxy").err.split())
+    assert "warning OS215" in wrong and "converting again without --boxes xyxy" in wrong
+    assert openset("evaluate", "gt.json", "again.json", *EVALUATE[3:]).code == 2
+    assert "OS215" not in openset(*asked).err
+    assert openset("evaluate", "gt.json", "again.json", *EVALUATE[3:]).code == 0

@@ -8,6 +8,8 @@ from copy import deepcopy
 import numpy as np
 import pytest
 
+import openset
+from openset.findings import InputError
 from scenes.film import anywhere
 from scenes.mistakes import (
     EVALUATE,
@@ -480,3 +482,37 @@ def test_objects_that_are_of_one_class_indeed(here, openset):
     only_persons(world)
     world.write(here)
     assert "OS467" not in codes(openset(*EVALUATE, "--json").json)
+
+
+CLASSES = [f"class {one}" for one in range(12)]
+
+
+def in_memory(shift, lacking):
+    """Lists of a dictionary per image: labels of the targets count from 1, as do the outputs'."""
+    rng, there = np.random.default_rng(0), [one for one in range(12) if one != lacking]
+    targets, outputs = [], []
+    for _ in range(150):
+        low = rng.uniform(0, 300, (4, 2))
+        box = np.hstack([low, low + rng.uniform(40, 90, (4, 2))])
+        label = rng.choice(there, 4) + 1
+        targets.append({"boxes": box, "labels": label})
+        found = {"boxes": box + rng.uniform(-2, 2, (4, 4)), "labels": label + shift}
+        outputs.append(found | {"scores": rng.uniform(0.3, 1, 4)})
+    return targets, outputs
+
+
+@pytest.mark.parametrize("lacking", [4, 0])
+@pytest.mark.parametrize(("shift", "fix"), [(-1, "labels plus 1"), (1, "write {"), (0, "")])
+def test_names_with_a_background_and_labels_without(shift, fix, lacking):
+    """The ground truth lacks a class, so that places among its classes fit in part."""
+    targets, outputs = in_memory(shift, lacking)
+    known = [one for at, one in enumerate(CLASSES[:9]) if at != lacking]
+    options = {"known": known, "names": ["__background__", *CLASSES, "further"]}
+    if not fix:
+        result = openset.evaluate(targets, outputs, intervals=False, **options)
+        assert "OS316" not in {one.code for one in result.findings}
+        return
+    with pytest.raises(InputError) as caught:
+        openset.evaluate(targets, outputs, intervals=False, **options)
+    (said,) = [one for one in caught.value.findings if one.code == "OS316"]
+    assert said.fix.startswith(fix), said

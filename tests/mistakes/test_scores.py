@@ -44,6 +44,14 @@ def unknownness(sign=1.0, value=None):
     return spoil
 
 
+def shuffled_alone(world):
+    """A column that lost its index: scores of other rows, in no order."""
+    order = np.random.default_rng(0).permutation(len(world.dt))
+    scores = [world.dt[at]["score"] for at in order]
+    for one, score in zip(world.dt, scores, strict=True):
+        one["score"] = score
+
+
 def sorted_alone(world):
     """Scores in falling order beside boxes in the order of the file, class by class."""
     world.dt.sort(key=lambda one: one["category_id"])
@@ -136,6 +144,12 @@ MASKED = {
 }
 
 
+def share(logits):
+    """One minus the largest probability."""
+    odds = np.exp(logits - logits.max(1, keepdims=True))
+    return 1 - odds.max(1) / odds.sum(1)
+
+
 def decided(known, unknown):
     return {"openness_k": 1.0 * (known.max(1) < 4), "openness_u": 1.0 * (unknown.max(1) < 4)}
 
@@ -224,6 +238,12 @@ def ranked_in_image(world):
 CASES = [
     Mistake("upside down", each("score", lambda s: 1 - s), "warned OS318"),
     Mistake("sorted by themselves", sorted_alone, "warned OS332"),
+    Mistake(
+        "shuffled by themselves",
+        shuffled_alone,
+        "accepted OS332",
+        says="they are random, or were written",
+    ),
     Mistake("boxes in order of score", by_image_and_score, "accepted"),
     Mistake("one score for an image", one_of_an_image, "warned OS220"),
     Mistake(
@@ -286,6 +306,18 @@ CASES = [
     recognised(
         "openness upside down", "warned OS812", **OPEN, openness_k=K.max(1), openness_u=U.max(1)
     ),
+    recognised(
+        "openness on two scales",
+        "warned OS835",
+        says="in one way",
+        **OPEN | {"openness_k": share(K), "openness_u": -U.max(1)},
+    ),
+    recognised(
+        "openness on two scales that rank well",
+        "warned OS835",
+        **OPEN | {"openness_k": -K.max(1), "openness_u": share(U)},
+    ),
+    recognised("openness of shares", "accepted", **OPEN, openness_k=share(K), openness_u=share(U)),
     recognised("openness right", "accepted", **OPEN, openness_k=-K.max(1), openness_u=-U.max(1)),
     recognised("labels one off", "refused OS814", labels_k=(L + 1) % 6),
     recognised("labels permuted", "refused OS814", labels_k=np.array([2, 0, 1, 5, 3, 4])[L]),

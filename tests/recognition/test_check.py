@@ -15,7 +15,7 @@ from scenes.golden import DATA
 
 SCORES = digits()
 C = SCORES.n_classes
-CODES = {"OS812", "OS813", "OS814", *(f"OS{code}" for code in range(817, 834))}
+CODES = {"OS812", "OS813", "OS814", *(f"OS{code}" for code in range(817, 834)), "OS835"}
 
 
 def suspicions(scores):

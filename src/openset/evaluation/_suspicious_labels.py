@@ -63,20 +63,46 @@ def _numbered(names: Names) -> Finding | None:
     found = fitting_numbering(counts, numbers, ours, names.place, key, truth, known)
     if found is None:
         return None
-    own, other = on_meant(counts, ours), on_meant(counts, found.means)
+    means, meaning, fix = found.means, found.meaning, found.fix
+    low = _one_low(names, counts, means) if names.called else None
+    if low is not None:
+        means, meaning, fix = low
+    elif names.called:
+        fix = _without_names(fix, names, means)
+    own, other = on_meant(counts, ours), on_meant(counts, means)
     first = int((other - own).argmax())
-    said = f"{names.all[ours[first]]} on {names.all[found.means[first]]}"
+    said = f"{names.all[ours[first]]} on {names.all[means[first]]}"
     return Finding(
         "OS316",
         Level.ERROR,
         f"{np.count_nonzero(other > own)} of {np.count_nonzero(counts.any(axis=1))} labels are put "
         f"on objects of one other class: {said} (in {other[first]} of {counts[first].sum()} "
-        f"images), as {found.meaning} would be",
+        f"images), as {meaning} would be",
         count=int(np.count_nonzero(other > own)),
         example=said,
-        cause=f"the labels are {found.meaning}",
-        fix=_without_names(found.fix, names, found.means) if names.called else found.fix,
+        cause=f"the labels are {meaning}",
+        fix=fix,
     )
+
+
+def _one_low(
+    names: Names, counts: NDArray[np.int64], means: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], str, str] | None:
+    """What numbers mean that are one too low, if that fits better than `means`.
+
+    A list of names may have the background first, and the ground truth lack some of its classes:
+    then positions among those that it has fit in part. Returns the class of each number, what the
+    numbers are, and what mends them.
+    """
+    truth = names.truth
+    assert truth is not None
+    assert truth.category_id is not None
+    place = dict(zip(truth.category_id.tolist(), names.places(truth.labels), strict=False))
+    moved = np.array([place.get(n + 1, -1) for n in names.numbers.values()], np.int64)
+    if on_meant(counts, moved).sum() <= on_meant(counts, means).sum():
+        return None
+    fix = "labels plus 1 in the detections: names= counts the background, and so does the ground "
+    return moved, "numbers that are one too low", fix + "truth; force=True evaluates as it is"
 
 
 def _without_names(fix: str, names: Names, means: NDArray[np.int64]) -> str:

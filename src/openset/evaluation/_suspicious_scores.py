@@ -72,7 +72,8 @@ def _coarse(matches: Matches, wrong: Rows, right: Rows) -> Finding | None:
 def _unrelated(matches: Matches, wrong: Rows, right: Rows, area: float) -> Finding | None:
     """The finding that scores do not tell right boxes from background, of many images.
 
-    A detector may be that bad; but a file that is in order of such scores was sorted in part.
+    A detector may be that bad; but a file that is in order of such scores was sorted in part. A
+    note shows its message alone, which says the likely cause.
     """
     score = matches.score
     if area > _TELLS or score[right].min() == score[right].max():  # of equal ones OS209 speaks
@@ -81,11 +82,12 @@ def _unrelated(matches: Matches, wrong: Rows, right: Rows, area: float) -> Findi
         return None
     row = int(right[score[right].argmin()])
     in_order = matches.trend.falls or matches.trend.rises
+    apart = "" if in_order else ": they are random, or were written apart from their boxes"
     return Finding(
         "OS332",
         Level.WARNING if in_order else Level.NOTE,
         f"a box on an object of its class scores higher than one on background in {area:.0%} of "
-        "pairs, as if by chance",
+        f"pairs, as if by chance{apart}",
         count=len(wrong) + len(right),
         example=f"image {matches.image_ids[matches.image[row]]}, score {score[row]:g}",
     )

@@ -23,6 +23,7 @@ from openset.recognition._names import (
 from openset.recognition._only_right import wrong_left_out
 from openset.recognition._sorted import sorted_by_itself
 from openset.recognition._tied import often_tied
+from openset.recognition._two_scales import on_two_scales
 from openset.recognition.scores import Scores
 from openset.tables.misnaming import MOST_LABELS, mended, misnamed
 
@@ -38,7 +39,8 @@ def check(scores: Scores) -> list[Finding]:
     wrong = spelt_twice(scores) or _permuted(scores) or drawn(scores)
     found = [unknown_in_disguise(scores), wrong, of_absent_classes(scores), *scores.said]
     found += [_empty(scores), both_kinds(scores), repeated(scores), partly_drawn(scores)]
-    found += [sorted_by_itself(scores) or _upside_down(scores), _one_answer(scores)]
+    ranked = sorted_by_itself(scores) or on_two_scales(scores) or _upside_down(scores)
+    found += [ranked, _one_answer(scores)]
     found += [_tied(scores) or _decided(scores) or often_tied(scores), wrong_left_out(scores)]
     found += [_classes(scores), _absent(scores), nearly_spelt(scores)]
     return [finding for finding in found if finding is not None]

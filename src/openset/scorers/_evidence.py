@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level, OpenSetError, refuse
+from openset.scorers._one_layer import of_two_layers
 from openset.tables import Detections
 from openset.tables.evidence import refuse_gaps, refuse_probabilities
 from openset.tables.logits import LogitLayout, softmax, without_unknown
@@ -184,8 +185,8 @@ def _of_length_one(found: Detections) -> bool | None:
 def other_model(scored: Detections, fitted_on: Detections, where: str) -> Finding | None:
     """OS511, if detections to fit on are of another model than those that are scored.
 
-    Last layers tell for certain, and so do hashes of weights; where one lacks both, what the tables
-    say that they were made by.
+    Last layers tell for certain, and so do hashes of weights; where both lack them, the layer that
+    logits and embeddings were made by; else what the tables say that made them.
     """
     message = f"{where} is of another model than the detections"
     if scored.head is not None and fitted_on.head is not None:
@@ -201,6 +202,9 @@ def other_model(scored: Detections, fitted_on: Detections, where: str) -> Findin
         if weights[0] == weights[1]:
             return None
         said = f"{message}: weights {weights[1]}, not {weights[0]}"
+        return Finding("OS511", Level.ERROR, said, example=where)
+    if scored.head is None and fitted_on.head is None and of_two_layers(scored, fitted_on):
+        said = f"{message}: what makes logits of embeddings in one does not in the other"
         return Finding("OS511", Level.ERROR, said, example=where)
     ours, theirs = _maker(scored), _maker(fitted_on)
     if not ours or not theirs or ours == theirs:

@@ -15,6 +15,7 @@ from openset.tables.vocabulary import Role, Vocabulary
 from openset.wording import spaced
 
 _NEAR, _FALLS, _PART = 20, 0.5, 0.01  # see `_cut_apart`
+_UNLIKELY = np.log(1e-6)
 
 
 def truth_sets(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding]:
@@ -76,6 +77,7 @@ def _cut_apart(case: Case, ood: NDArray[np.bool_]) -> Iterator[Finding]:
     Where a file was cut, detections are as many just above the lowest score as a detector has
     below it. So it takes some (20) within the width that is missing, and in the other set half as
     many just below that score as just above; and a hundredth of its detections, which AUROC feels.
+    Of a cautious detector on a small OOD set fewer are left: see `_none_below`.
     """
     inside = case.joined.image >= 0
     of_ood = ood[np.maximum(case.joined.image, 0)]
@@ -92,7 +94,10 @@ def _cut_apart(case: Case, ood: NDArray[np.bool_]) -> Iterator[Finding]:
     above = np.count_nonzero((theirs >= at) & (theirs < at + width))
     below = np.count_nonzero((theirs < at) & (theirs >= at - width))
     missing = int(np.count_nonzero(theirs < at))
-    if near < _NEAR or below < max(_FALLS * above, 1) or missing < _PART * len(theirs):
+    if below < max(_FALLS * above, 1) or missing < _PART * len(theirs):
+        return
+    images = [case.joined.image[rows[which]] for which in (high, other)]
+    if near < _NEAR and not _none_below(at, images, theirs):
         return
     first = int(np.flatnonzero(rows[other])[theirs.argmin()])
     yield Finding(
@@ -105,6 +110,23 @@ def _cut_apart(case: Case, ood: NDArray[np.bool_]) -> Iterator[Finding]:
         example=f"{case.where(first)}, score {low[other]:.4g}",
         fix=f"minimum_score={_floor(at):g} cuts both alike; or export both from the same low score",
     )
+
+
+def _none_below(at: float, images: list[NDArray[np.int32]], theirs: NDArray[np.float64]) -> bool:
+    """Whether chance gives so few detections no lower score, drawn as those of the other set are.
+
+    Boxes of one image resemble each other, so it must be unlikely of as many images, too: of
+    theirs, some have nothing below.
+    """
+    ours, others = images
+    lows = np.full(int(others.max()) + 1, np.inf)
+    np.minimum.at(lows, others, theirs)
+    lows = lows[np.isfinite(lows)]
+    unlikely = [
+        count * np.log((np.count_nonzero(scores >= at) + 1) / (len(scores) + 1)) < _UNLIKELY
+        for count, scores in ((len(ours), theirs), (len(np.unique(ours)), lows))
+    ]
+    return all(unlikely)
 
 
 def _floor(score: float) -> float:

@@ -91,10 +91,10 @@ def misnamed_columns(case: Case, look: Look) -> Iterator[Reading]:
     """The numbers under names of corners as sizes, where most boxes have negative ones."""
     read = _Columns()
     if case.written.boxes == "xywh" and (look.sample.box[:, 2:] < 0).any(axis=1).mean() > _MOST:
-        meaning = "x, y, width, height, under the names of corners (xmin, ymin, xmax, ymax)"
+        meaning = "x, y, width, height, and were taken for corners (xmin, ymin, xmax, ymax)"
         held = case.truth, look.images, read, look.met(read)
-        option = "naming the columns x, y, w, h, or in memory read_detections(found, "
-        option += "box_format='xywh') of openset.formats,"
+        option = "naming the columns x, y, w, h, or converting again without boxes='xyxy', or in "
+        option += "memory read_detections(found, box_format='xywh') of openset.formats,"
         yield Reading("OS215", "boxes", option, meaning, *held)
 
 

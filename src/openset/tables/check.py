@@ -95,6 +95,7 @@ _READ, _PARTLY = (
 _EXPLAINED = (*_PLAIN, "OS205", "OS207", "OS403")
 # What is said of detections whose objects are read wrongly themselves.
 _OF_OBJECTS = (*_READ, *_PARTLY, "OS207", "OS410", "OS424", "OS430", "OS434", "OS438")
+_OF_SIZES = ("OS438",)  # said of shares that were multiplied by sizes which are exchanged
 _OF_LAYOUT = ("OS207", "OS211", "OS219", "OS241")  # of objects that are read wrongly
 _DROPS = re.compile(r"[;,] drop_invalid=True leaves [a-z ]+ out")
 _ORDER = (Level.ERROR, Level.WARNING, Level.NOTE)
@@ -205,7 +206,9 @@ def with_truth(truth: Iterable[Finding], found: list[Finding]) -> list[Finding]:
     told = [*truth]
     wrong = any(one.code in _PLAIN or one.cause in MEANINGS for one in told)
     kept = [one for one in found if not (wrong and one.code in _OF_OBJECTS)]
-    return [*map(_y_first, kept)] if any(one.code == "OS219" for one in told) else kept
+    if not any(one.code == "OS219" for one in told):
+        return kept
+    return [*map(_y_first, (one for one in kept if one.code not in _OF_SIZES))]
 
 
 def _y_first(one: Finding) -> Finding:
@@ -292,7 +295,9 @@ def _of_detections(case: Case) -> list[Finding]:
     said = {one.code for one in otherwise}
     if any(one.code == "OS205" and 2 * one.count > len(case.detections) for one in boxes):
         otherwise = [one for one in otherwise if one.code != "OS424"]  # nothing overlaps then
-    explained = _EXPLAINED if said & {*_READ} else ("OS207",) if said & {*_PARTLY} else ()
+    explained = {*_EXPLAINED} if said & {*_READ} else {"OS207"} if said & {*_PARTLY} else set()
+    if "OS423" in said:
+        explained.add("OS426")  # ids of other images end before, or begin after, those of these
     return [*otherwise, *(one for one in rest if one.code not in explained)]
 
 

@@ -26,6 +26,7 @@ _SHUFFLED = (
     "keep logits and embeddings of a box in one row",
 )
 _LOOKED_AT = 256  # rows whose logits are made again: those of another detector differ in the first
+_TOLERANCE = 0.05  # of the largest logit: half precision is rough
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,7 @@ class Head:
             return f"logits are {given}, the head makes {rows} {self.layout}"
         return ""
 
-    def check(self, detections: Detections, *, tolerance: float = 0.05) -> None:
+    def check(self, detections: Detections, *, tolerance: float = _TOLERANCE) -> None:
         """Refuse detections whose logits are not what this head makes of their embeddings.
 
         Args:
@@ -120,18 +121,16 @@ class Head:
                 raise refuse("OS503", message, cause=cause, fix=fix)
             raise refuse("OS503", message, cause=cause)
 
-    def unmade(self, detections: Detections, *, tolerance: float = 0.05) -> str:
+    def unmade(self, detections: Detections, *, tolerance: float = _TOLERANCE) -> str:
         """That this head does not make the logits of the embeddings; empty if so, or unknown."""
         embedding, logits = detections.embedding, detections.logits
         if embedding is None or logits is None or not len(detections):
             return ""
         if self._misshapen(detections):
             return ""
-        given = logits[:_LOOKED_AT]
-        error = np.abs(self.logits(embedding[:_LOOKED_AT]) - given).max()
-        if error <= tolerance * max(1.0, float(np.abs(given).max())):
-            return ""
-        return f"the head does not reproduce the logits: they differ by {error:.3g}"
+        error = unlike(self.logits(embedding[:_LOOKED_AT]), logits[:_LOOKED_AT], tolerance)
+        said = f"the head does not reproduce the logits: they differ by {error:.3g}"
+        return said if error else ""
 
     def _in_another_order(self, detections: Detections, tolerance: float) -> bool:
         """Whether the logits are those of the embeddings in another order of the rows."""
@@ -139,3 +138,15 @@ class Head:
         made, given = self.logits(detections.embedding).sum(axis=1), detections.logits.sum(axis=1)
         near = tolerance * max(1.0, float(np.abs(given).max()))
         return bool(np.abs(np.sort(made) - np.sort(given)).max() <= near)
+
+
+def unlike(made: NDArray[Any], given: NDArray[Any], tolerance: float = _TOLERANCE) -> float:
+    """The largest difference of what a layer makes to given logits; 0 where precision explains it.
+
+    Args:
+        made: What the layer makes of the embeddings.
+        given: The logits that stand beside these.
+        tolerance: Largest difference, relative to the largest logit (half precision is rough).
+    """
+    error = float(np.abs(made - given).max())
+    return 0.0 if error <= tolerance * max(1.0, float(np.abs(given).max())) else error

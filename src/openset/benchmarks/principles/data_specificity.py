@@ -9,6 +9,7 @@ from itertools import combinations
 from pathlib import PurePosixPath
 
 from openset.benchmarks.bundle import Bundle, Part, repeated
+from openset.benchmarks.drawn_alike import drawn_alike
 from openset.benchmarks.principles import (
     Check,
     Verdict,
@@ -21,6 +22,7 @@ from openset.benchmarks.principles import (
 )
 
 _STAGES = ("train", "val", "test")
+_COPIES = 3  # pairs of images with the same boxes; fewer may be chance
 _EXPORTED = re.compile(r"([_.](jpe?g|png|bmp|webp|tiff?))?\.rf\.[0-9a-z]{8,}$")
 _WORDS = "aug(mented)?|[hv]?flip(ped)?|mirror(ed)?|rot(ated?)?|noise|blur(red)?|bright(ness)?"
 _AUGMENTED = re.compile(rf"([_.-](orig(inal)?|{_WORDS})[_-]?\d*)+$")
@@ -41,6 +43,8 @@ def data_specificity(bundle: Bundle) -> Iterable[Check]:
         yield from _apart(bundle, here, there)
         yield from _called_alike(bundle, here, there)
         yield from _versions(bundle, here, there)
+        if bundle.images is None:  # else the pictures themselves are compared
+            yield from _drawn_alike(bundle, here, there)
     for part in bundle.parts:
         if part.kind == "finetune":
             yield from of_split(part.name, [_met_before(bundle, part)])
@@ -119,6 +123,21 @@ def _versions(bundle: Bundle, here: str, there: str) -> Iterator[Check]:
         said += f"{examples[0]}: versions were made before the split"
         what = f"{here} and {there} share no version of a photograph"
         yield Check(what, Verdict.UNKNOWN, said, len(both), tuple(examples[:5]))
+
+
+def _drawn_alike(bundle: Bundle, here: str, there: str) -> Iterator[Check]:
+    """Images of other names with the same boxes: copies, or frames of a camera that stands still.
+
+    One or two may be chance.
+    """
+    pairs = drawn_alike(bundle.of_stage(here), bundle.of_stage(there))
+    if len(pairs) >= _COPIES:
+        examples = [f"{a} and {b}" for a, b in pairs]
+        said = f"{len(pairs)} images have boxes of the other stage under another name, such as "
+        said += f"{examples[0]}: the same photographs, or frames of one camera; --images compares "
+        said += "the pictures"
+        what = f"{here} and {there} share no image by its boxes"
+        yield Check(what, Verdict.UNKNOWN, said, len(pairs), tuple(examples[:5]))
 
 
 def _original(name: str) -> str:
