@@ -63,7 +63,7 @@ def readers() -> Iterator[Reader]:
     from openset.evaluation.learned import Learned
     from openset.evaluation.result import Evaluation
     from openset.formats.openimages import read_descriptions, read_hierarchy
-    from openset.formats.yolo import read_sizes
+    from openset.formats.sizes_file import read_sizes
     from openset.recognition.reading import read_scores
     from openset.scorers import load_head
     from openset.tables import Vocabulary

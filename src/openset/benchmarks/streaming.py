@@ -124,7 +124,7 @@ def _images(ids: Any) -> tuple[Any, Any]:
 def _sizes(path: Path | None, images: Any) -> Any:
     if path is None:
         return np.ones((len(images), 2))
-    from openset.formats.yolo import read_sizes
+    from openset.formats.sizes_file import read_sizes
     from openset.refusals import needs_sizes
 
     listed = read_sizes(path)

@@ -237,7 +237,7 @@ def _labels(frame: pl.DataFrame, where: str) -> NDArray[Any]:
 def _read_sizes(given: str | Path | Sizes | None) -> Sizes | None:
     if not isinstance(given, (str, Path)):
         return given
-    from openset.formats.yolo import read_sizes
+    from openset.formats.sizes_file import read_sizes
 
     return read_sizes(given)
 
