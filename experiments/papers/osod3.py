@@ -69,7 +69,7 @@ METHODS = {
 }
 DIGITS = Path("experiments/results/methods_digits.json")
 RULE = "base, gamma rule"
-ON_DIGITS = {"Faster R-CNN, γ rule": RULE, "OpenDet": "opendet", "VOS, energy": "vos + energy"}
+ON_DIGITS = {"Faster R-CNN, γ rule": RULE, "OpenDet": "opendet", "VOS, energy": "vos"}
 """Rows of Table 3 that `experiments/methods_digits.py` judges; of ORE and FCOS it has none."""
 
 
