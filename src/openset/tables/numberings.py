@@ -74,7 +74,7 @@ def fitting_numbering(
     """
     best: tuple[int, Numbering | None] = (_right(counts, ours), None)
     for option, stated in _candidates(known).items():
-        names = [stated.name(str(number), truth) for number in numbers]
+        names = stated.names([*map(str, numbers)], truth)
         held = [-1 if name is None else place.get(key(name), -1) for name in names]
         means = np.array(held, np.int64)
         right = _right(counts, means)
