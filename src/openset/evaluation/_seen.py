@@ -40,6 +40,11 @@ class Seen:
         image, said, on = (column[keep].astype(np.int64) for column in columns)
         return cls(image, said, on, size)
 
+    def on_any_of(self, names: NDArray[np.bool_]) -> Self:
+        """Those on objects of some of the names."""
+        kept = names[self.on]
+        return type(self)(self.image[kept], self.said[kept], self.on[kept], self.size)
+
     def first(self, count: int) -> Self:
         """The best of each label, so many: rows come so."""
         order = np.argsort(self.said, kind="stable")
@@ -107,6 +112,6 @@ def of_some_images(matches: Matches) -> tuple[Rows, NDArray[np.bool_]]:
     total = matches.n_images
     chosen = np.zeros(total, np.bool_)
     chosen[np.linspace(0, total - 1, min(_IMAGES, total)).astype(np.int64)] = True
-    rows = np.flatnonzero(chosen[matches.image[: matches.known_end]])
+    rows = np.flatnonzero(chosen.take(matches.image[: matches.known_end]))
     matches.forget()
     return rows, chosen
