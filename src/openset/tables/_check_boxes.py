@@ -122,7 +122,7 @@ def _whole_images(truth: Annotations, limit: NDArray[np.float64]) -> Iterator[Fi
 
 
 def _smaller(truth: Annotations, limit: NDArray[np.float64]) -> Iterator[Finding]:
-    found = of_smaller_pictures(truth.box, limit[truth.image])
+    found = of_smaller_pictures(truth.box, limit.take(truth.image, axis=0))
     if found is not None:
         yield found
 
@@ -203,7 +203,7 @@ def _outside(
     reach: NDArray[np.float64],
 ) -> NDArray[np.bool_]:
     at = image.astype(np.intp)  # converted once, not by each look-up
-    width, height = reach[0][at], reach[1][at]
+    width, height = reach[0].take(at), reach[1].take(at)
     outside: NDArray[np.bool_] = (piece[0] + piece[2] > width) | (piece[1] + piece[3] > height)
     margin = (1 - _FAR) / _FAR
     if not (lowest[:2] >= margin * reach.min(axis=1)).all():
@@ -359,8 +359,10 @@ def _coarse(boxes: _Boxes) -> Iterator[Finding]:
     at, size = (100 * part[sized] / limit[sized] for part in (box[:, :2], box[:, 2:]))
     for numbers in (np.hstack([at + size / 2, size]), np.hstack([at, at + size])):
         whole = all_of(np.abs(numbers - np.round(numbers)) <= _HUNDREDTH)
+        if whole.mean() < _NEARLY_ALL:
+            continue
         different = len(np.unique(np.round(numbers[whole]), axis=0))  # all may be whole images
-        if whole.mean() >= _NEARLY_ALL and different >= _SHARES // 2:
+        if different >= _SHARES // 2:
             row = first(boxes.limit[boxes.image, 0] >= _COARSE)
             yield Finding(
                 "OS245",

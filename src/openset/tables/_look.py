@@ -147,17 +147,20 @@ def _joined(case: Case, images: int, boxes: int) -> Sample:
 
 def taken(case: Case, ids: NDArray[Any], rows: Index, slot: Index, boxes: int) -> Sample:
     """The best boxes of each image."""
-    box = case.written.detections.box
-    fine = all_of(np.isfinite(box.take(rows, axis=0)))
-    rows, slot = rows[fine], slot[fine]
+    box, given = case.written.detections.box, (rows, slot)
     order = _best_first(slot, case.detections.score[rows])
     if order is not None:
         rows, slot = rows[order], slot[order]
     kept = among_its_own(slot) < boxes
     rows, slot = rows[kept], slot[kept]
+    best = box[rows]
+    if not np.isfinite(best).all():  # hardly ever: what is no box makes room
+        rows, slot = given
+        fine = all_of(np.isfinite(box[rows]))
+        return taken(case, ids, rows[fine], slot[fine], boxes)
     image = np.full(len(ids), -1, np.int32)
     image[slot] = case.joined.image[rows]
-    return Sample(ids, image, slot, rows, box[rows])
+    return Sample(ids, image, slot, rows, best)
 
 
 def _best_first(slot: Index, score: Array) -> Index | None:
@@ -233,6 +236,11 @@ class Look:
         np.maximum.at(best, self.by, overlap)
         return best
 
+    def only(self, kept: NDArray[np.bool_]) -> Self:
+        """Some of its pairs."""
+        at, by = self.at[kept], self.by[kept]
+        return replace(self, boxes=np.bincount(at, minlength=len(self.objects)), at=at, by=by)
+
     def overlap(self, convention: Reads) -> Array:
         """The overlap of each pair, with boxes read in a convention."""
         box = convention.in_pixels(self.sample.box, self.size[self.sample.slot])
@@ -249,10 +257,11 @@ def beside(
     place[images] = np.arange(len(images))
     place[-1] = -1  # images that are not there
     assert truth.crowd is not None
-    objects = np.flatnonzero((place >= 0)[truth.image])
+    of_object = place.take(truth.image)
+    objects = np.flatnonzero(of_object >= 0)
     objects = objects[all_of(np.isfinite(truth.box[objects])) & ~truth.crowd[objects]]
-    objects = objects[np.argsort(place[truth.image[objects]], kind="stable")]
-    slot = place[truth.image[objects]]
+    objects = objects[np.argsort(of_object[objects], kind="stable")]
+    slot = of_object[objects]
     kept = among_its_own(slot) < _OBJECTS
     objects, slot = objects[kept], slot[kept]
     of = (slot + math.ceil(shift * len(sample.ids))) % max(1, len(sample.ids))
@@ -261,6 +270,13 @@ def beside(
     by = np.repeat(sample.first[of] - (np.cumsum(boxes) - boxes), boxes) + np.arange(len(at))
     size = sizes(truth, images)
     return Look(sample, images, size, objects, truth.box[objects], slot, boxes, at, by)
+
+
+def of_one_class(case: Case, look: Look) -> Look:
+    """Only pairs of a box and an object of the class that it says."""
+    said = case.joined.klass[look.sample.row]
+    klass = case.vocabulary.classes(case.truth.labels)[case.truth.label[look.objects]]
+    return look.only(said[look.by] == klass[look.at])
 
 
 def alike(truth: Annotations, sample: Sample, images: NDArray[np.int32]) -> bool:
