@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,7 @@ _PER_CLASS = 100  # and, of very many classes, a share of ...
 _OF_CLASSES = 20_000
 
 
-@dataclass(frozen=True, eq=False)
-class Seen:
+class Seen(NamedTuple):
     """Detections on objects: their images, what they say, what they are on, of so many names."""
 
     image: NDArray[np.int64]

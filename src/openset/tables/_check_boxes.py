@@ -8,8 +8,8 @@ boxes is built only once something is known to be wrong, to count it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +48,7 @@ _SHAPE = 0.45  # share of the box that a triangle, a rhombus or an ellipse has a
 _NOT_CLIPPED = ("not clipped to the image", "clip boxes to their image, or nothing: they are few")
 
 
-@dataclass(frozen=True)
-class _Boxes:
+class _Boxes(NamedTuple):
     """Boxes of either table, and how to speak of them.
 
     Attributes:
@@ -71,8 +70,7 @@ class _Boxes:
     predicted: bool = False
 
 
-@dataclass(frozen=True)
-class _Range:
+class _Range(NamedTuple):
     """Smallest and largest value of each column, and the boxes far outside their image."""
 
     low: NDArray[np.float64]

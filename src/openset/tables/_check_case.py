@@ -28,7 +28,7 @@ _SOME = 4_000
 _MOST = 4 * _SOME  # rows, where single images have very many
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """Ground truth and detections of one evaluation, joined."""
 

@@ -11,7 +11,7 @@ that are hard to see: these are met better than by chance.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,7 @@ _SHIFTS = (0.25, 0.5, 0.75)
 _BY_CHANCE, _SEEN = 0.03, 0.2  # mean best overlap beyond chance
 
 
-@dataclass(frozen=True, eq=False)
-class _Cut:
+class _Cut(NamedTuple):
     """A place in the list of annotations.
 
     Attributes:

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +31,7 @@ _LETTERS = re.compile(r"[^0-9]*")
 _TIMES = 2  # and as often as elsewhere by mistake
 
 
-@dataclass(frozen=True, eq=False)
-class _Stretch:
+class _Stretch(NamedTuple):
     """The longest stretches of images without an object, one for each class.
 
     Attributes:
@@ -56,8 +54,7 @@ class _Stretch:
         return (self.start[klass] <= place) & (place < self.end[klass])
 
 
-@dataclass(frozen=True, eq=False)
-class _Objects:
+class _Objects(NamedTuple):
     """Known objects, crowds included.
 
     Attributes:

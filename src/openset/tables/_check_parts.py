@@ -10,8 +10,7 @@ images, or on a class, is mended by no reading and raises nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +34,7 @@ _OF_A_LABEL, _LABELS = 20, 8  # boxes that are looked at, and labels that may be
 _HARDLY = 0.25  # of the share of boxes on objects that the others have
 
 
-@dataclass(frozen=True, eq=False)
-class First:
+class First(NamedTuple):
     """A first look at a file, as it is read.
 
     Attributes:

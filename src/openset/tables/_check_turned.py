@@ -9,7 +9,7 @@ Boxes that were put one pass after the other are told by the passes (`_check_pas
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,7 @@ _SAMPLE = 150, 20  # images, and boxes of each
 _MOST, _PART = 0.5, 0.1  # of the sure boxes on nothing, and of all sure ones, fit once turned
 
 
-@dataclass(frozen=True)
-class _Turned:
+class _Turned(NamedTuple):
     """Boxes of a turned picture, written as the others are."""
 
     ours: Convention

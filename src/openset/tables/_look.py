@@ -7,8 +7,7 @@ of boxes and objects of one image, and how well objects are met. What follows fr
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,7 @@ _SHIFTS = (0.25, 0.5, 0.75)  # other images: so far on, of all, that they are no
 _ALIKE = 0.5  # mean overlap of objects of different images from which they are too alike to tell
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(NamedTuple):
     """Detections of some images, image by image, the best of each first.
 
     Attributes:
@@ -55,19 +53,18 @@ class Sample:
         """What it has of some of its images."""
         part = self.only(images[self.slot])
         slot = (np.cumsum(images) - 1)[part.slot]
-        return replace(part, ids=self.ids[images], image=self.image[images], slot=slot)
+        return part._replace(ids=self.ids[images], image=self.image[images], slot=slot)
 
     def only(self, kept: NDArray[np.bool_]) -> Self:
         """Some of its detections."""
-        return replace(self, slot=self.slot[kept], row=self.row[kept], box=self.box[kept])
+        return self._replace(slot=self.slot[kept], row=self.row[kept], box=self.box[kept])
 
     def best(self, boxes: int) -> Self:
         """So many detections of each image."""
         return self.only(among_its_own(self.slot) < boxes)
 
 
-@dataclass(frozen=True, eq=False)
-class Met:
+class Met(NamedTuple):
     """How well objects are met.
 
     Attributes:
@@ -192,8 +189,7 @@ class Reads(Protocol):
         """Boxes in our convention; `size` is the width and height of their images."""
 
 
-@dataclass(frozen=True, eq=False)
-class Look:
+class Look(NamedTuple):
     """Objects of the images of a sample beside boxes of theirs: pairs, object by object.
 
     Attributes:
@@ -239,7 +235,7 @@ class Look:
     def only(self, kept: NDArray[np.bool_]) -> Self:
         """Some of its pairs."""
         at, by = self.at[kept], self.by[kept]
-        return replace(self, boxes=np.bincount(at, minlength=len(self.objects)), at=at, by=by)
+        return self._replace(boxes=np.bincount(at, minlength=len(self.objects)), at=at, by=by)
 
     def overlap(self, convention: Reads) -> Array:
         """The overlap of each pair, with boxes read in a convention."""

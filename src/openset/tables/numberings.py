@@ -12,7 +12,7 @@ decision: only what is stated is applied (`openset.tables.category_ids`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,7 @@ _IDS = "ids of the ground truth"
 _IMAGES = 3  # in which a label must be seen to count
 
 
-@dataclass(frozen=True, eq=False)
-class Numbering:
+class Numbering(NamedTuple):
     """A numbering that fits.
 
     Attributes:
