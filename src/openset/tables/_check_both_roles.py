@@ -42,7 +42,7 @@ def known_as_unknown(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Fin
     one, other = (rows[at] for at in pairs(truth.image[rows].astype(np.int64)))
     apart = (klass[one] == k) != (klass[other] == k)
     one, other = one[apart], other[apart]
-    same = iou_of_pairs(truth.box[one], truth.box[other]) >= _SAME
+    same = iou_of_pairs(truth.box.take(one, axis=0), truth.box.take(other, axis=0)) >= _SAME
     one, other = one[same], other[same]
     first_known = klass[one] < k
     known, unknown = np.where(first_known, one, other), np.where(first_known, other, one)

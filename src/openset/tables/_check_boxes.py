@@ -103,7 +103,7 @@ def _whole_images(truth: Annotations, limit: NDArray[np.float64]) -> Iterator[Fi
     """Objects that all fill their image, several of them one: labels of images, not boxes."""
     if len(truth) < _PICTURES:
         return
-    fills = _sample(truth.box[:, 2:]) >= _FILLS * limit[_sample(truth.image)]
+    fills = _sample(truth.box[:, 2:]) >= _FILLS * limit.take(_sample(truth.image), axis=0)
     if all_of(fills).mean() < _NEARLY_ALL:
         return
     per_image = np.bincount(truth.image)
@@ -274,7 +274,7 @@ def _normal_layouts(box: NDArray[np.float64]) -> str:
 
 
 def _corners(boxes: _Boxes, limit: NDArray[np.float64]) -> Iterator[Finding]:
-    beyond, fits = _readings(_sample(boxes.box), limit[_sample(boxes.image)])
+    beyond, fits = _readings(_sample(boxes.box), limit.take(_sample(boxes.image), axis=0))
     if len(beyond) < 3 or beyond.mean() <= 0.5 or fits.mean() < 0.95:
         yield from [] if boxes.predicted else _corners_in_part(boxes, beyond, fits)
         return
@@ -350,7 +350,7 @@ def _far(boxes: _Boxes, extremes: _Range) -> Iterator[Finding]:
 
 def _coarse(boxes: _Boxes) -> Iterator[Finding]:
     """Boxes all of whose numbers are hundredths of their image: shares with two digits."""
-    box, limit = _sample(boxes.box), boxes.limit[_sample(boxes.image)]
+    box, limit = _sample(boxes.box), boxes.limit.take(_sample(boxes.image), axis=0)
     sized = all_of(np.isfinite(limit) & (limit >= _COARSE)) & all_of(np.isfinite(box))
     if np.count_nonzero(sized) < _SHARES:
         return

@@ -99,7 +99,7 @@ def _windows(case: Case) -> Iterator[_Window]:
 def _window(case: Case, images: NDArray[np.int32], rows: Index, place: Index) -> _Window:
     table = case.detections
     key = mixed(table.label[rows].astype(np.uint64), table.score[rows].view(np.uint64))
-    key = hashes(key, table.box[rows])
+    key = hashes(key, table.box.take(rows, axis=0))
     # Of very many boxes some: of equal ones all or none.
     kept = key % np.uint64(1 + len(rows) * _WINDOWS // _MOST) == 0
     rows, place, key = rows[kept], place[kept], key[kept]

@@ -117,7 +117,7 @@ def _twins(case: Case, sample: Sample, box: Array) -> tuple[Index, Index, Array]
     """Pairs of boxes of one image and label that are on each other, and their overlap."""
     label = case.detections.label[sample.row]
     one, other = pairs(sample.slot * (1 + int(label.max(initial=0))) + label)
-    overlap = iou_of_pairs(box[one], box[other])
+    overlap = iou_of_pairs(box.take(one, axis=0), box.take(other, axis=0))
     twins = overlap > _TWIN
     one, other, overlap = one[twins], other[twins], overlap[twins]
     apart = np.abs(box[one] - box[other]).max(axis=1, initial=0) > 1  # copies are another finding

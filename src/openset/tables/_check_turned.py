@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, share
-from openset.tables._check_twice import hashes, mixed
+from openset.tables._check_twice import hashes, held, mixed
 from openset.tables._look import LOOSE, Array, Look, Reads, Sample, beside, by_file, of_one_class
 from openset.tables.boxes import TURNS, Convention, sizes
 
@@ -49,12 +49,13 @@ def mirrored_too(case: Case) -> Iterator[Finding]:
     """The finding that boxes are there twice, as they are and mirrored."""
     rows = case.some
     size = sizes(case.truth, case.joined.image[rows])
-    box, other = case.detections.box[rows], TURNS["mirrored"](case.detections.box[rows], size)
+    box = case.detections.box.take(rows, axis=0)
+    other = TURNS["mirrored"](box, size)
     label = case.detections.label[rows].astype(np.uint64)
     key = mixed(case.joined.image[rows].astype(np.uint64), label)
     same = np.abs(box[:, 0] - other[:, 0]) < 1  # in the middle: its own mirror image
     whole, turned = _tenths(key, box), _tenths(key, other)
-    there = np.isin(turned, whole) & ~same
+    there = held(turned, whole) & ~same
     count, of = int(np.count_nonzero(there)), int(np.count_nonzero(~same))
     if count >= max(_FEWEST, _MIRRORED * of):
         yield Finding(
