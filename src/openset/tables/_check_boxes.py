@@ -355,8 +355,11 @@ def _coarse(boxes: _Boxes) -> Iterator[Finding]:
     if np.count_nonzero(sized) < _SHARES:
         return
     at, size = (100 * part[sized] / limit[sized] for part in (box[:, :2], box[:, 2:]))
-    for numbers in (np.hstack([at + size / 2, size]), np.hstack([at, at + size])):
-        whole = all_of(np.abs(numbers - np.round(numbers)) <= _HUNDREDTH)
+    for some, others in ((size, at + size / 2), (at, at + size)):
+        if _whole(some).mean() < _NEARLY_ALL:  # as nearly always
+            continue
+        numbers = np.hstack([others, some])
+        whole = _whole(numbers)
         if whole.mean() < _NEARLY_ALL:
             continue
         different = len(np.unique(np.round(numbers[whole]), axis=0))  # all may be whole images
@@ -371,6 +374,11 @@ def _coarse(boxes: _Boxes) -> Iterator[Finding]:
                 example=boxes.where(row),
             )
             return
+
+
+def _whole(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Rows of nearly whole numbers."""
+    return all_of(np.abs(numbers - np.round(numbers)) <= _HUNDREDTH)
 
 
 def _fit_as_centres(boxes: _Boxes) -> bool:

@@ -72,9 +72,10 @@ class _Objects(NamedTuple):
     @classmethod
     def of(cls, case: Case) -> Self:
         """Those of a ground truth."""
-        klass = case.vocabulary.classes(case.truth.labels)[case.truth.label].astype(np.int64)
+        classes = case.vocabulary.classes(case.truth.labels).astype(np.int64)
+        klass = classes.take(case.truth.label)
         k, image = len(case.vocabulary.known), case.truth.image
-        known = (klass >= 0) & (klass < k)
+        known = np.flatnonzero((klass >= 0) & (klass < k))
         return cls(klass[known], image[known], k, len(case.truth.images))
 
     def longest(self, order: str, rows: NDArray[np.intp]) -> _Stretch:

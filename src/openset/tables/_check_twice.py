@@ -131,7 +131,7 @@ def objects_twice(truth: Annotations) -> Iterator[Finding]:
     assert truth.crowd is not None
     per_image = np.bincount(truth.image)
     rows = of_some_images(truth.image, per_image, per_image > 0)
-    rows = rows[~truth.crowd[rows] & all_of(truth.box[rows, 2:] > 0)]
+    rows = rows[~truth.crowd[rows] & all_of(truth.box.take(rows, axis=0)[:, 2:] > 0)]
     one, other = _neighbours(rows, truth.image, truth.label, truth.box)
     overlap = iou_of_pairs(truth.box.take(one, axis=0), truth.box.take(other, axis=0))
     copies = np.unique(other[overlap >= _SAME])
@@ -361,7 +361,7 @@ def _come_again(case: Case) -> list[Finding]:
 
 
 def _large(case: Case, rows: Rows) -> NDArray[np.bool_]:
-    return all_of(case.detections.box[rows, 2:] > _PIXELS)
+    return all_of(case.detections.box.take(rows, axis=0)[:, 2:] > _PIXELS)
 
 
 def _unsuppressed(case: Case, one: Rows, other: Rows) -> Rows:
