@@ -10,7 +10,7 @@ a warning for a few records and an error for all of them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 GROUPS: Mapping[str, str] = {
     "1": "Reading files",
@@ -28,8 +28,7 @@ GROUPS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(NamedTuple):
     """One entry of the catalogue.
 
     Attributes:

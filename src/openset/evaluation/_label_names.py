@@ -9,9 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.evaluation._seen import Seen, best_of_each
 from openset.matching import Matches
 from openset.tables import Annotations, Detections
-from openset.tables.columns import positions
+from openset.tables.columns import positions, tally
 from openset.tables.vocabulary import is_unknown_spelling
 
 
@@ -55,7 +56,7 @@ class Names:
         """What the file calls its labels, where these are numbers, by their places in the list."""
         place, key = self.place, self.matches.vocabulary.key
         if self.ids:
-            said = np.unique(self.detections.label).tolist() if self.detections else []
+            said = {*tally(self.detections.label)[0].tolist()} if self.detections else set()
             return {at: self.ids[i] for at, i in self.numbered.items() if self.ids[i] in said}
         listed = {key(name): label for name, label in self.called.items()}
         held = {place[name]: label for name, label in listed.items() if name in place}
@@ -70,6 +71,35 @@ class Names:
     def place(self) -> dict[str, int]:
         """Where names are in the list, by their reduced spelling."""
         return {self.matches.vocabulary.key(name): at for at, name in enumerate(self.all)}
+
+    @cached_property
+    def seen(self) -> Seen:
+        """Which names are on which, whether any label says these or not."""
+        rows, said = self._best
+        klass = self.places(self.matches.labels)[self.matches.objects.label]
+        return Seen.of(self.matches, rows, said, klass, len(self.all))
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """In how many images each name is on each."""
+        return self.seen.counts()
+
+    @property
+    def heard(self) -> NDArray[np.bool_]:
+        """Which names some label says.
+
+        What no label says cannot be meant: a zebra is called a horse by whoever was not taught
+        zebras.
+        """
+        heard = np.zeros(len(self.all) + 1, np.bool_)  # the last place is that of no name
+        heard[self._best[1]] = True
+        return heard[:-1]
+
+    @cached_property
+    def _best(self) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+        """The surest detections of every class, and the names that they say."""
+        rows = best_of_each(self.matches, len(self.all) - self.matches.n_known)
+        return rows, self.of_detections(rows)
 
     def of_detections(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         """Names of detections; one of an unknown class has one only if the file is at hand."""

@@ -13,6 +13,7 @@ from openset.evaluation._seen import of_some_images, under
 from openset.findings import Finding, Level
 from openset.matching import Matches
 from openset.matching.near import FITS
+from openset.tables.columns import distinct
 from openset.wording import some, spaced
 
 _ENOUGH, _CLASSES = 30, 3  # boxes of other classes, and these classes
@@ -24,7 +25,8 @@ _SHARE = (
 
 def one_class(matches: Matches) -> Finding | None:
     """The finding that all objects have one label, and boxes of other known ones are on them."""
-    used, objects = np.unique(matches.objects.label), matches.objects
+    objects = matches.objects
+    used = distinct(objects.label, len(matches.labels))
     if len(used) != 1 or len(matches.labels) <= _CLASSES:
         return None
     rows, _ = of_some_images(matches)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,7 @@ _PER_CLASS = 100  # and, of very many classes, a share of ...
 _OF_CLASSES = 20_000
 
 
-@dataclass(frozen=True, eq=False)
-class Seen:
+class Seen(NamedTuple):
     """Detections on objects: their images, what they say, what they are on, of so many names."""
 
     image: NDArray[np.int64]
@@ -39,6 +37,11 @@ class Seen:
         columns = (matches.image[rows], said, on)
         image, said, on = (column[keep].astype(np.int64) for column in columns)
         return cls(image, said, on, size)
+
+    def on_any_of(self, names: NDArray[np.bool_]) -> Self:
+        """Those on objects of some of the names."""
+        kept = names[self.on]
+        return type(self)(self.image[kept], self.said[kept], self.on[kept], self.size)
 
     def first(self, count: int) -> Self:
         """The best of each label, so many: rows come so."""
@@ -107,6 +110,6 @@ def of_some_images(matches: Matches) -> tuple[Rows, NDArray[np.bool_]]:
     total = matches.n_images
     chosen = np.zeros(total, np.bool_)
     chosen[np.linspace(0, total - 1, min(_IMAGES, total)).astype(np.int64)] = True
-    rows = np.flatnonzero(chosen[matches.image[: matches.known_end]])
+    rows = np.flatnonzero(chosen.take(matches.image[: matches.known_end]))
     matches.forget()
     return rows, chosen

@@ -58,7 +58,7 @@ def _numbered(names: Names) -> Finding | None:
     if truth is None or len(names.all) > MOST_LABELS or not names.numbers:
         return None
     ours = np.array([*names.numbers], np.int64)
-    counts, numbers = _on_all(names)[ours], [*names.numbers.values()]
+    counts, numbers = names.counts[ours], [*names.numbers.values()]
     known, key = matches.vocabulary.known, matches.vocabulary.key
     found = fitting_numbering(counts, numbers, ours, names.place, key, truth, known)
     if found is None:
@@ -137,7 +137,7 @@ def _truth_numbered(names: Names) -> Finding | None:
         return None
     ours = names.places(truth.labels)[np.unique(truth.label)]
     used, ours = used[ours >= 0], ours[ours >= 0]
-    counts, key = _on_all(names).T[ours], names.matches.vocabulary.key
+    counts, key = names.counts.T[ours], names.matches.vocabulary.key
     found = fitting_numbering(counts, used.tolist(), ours, names.place, key, truth, ())
     if found is None or found.left:
         return None
@@ -159,20 +159,12 @@ def _truth_numbered(names: Names) -> Finding | None:
     )
 
 
-def _on_all(names: Names) -> NDArray[np.int64]:
-    """In how many images each name is on each, whether any label says it or not."""
-    matches = names.matches
-    rows = best_of_each(matches, len(names.all) - matches.n_known)
-    klass = names.places(matches.labels)[matches.objects.label]
-    return Seen.of(matches, rows, names.of_detections(rows), klass, len(names.all)).counts()
-
-
 def _labels(names: Names) -> Finding | None:
     """Labels that mean other classes, in how many images they do."""
     matches = names.matches
     if len(names.all) > MOST_LABELS:
         return None
-    seen = _together(matches, names)
+    seen = names.seen.on_any_of(names.heard)
     counts = seen.counts()
     found, level = misnamed(counts), Level.ERROR
     if not found:
@@ -182,7 +174,7 @@ def _labels(names: Names) -> Finding | None:
         found, level = exchanged(counts), Level.WARNING
         if in_part is not None or not found:
             return in_part
-    everything = _on_all(names)
+    everything = names.counts
     found = _told_by_all(found, everything) or found
     said = [
         f"{names.all[d]} on {names.all[o]} (in {everything[d, o]} of {everything[d].sum()} images)"
@@ -257,17 +249,3 @@ def _unknown_exchanged(matches: Matches) -> Finding | None:
         fix="exchange them in a JSON or CSV file, if that is so: category_ids='FILE'; "
         "force=True evaluates as it is",
     )
-
-
-def _together(matches: Matches, names: Names) -> Seen:
-    """Labels on classes, of the classes that some label says.
-
-    What no label says cannot be meant: a zebra is called a horse by whoever was not taught zebras.
-    """
-    rows = best_of_each(matches, len(names.all) - matches.n_known)
-    said = names.of_detections(rows)
-    heard = np.zeros(len(names.all) + 1, np.bool_)  # the last place is that of no name
-    heard[said] = True
-    place = names.places(matches.labels)
-    klass = np.where(heard[place], place, -1)[matches.objects.label]
-    return Seen.of(matches, rows, said, klass, len(names.all))

@@ -21,6 +21,7 @@ from openset.findings import Finding, Level
 from openset.matching import Matches
 from openset.matching.near import FITS
 from openset.ranking import area_under_roc, rank
+from openset.tables.columns import distinct
 from openset.tables.vocabulary import is_unknown_spelling
 from openset.wording import some, spaced
 
@@ -53,7 +54,7 @@ def suspicious_names(matches: Matches) -> Finding | None:
     """The finding that unknown labels are other spellings of known ones, or other names."""
     objects = matches.objects
     unknown = (objects.klass == matches.n_known) & ~objects.ignored
-    labels = np.unique(objects.label[unknown]).tolist()
+    labels = distinct(objects.label[unknown], len(matches.labels)).tolist()
     pairs = [*_pairs(matches.vocabulary.known, [*matches.labels], labels)]
     found: list[tuple[_Pair, str]] = []
     open_: list[_Pair] = []

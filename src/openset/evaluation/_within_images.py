@@ -50,7 +50,6 @@ def _areas(
     image: NDArray[np.integer], score: NDArray[np.floating], right: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The area under the ROC curve of each image with both kinds, and the share of tied pairs."""
-    _, image = np.unique(image, return_inverse=True)
     order = np.lexsort((score, image))
     image, score, right = image[order], score[order], right[order]
     new = np.append(True, (image[1:] != image[:-1]) | (score[1:] != score[:-1]))[: len(image)]

@@ -68,7 +68,8 @@ def called(
     labels = [detections.labels[at] if detections.labels else str(at) for at in held]
     names: list[str] = list(labels)
     for stated in meant:
-        names = [stated.name(name, truth) or name for name in names]
+        named = zip(stated.names(names, truth), names, strict=True)
+        names = [name or said for name, said in named]
     return dict(zip(names, labels, strict=True))
 
 

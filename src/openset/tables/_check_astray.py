@@ -14,8 +14,7 @@ Not a search for the right ids: only that they are wrong is said.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,8 +72,7 @@ def astray(case: Case, part: Sample, fit: int) -> Iterator[Finding]:
             return
 
 
-@dataclass(frozen=True, eq=False)
-class _Fits:
+class _Fits(NamedTuple):
     """Which images of a sample fit which others.
 
     Attributes:

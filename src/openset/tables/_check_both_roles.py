@@ -36,13 +36,15 @@ def known_as_unknown(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Fin
     per_image = np.bincount(truth.image)
     rows = of_some_images(truth.image, per_image, per_image > 0)
     assert truth.crowd is not None
-    rows = rows[~truth.crowd[rows] & all_of(truth.box[rows, 2:] > 0) & (klass[rows] >= 0)]
+    rows = rows[
+        ~truth.crowd[rows] & all_of(truth.box.take(rows, axis=0)[:, 2:] > 0) & (klass[rows] >= 0)
+    ]
     rows = rows[np.argsort(truth.image[rows], kind="stable")]
     rows = rows[among_its_own(truth.image[rows].astype(np.int64)) < _OF_AN_IMAGE]
     one, other = (rows[at] for at in pairs(truth.image[rows].astype(np.int64)))
     apart = (klass[one] == k) != (klass[other] == k)
     one, other = one[apart], other[apart]
-    same = iou_of_pairs(truth.box[one], truth.box[other]) >= _SAME
+    same = iou_of_pairs(truth.box.take(one, axis=0), truth.box.take(other, axis=0)) >= _SAME
     one, other = one[same], other[same]
     first_known = klass[one] < k
     known, unknown = np.where(first_known, one, other), np.where(first_known, other, one)

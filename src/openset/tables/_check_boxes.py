@@ -8,8 +8,8 @@ boxes is built only once something is known to be wrong, to count it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +48,7 @@ _SHAPE = 0.45  # share of the box that a triangle, a rhombus or an ellipse has a
 _NOT_CLIPPED = ("not clipped to the image", "clip boxes to their image, or nothing: they are few")
 
 
-@dataclass(frozen=True)
-class _Boxes:
+class _Boxes(NamedTuple):
     """Boxes of either table, and how to speak of them.
 
     Attributes:
@@ -71,8 +70,7 @@ class _Boxes:
     predicted: bool = False
 
 
-@dataclass(frozen=True)
-class _Range:
+class _Range(NamedTuple):
     """Smallest and largest value of each column, and the boxes far outside their image."""
 
     low: NDArray[np.float64]
@@ -105,7 +103,7 @@ def _whole_images(truth: Annotations, limit: NDArray[np.float64]) -> Iterator[Fi
     """Objects that all fill their image, several of them one: labels of images, not boxes."""
     if len(truth) < _PICTURES:
         return
-    fills = _sample(truth.box[:, 2:]) >= _FILLS * limit[_sample(truth.image)]
+    fills = _sample(truth.box[:, 2:]) >= _FILLS * limit.take(_sample(truth.image), axis=0)
     if all_of(fills).mean() < _NEARLY_ALL:
         return
     per_image = np.bincount(truth.image)
@@ -122,7 +120,7 @@ def _whole_images(truth: Annotations, limit: NDArray[np.float64]) -> Iterator[Fi
 
 
 def _smaller(truth: Annotations, limit: NDArray[np.float64]) -> Iterator[Finding]:
-    found = of_smaller_pictures(truth.box, limit[truth.image])
+    found = of_smaller_pictures(truth.box, limit.take(truth.image, axis=0))
     if found is not None:
         yield found
 
@@ -203,7 +201,7 @@ def _outside(
     reach: NDArray[np.float64],
 ) -> NDArray[np.bool_]:
     at = image.astype(np.intp)  # converted once, not by each look-up
-    width, height = reach[0][at], reach[1][at]
+    width, height = reach[0].take(at), reach[1].take(at)
     outside: NDArray[np.bool_] = (piece[0] + piece[2] > width) | (piece[1] + piece[3] > height)
     margin = (1 - _FAR) / _FAR
     if not (lowest[:2] >= margin * reach.min(axis=1)).all():
@@ -276,7 +274,7 @@ def _normal_layouts(box: NDArray[np.float64]) -> str:
 
 
 def _corners(boxes: _Boxes, limit: NDArray[np.float64]) -> Iterator[Finding]:
-    beyond, fits = _readings(_sample(boxes.box), limit[_sample(boxes.image)])
+    beyond, fits = _readings(_sample(boxes.box), limit.take(_sample(boxes.image), axis=0))
     if len(beyond) < 3 or beyond.mean() <= 0.5 or fits.mean() < 0.95:
         yield from [] if boxes.predicted else _corners_in_part(boxes, beyond, fits)
         return
@@ -352,15 +350,20 @@ def _far(boxes: _Boxes, extremes: _Range) -> Iterator[Finding]:
 
 def _coarse(boxes: _Boxes) -> Iterator[Finding]:
     """Boxes all of whose numbers are hundredths of their image: shares with two digits."""
-    box, limit = _sample(boxes.box), boxes.limit[_sample(boxes.image)]
+    box, limit = _sample(boxes.box), boxes.limit.take(_sample(boxes.image), axis=0)
     sized = all_of(np.isfinite(limit) & (limit >= _COARSE)) & all_of(np.isfinite(box))
     if np.count_nonzero(sized) < _SHARES:
         return
     at, size = (100 * part[sized] / limit[sized] for part in (box[:, :2], box[:, 2:]))
-    for numbers in (np.hstack([at + size / 2, size]), np.hstack([at, at + size])):
-        whole = all_of(np.abs(numbers - np.round(numbers)) <= _HUNDREDTH)
+    for some, others in ((size, at + size / 2), (at, at + size)):
+        if _whole(some).mean() < _NEARLY_ALL:  # as nearly always
+            continue
+        numbers = np.hstack([others, some])
+        whole = _whole(numbers)
+        if whole.mean() < _NEARLY_ALL:
+            continue
         different = len(np.unique(np.round(numbers[whole]), axis=0))  # all may be whole images
-        if whole.mean() >= _NEARLY_ALL and different >= _SHARES // 2:
+        if different >= _SHARES // 2:
             row = first(boxes.limit[boxes.image, 0] >= _COARSE)
             yield Finding(
                 "OS245",
@@ -371,6 +374,11 @@ def _coarse(boxes: _Boxes) -> Iterator[Finding]:
                 example=boxes.where(row),
             )
             return
+
+
+def _whole(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Rows of nearly whole numbers."""
+    return all_of(np.abs(numbers - np.round(numbers)) <= _HUNDREDTH)
 
 
 def _fit_as_centres(boxes: _Boxes) -> bool:

@@ -9,7 +9,6 @@ carried on fit objects of the image that they were first found on, and hardly an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +27,7 @@ _FEWEST, _HALF = 8, 0.5  # images whose boxes are carried on, and their share
 _TIMES = 3  # times as many that lie on an object where they were found as where they are again
 
 
-@dataclass(frozen=True, eq=False)
-class _Window:
+class _Window(NamedTuple):
     """Boxes of images in a row, each key of an image once.
 
     Attributes:
@@ -101,7 +99,7 @@ def _windows(case: Case) -> Iterator[_Window]:
 def _window(case: Case, images: NDArray[np.int32], rows: Index, place: Index) -> _Window:
     table = case.detections
     key = mixed(table.label[rows].astype(np.uint64), table.score[rows].view(np.uint64))
-    key = hashes(key, table.box[rows])
+    key = hashes(key, table.box.take(rows, axis=0))
     # Of very many boxes some: of equal ones all or none.
     kept = key % np.uint64(1 + len(rows) * _WINDOWS // _MOST) == 0
     rows, place, key = rows[kept], place[kept], key[kept]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables.annotations import Annotations
-from openset.tables.columns import positions
+from openset.tables.columns import positions, tally
 from openset.tables.detections import Detections
 from openset.tables.join import ABSENT, Joined, label_classes, label_places
 from openset.tables.vocabulary import Vocabulary
@@ -23,11 +23,12 @@ from openset.tables.written import Written
 from openset.wording import spaced
 
 Runs = tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]]
+SURE = 0.5  # a score from which detections are
 _SOME = 4_000
 _MOST = 4 * _SOME  # rows, where single images have very many
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """Ground truth and detections of one evaluation, joined."""
 
@@ -81,6 +82,13 @@ class Case:
         there = np.zeros(len(self.truth.images) + 1, np.bool_)
         there[self.joined.image[self.some]] = True
         return np.flatnonzero(there[self.truth.image])
+
+    @cached_property
+    def sure(self) -> NDArray[np.intp]:
+        """Detections of known classes that score `SURE` or more, on images that are there."""
+        rows = np.flatnonzero(self.detections.score >= SURE)  # a mask after this one is short
+        klass, image = self.joined.klass[rows], self.joined.image[rows]
+        return rows[(klass >= 0) & (klass < len(self.vocabulary.known)) & (image >= 0)]
 
     @cached_property
     def named(self) -> NDArray[np.bool_]:
@@ -141,11 +149,18 @@ def images_that(
 
 
 def orders(truth: Annotations) -> Iterator[tuple[str, NDArray[np.intp]]]:
-    """The images in the orders that a list of them may have."""
+    """The images in the orders that a list of them may have, each order once."""
     ids, names = truth.images.id, truth.images.file_name
-    yield "of the file", np.arange(len(ids))
-    yield "of ids", np.argsort(ids, kind="stable")
-    yield "of file names", np.argsort(ids if names is None else names, kind="stable")
+    yield "of the file", (of_file := np.arange(len(ids)))
+    by_id = np.argsort(ids, kind="stable")
+    if not np.array_equal(by_id, of_file):
+        yield "of ids", by_id
+    named = by_id if names is None else names[by_id]
+    if names is None or (named[1:] > named[:-1]).all():
+        return  # text is slow to sort, and ids are often in its order
+    by_name = np.argsort(names, kind="stable")
+    if not np.array_equal(by_name, of_file):
+        yield "of file names", by_name
 
 
 def object_at(truth: Annotations, row: int) -> str:
@@ -227,19 +242,3 @@ def runs_of_rows(start: NDArray[np.intp], length: NDArray[np.intp]) -> NDArray[n
     """
     before = np.cumsum(length) - length
     return np.repeat(start - before, length) + np.arange(int(length.sum()))
-
-
-def tally(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct values, in order, and how often each occurs.
-
-    >>> [column.tolist() for column in tally(np.array([7, -2, 7]))]
-    [[-2, 7], [1, 2]]
-    """
-    if len(values) == 0:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    low, high = min(0, int(values.min())), int(values.max())
-    if high - low > 1 << 20:
-        return np.unique(values, return_counts=True)
-    counts = np.bincount(values - low if low else values)
-    used = np.flatnonzero(counts)
-    return used + low, counts[used]

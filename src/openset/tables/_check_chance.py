@@ -113,6 +113,8 @@ def _held(
     case: Case, which: NDArray[np.bool_], objects: NDArray[np.bool_] | None
 ) -> tuple[Array, Array, int] | None:
     """Mean overlaps of boxes with objects of their image and of others, by image; and how many."""
+    if not which.any():
+        return None
     ours, sample = Convention.of(case.written.boxes), by_file(case, *_SOME)
     sample = sample.only(which[sample.row])
     image = case.truth.image if objects is None else case.truth.image[objects]

@@ -11,13 +11,14 @@ that are hard to see: these are met better than by chance.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, object_at, share
-from openset.tables._look import Array, Look, alike, beside, by_file
+from openset.tables._look import Array, Index, Look, alike, beside, by_file
 from openset.tables.boxes import Convention
 
 _SAMPLE = 200, 30  # images, and boxes of each
@@ -29,24 +30,56 @@ _SHIFTS = (0.25, 0.5, 0.75)
 _BY_CHANCE, _SEEN = 0.03, 0.2  # mean best overlap beyond chance
 
 
+class _Cut(NamedTuple):
+    """A place in the list of annotations.
+
+    Attributes:
+        at: How many come before it.
+        label: The label of each.
+        both: Labels that the detector names and that come on both sides.
+    """
+
+    at: int
+    label: NDArray[np.int32]
+    both: NDArray[np.bool_]
+
+    def sides(self, objects: Index) -> tuple[Index, Index]:
+        """Which of some objects of these labels come before it, and which after."""
+        kept, late = self.both[self.label[objects]], objects >= self.at
+        return np.flatnonzero(kept & ~late), np.flatnonzero(kept & late)
+
+    def means(self, look: Look, best: Array) -> tuple[float, float]:
+        """How well objects before it, and after it, are met."""
+        before, after = (best[one] for one in self.sides(look.objects))
+        return float(before.sum()) / max(len(before), 1), float(after.sum()) / max(len(after), 1)
+
+
+def _cuts(case: Case) -> Iterator[_Cut]:
+    """Places that are looked at."""
+    label = case.truth.label
+    total = np.bincount(label, minlength=len(case.truth.labels))
+    for at in (int(cut * len(label)) for cut in _CUTS):
+        part = np.bincount(label[:at], minlength=len(total)) / np.maximum(total, 1)
+        yield _Cut(at, label, (part >= _BOTH) & (part <= 1 - _BOTH) & case.named)
+
+
 def collided(case: Case) -> Iterator[Finding]:
     """The finding that objects of a last part of the annotations are met by chance alone."""
     ours, sample = Convention.of(case.written.boxes), by_file(case, *_SAMPLE)
     look = beside(case.truth, sample, sample.image)
-    own = look, look.met(ours).best
-    for cut in _CUTS:
-        at = int(cut * len(case.truth))
-        late = _late(case, look, at)
-        if late is None:
+    best = look.met(ours).best
+    for cut in _cuts(case):
+        before, after = cut.means(look, best)
+        if before - after < _SEEN:
+            continue  # as nearly always: what else there is to ask is not worth the time
+        late = _late(case, look, cut)
+        if late is None or alike(case.truth, sample, sample.image):
             continue
-        before, after = _means(case, *own, at)
-        if before - after < _SEEN or alike(case.truth, sample, sample.image):
-            continue  # as nearly always: what others are met by is not worth the time
         others = [beside(case.truth, sample, sample.image, shift) for shift in _SHIFTS]
-        chance = np.mean([_means(case, one, one.met(ours).best, at) for one in others], axis=0)
+        chance = np.mean([cut.means(one, one.met(ours).best) for one in others], axis=0)
         if before - chance[0] < _SEEN or after - chance[1] > _BY_CHANCE:
             continue
-        count, total = len(case.truth) - at, len(case.truth)
+        count, total = len(case.truth) - cut.at, len(case.truth)
         yield Finding(
             "OS468",
             Level.WARNING,
@@ -59,33 +92,15 @@ def collided(case: Case) -> Iterator[Finding]:
         return
 
 
-def _late(case: Case, look: Look, at: int) -> NDArray[np.bool_] | None:
+def _late(case: Case, look: Look, cut: _Cut) -> Index | None:
     """Objects that come after a place, of images and classes that have some before it as well."""
-    kept = _both(case, look, at)
-    late = look.objects >= at
-    here, there = (np.bincount(look.slot[kept & one]) > 0 for one in (~late, late))
+    early, late = cut.sides(look.objects)
+    here, there = (np.bincount(look.slot[one]) > 0 for one in (early, late))
     size = min(len(here), len(there))
     both = int(np.count_nonzero(here[:size] & there[:size]))
     images = int(np.count_nonzero(there))
     if both < max(_IMAGES, images / 2):
         return None
     area = case.truth.box[look.objects, 2:].prod(axis=1)  # a list may be sorted by it
-    before, after = (float(np.median(area[kept & one])) for one in (~late, late))
-    return kept & late if _ALIKE * before <= after <= before / _ALIKE else None
-
-
-def _both(case: Case, look: Look, at: int) -> NDArray[np.bool_]:
-    """Objects of classes that the detector names and that come on both sides of a place."""
-    label = case.truth.label
-    total = np.bincount(label, minlength=len(case.truth.labels))
-    before = np.bincount(label[:at], minlength=len(total))
-    share_ = before / np.maximum(total, 1)
-    mixed = (share_ >= _BOTH) & (share_ <= 1 - _BOTH) & case.named
-    return mixed[label[look.objects]]
-
-
-def _means(case: Case, look: Look, best: Array, at: int) -> tuple[float, float]:
-    """How well objects before, and after, a place are met."""
-    kept, late = _both(case, look, at), look.objects >= at
-    before, after = best[kept & ~late], best[kept & late]
-    return float(before.sum()) / max(len(before), 1), float(after.sum()) / max(len(after), 1)
+    before, after = (float(np.median(area[one])) for one in (early, late))
+    return late if _ALIKE * before <= after <= before / _ALIKE else None

@@ -27,6 +27,7 @@ from openset.tables._check_case import (
 from openset.tables._check_sets import detected_sets
 from openset.tables._check_twice import images_twice
 from openset.tables.annotations import Annotations
+from openset.tables.columns import tally
 from openset.tables.groups import groups_of, units
 from openset.wording import spaced
 
@@ -78,25 +79,28 @@ def truth_records(truth: Annotations) -> Iterator[Finding]:
 def _ids(truth: Annotations) -> Iterator[Finding]:
     assert truth.id is not None
     total = len(truth)
-    # Ids mostly increase along the file, which spares sorting them.
-    order = truth.id if (truth.id[1:] > truth.id[:-1]).all() else np.sort(truth.id)
-    again = order[1:] == order[:-1]
-    if again.any():
-        count = int(np.count_nonzero(again))
-        row = first(truth.id == order[first(again)])
-        yield Finding(
-            "OS406",
-            Level.WARNING,
-            f"{share(count, total, 'annotations')} repeat the id of another",
-            count=count,
-            example=object_at(truth, row),
-        )
+    if not (truth.id[1:] > truth.id[:-1]).all():  # as they mostly do along the file
+        yield from _ids_again(truth)
     zero = truth.id == 0
     if zero.any():
         count = int(np.count_nonzero(zero))
         example = object_at(truth, first(zero))
         message = f"{share(count, total, 'annotations')} have the id 0"
         yield Finding("OS407", Level.NOTE, message, count=count, example=example)
+
+
+def _ids_again(truth: Annotations) -> Iterator[Finding]:
+    assert truth.id is not None
+    ids, times = tally(truth.id)
+    count = len(truth) - len(ids)
+    if count:
+        yield Finding(
+            "OS406",
+            Level.WARNING,
+            f"{share(count, len(truth), 'annotations')} repeat the id of another",
+            count=count,
+            example=object_at(truth, first(truth.id == ids[first(times > 1)])),
+        )
 
 
 def detected_images(case: Case) -> Iterator[Finding]:

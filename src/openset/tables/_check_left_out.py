@@ -12,10 +12,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case, first, object_at, share
+from openset.tables._check_case import SURE, Case, first, object_at, share
 from openset.tables._check_not_annotated import not_annotated
 from openset.tables._look import Array
-from openset.tables._sure import SURE, Sure
+from openset.tables._sure import Sure
 from openset.tables.annotations import Annotations
 from openset.wording import listed, spaced
 

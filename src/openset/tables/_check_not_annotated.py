@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case, image_name, orders, share
-from openset.tables._sure import SURE, Sure
+from openset.tables._check_case import SURE, Case, image_name, orders, share
+from openset.tables._sure import Sure
 from openset.tables.annotations import Annotations
+from openset.tables.columns import distinct
 from openset.wording import some, spaced
 
 Index = NDArray[np.int64]
@@ -30,44 +31,79 @@ _LETTERS = re.compile(r"[^0-9]*")
 _TIMES = 2  # and as often as elsewhere by mistake
 
 
-@dataclass(frozen=True, eq=False)
-class _Stretch:
+class _Stretch(NamedTuple):
     """The longest stretches of images without an object, one for each class.
 
     Attributes:
         order: The order of the images.
         rows: The images in it.
+        place: Where each image is in it.
         start: The first place of each stretch.
         end: The place behind each.
     """
 
     order: str
     rows: NDArray[np.intp]
+    place: NDArray[np.intp]
     start: Index
     end: Index
 
     def holds(self, klass: NDArray[np.int32], image: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Which images are in the stretch of which class."""
-        place = np.argsort(self.rows)[image]
+        place = self.place[image]
         return (self.start[klass] <= place) & (place < self.end[klass])
+
+
+class _Objects(NamedTuple):
+    """Known objects, crowds included.
+
+    Attributes:
+        klass: The class of each.
+        image: Its image.
+        classes: How many classes are known.
+        images: How many images there are.
+    """
+
+    klass: Index
+    image: NDArray[np.int32]
+    classes: int
+    images: int
+
+    @classmethod
+    def of(cls, case: Case) -> Self:
+        """Those of a ground truth."""
+        classes = case.vocabulary.classes(case.truth.labels).astype(np.int64)
+        klass = classes.take(case.truth.label)
+        k, image = len(case.vocabulary.known), case.truth.image
+        known = np.flatnonzero((klass >= 0) & (klass < k))
+        return cls(klass[known], image[known], k, len(case.truth.images))
+
+    def longest(self, order: str, rows: NDArray[np.intp]) -> _Stretch:
+        """The longest stretch without an object of each class."""
+        place, classes = np.empty(len(rows), np.intp), np.arange(self.classes)
+        place[rows] = np.arange(len(rows))
+        width = self.images + 2  # with a place before the first image, and one behind the last
+        key = self.klass * width + place[self.image] + 1
+        key = np.concatenate([key, classes * width, classes * width + width - 1])
+        of, at = np.divmod(distinct(key, self.classes * width), width)
+        gap = np.where(of[1:] == of[:-1], np.diff(at), 0)  # from one object, or end, to the next
+        most = np.maximum.reduceat(gap, np.searchsorted(of[:-1], classes))
+        long = np.flatnonzero(gap == most[of[:-1]])
+        first = long[np.searchsorted(of[long], classes)]
+        return _Stretch(order, rows, place, at[first], at[first + 1] - 1)
 
 
 def not_annotated(case: Case) -> Iterator[Finding]:
     """The finding that classes have no object on a part of the images, though found there."""
     k = len(case.vocabulary.known)
-    klass, image = case.joined.klass, case.joined.image
-    kept = (case.detections.score >= SURE) & (klass >= 0) & (klass < k) & (image >= 0)
-    klass, image = klass[kept], image[kept]
+    klass, image = case.joined.klass[case.sure], case.joined.image[case.sure]
     if len(klass) < 2 * _FOUND:
         return
     all_, images = np.bincount(klass, minlength=k), len(case.truth.images)
     seen: Sure | None = None
-    done: list[NDArray[np.intp]] = []
+    objects = _Objects.of(case)
     for order, rows in orders(case.truth):
-        if any(np.array_equal(rows, one) for one in done):
-            continue
-        done.append(rows)
-        stretch = _longest(case, order, rows)
+        stretch = objects.longest(order, rows)
         inside = np.bincount(klass[stretch.holds(klass, image)], minlength=k)
         length = np.maximum(stretch.end - stretch.start, 1)
         rate, other = inside / length, (all_ - inside) / np.maximum(images - length, 1)
@@ -83,23 +119,6 @@ def not_annotated(case: Case) -> Iterator[Finding]:
         if found:
             yield _said(case, stretch, found, inside)
             return
-
-
-def _longest(case: Case, order: str, rows: NDArray[np.intp]) -> _Stretch:
-    """The longest stretch without an object of each known class, crowds included."""
-    truth, k, images = case.truth, len(case.vocabulary.known), len(case.truth.images)
-    klass = case.vocabulary.classes(truth.labels)[truth.label].astype(np.int64)
-    known = (klass >= 0) & (klass < k)
-    place = np.argsort(rows)[truth.image[known]] + 1
-    ends = np.repeat(np.arange(k), 2), np.tile([0, images + 1], k)
-    key = np.append(klass[known] * (images + 2) + place, ends[0] * (images + 2) + ends[1])
-    key.sort()
-    of, place = key // (images + 2), key % (images + 2)
-    gap = np.where(of[1:] == of[:-1], np.diff(place), 0)  # from one object, or end, to the next
-    most = np.maximum.reduceat(gap, np.searchsorted(of[:-1], np.arange(k)))
-    long = np.flatnonzero(gap == most[of[:-1]])
-    first = long[np.searchsorted(of[long], np.arange(k))]
-    return _Stretch(order, rows, place[first], place[first + 1] - 1)
 
 
 def _lost(seen: Sure, stretch: _Stretch, klass: int, rate: float) -> bool:

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case, first, share, tally
+from openset.tables._check_case import Case, first, share
 from openset.tables._check_chance import Chance, chance_of
 from openset.tables._look import LOOSE, Index, beside, by_file
 from openset.tables.boxes import Convention
-from openset.tables.columns import positions
+from openset.tables.columns import positions, tally
 from openset.tables.join import ABSENT
 from openset.tables.numberings import fitting_numbering
 from openset.wording import some, spaced

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case, first, image_name, object_at, share
+from openset.tables._check_case import SURE, Case, first, image_name, object_at, share
 from openset.tables._check_twice import mixed, repeats
-from openset.tables._sure import SURE, Sure
+from openset.tables._sure import Sure
 from openset.wording import spaced
 
 _FIRST = 2_000  # rows, of which hardly any file has none twice

@@ -10,8 +10,7 @@ images, or on a class, is mended by no reading and raises nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from openset.tables._check_case import Case, share
 from openset.tables._look import LOOSE, TIGHT, Look, Met, Sample, beside, by_file
 from openset.tables._readings import Reading, fitting, other_boxes, other_ids
 from openset.tables.boxes import Convention
+from openset.tables.columns import tally
 from openset.tables.smaller_pictures import of_smaller_pictures
 from openset.wording import some, spaced
 
@@ -35,8 +35,7 @@ _OF_A_LABEL, _LABELS = 20, 8  # boxes that are looked at, and labels that may be
 _HARDLY = 0.25  # of the share of boxes on objects that the others have
 
 
-@dataclass(frozen=True, eq=False)
-class First:
+class First(NamedTuple):
     """A first look at a file, as it is read.
 
     Attributes:
@@ -119,7 +118,8 @@ def _of_labels(case: Case, look: Look, pairs: NDArray[np.float64]) -> Iterator[F
     label = case.detections.label[look.sample.row]
     overlap = look.on_objects(pairs)
     hit, fit = overlap >= LOOSE, int(np.count_nonzero(overlap >= TIGHT[0]))
-    values, at, times = np.unique(label, return_inverse=True, return_counts=True)
+    values, times = tally(label)
+    at = np.searchsorted(values, label)
     rate = np.bincount(at, hit) / times
     poor = (times >= _OF_A_LABEL) & (rate <= _HARDLY * hit.mean())
     found: dict[str, Reading] = {}

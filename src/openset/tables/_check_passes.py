@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, share
 from openset.tables._check_parts import misread
-from openset.tables._look import LOOSE, Array, Index, Sample, beside, by_file
+from openset.tables._look import LOOSE, Array, Index, Sample, beside, by_file, of_one_class
 from openset.tables._pairs import pairs
 from openset.tables.boxes import Convention, sizes
 from openset.tables.join import ABSENT
@@ -89,24 +89,24 @@ def _lowest(case: Case, images: NDArray[np.int32]) -> Array:
 
     That of the file, or of the image where it has as many as the fullest: it may have been capped.
     """
-    image, score = case.joined.image, case.detections.score
+    score, (image, start, _) = case.detections.score, case.runs
     fullest = case.per_image[:-1].max(initial=0)
     full = np.zeros(len(case.per_image), np.bool_)
     full[images] = case.per_image[images] == fullest
     full[-1] = False  # of no image
-    rows = np.flatnonzero(full[image])
-    lowest = np.full(len(full), np.min(score, where=image >= 0, initial=np.inf))
+    least = np.minimum.reduceat(score, start)  # of each run
+    lowest = np.full(len(full), least[image >= 0].min(initial=np.inf))
     lowest[full] = np.inf
-    np.minimum.at(lowest, image[rows], score[rows])
+    kept = full[image]
+    np.minimum.at(lowest, image[kept], least[kept])
     return lowest[images]
 
 
 def _on_objects(case: Case, sample: Sample) -> Index:
     """The best box of each known object that has one of its class."""
-    look = beside(case.truth, sample, sample.image)
-    own = case.joined.klass[sample.row[look.by]]
-    klass = case.vocabulary.classes(case.truth.labels)[case.truth.label[look.objects[look.at]]]
-    fits = (own == klass) & (own >= 0) & (own < len(case.vocabulary.known))
+    look = of_one_class(case, beside(case.truth, sample, sample.image))
+    own = case.joined.klass[sample.row][look.by]
+    fits = (own >= 0) & (own < len(case.vocabulary.known))
     fits &= look.overlap(Convention.of(case.written.boxes)) >= LOOSE
     best = np.full(len(look.objects), len(sample.row))
     np.minimum.at(best, look.at[fits], look.by[fits])  # boxes of an image are the best first
@@ -117,7 +117,7 @@ def _twins(case: Case, sample: Sample, box: Array) -> tuple[Index, Index, Array]
     """Pairs of boxes of one image and label that are on each other, and their overlap."""
     label = case.detections.label[sample.row]
     one, other = pairs(sample.slot * (1 + int(label.max(initial=0))) + label)
-    overlap = iou_of_pairs(box[one], box[other])
+    overlap = iou_of_pairs(box.take(one, axis=0), box.take(other, axis=0))
     twins = overlap > _TWIN
     one, other, overlap = one[twins], other[twins], overlap[twins]
     apart = np.abs(box[one] - box[other]).max(axis=1, initial=0) > 1  # copies are another finding

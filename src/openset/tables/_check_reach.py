@@ -32,11 +32,11 @@ def cut_off(case: Case) -> Iterator[Finding]:
     assert truth.crowd is not None
     objects = objects[case.named[truth.label[objects]] & ~truth.crowd[objects]]
     count = len(np.unique(images))
-    drawn = case.detections.box[case.some]
+    drawn = case.detections.box.take(case.some, axis=0)
     if min(len(objects), count) < _IMAGES:
         return
     size = sizes(truth, np.arange(len(truth.images), dtype=np.int32))
-    found, given = (box[:, :2] + box[:, 2:] for box in (drawn, truth.box[objects]))
+    found, given = (box[:, :2] + box[:, 2:] for box in (drawn, truth.box.take(objects, axis=0)))
     for unit, scale in (("pixels", np.ones_like(size)), ("of the image", size)):
         most = (found / scale[images]).max(axis=0)
         beyond = given / scale[truth.image[objects]] > _SLACK * most

@@ -9,15 +9,15 @@ Boxes that were put one pass after the other are told by the passes (`_check_pas
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, share
-from openset.tables._check_twice import hashes, mixed
-from openset.tables._look import LOOSE, Array, Reads, Sample, beside, by_file
+from openset.tables._check_twice import hashes, held, mixed
+from openset.tables._look import LOOSE, Array, Look, Reads, Sample, beside, by_file, of_one_class
 from openset.tables.boxes import TURNS, Convention, sizes
 
 _TURNS = {
@@ -34,8 +34,7 @@ _SAMPLE = 150, 20  # images, and boxes of each
 _MOST, _PART = 0.5, 0.1  # of the sure boxes on nothing, and of all sure ones, fit once turned
 
 
-@dataclass(frozen=True)
-class _Turned:
+class _Turned(NamedTuple):
     """Boxes of a turned picture, written as the others are."""
 
     ours: Convention
@@ -50,12 +49,13 @@ def mirrored_too(case: Case) -> Iterator[Finding]:
     """The finding that boxes are there twice, as they are and mirrored."""
     rows = case.some
     size = sizes(case.truth, case.joined.image[rows])
-    box, other = case.detections.box[rows], TURNS["mirrored"](case.detections.box[rows], size)
+    box = case.detections.box.take(rows, axis=0)
+    other = TURNS["mirrored"](box, size)
     label = case.detections.label[rows].astype(np.uint64)
     key = mixed(case.joined.image[rows].astype(np.uint64), label)
     same = np.abs(box[:, 0] - other[:, 0]) < 1  # in the middle: its own mirror image
     whole, turned = _tenths(key, box), _tenths(key, other)
-    there = np.isin(turned, whole) & ~same
+    there = held(turned, whole) & ~same
     count, of = int(np.count_nonzero(there)), int(np.count_nonzero(~same))
     if count >= max(_FEWEST, _MIRRORED * of):
         yield Finding(
@@ -79,7 +79,7 @@ def turned_too(case: Case) -> Iterator[Finding]:
     sample = by_file(case, *_SAMPLE)
     sample = sample.only(case.joined.klass[sample.row] >= 0)
     ours = Convention.of(case.written.boxes)
-    right = _on_own(case, sample, ours)
+    right = _on_objects(_own(case, sample), ours)
     if np.count_nonzero(right) < _FEWEST:
         return
     score = case.detections.score[sample.row]
@@ -88,8 +88,9 @@ def turned_too(case: Case) -> Iterator[Finding]:
     total, least = len(wrong.row), max(_FEWEST, _PART * np.count_nonzero(sure))
     if total < least:
         return
+    look = _own(case, wrong)
     for read in (_Turned(ours, turn) for turn in _TURNS):
-        fits = _on_own(case, wrong, read)
+        fits = _on_objects(look, read)
         count = int(np.count_nonzero(fits))
         if count >= max(least, _MOST * total):
             yield Finding(
@@ -104,9 +105,11 @@ def turned_too(case: Case) -> Iterator[Finding]:
             return
 
 
-def _on_own(case: Case, sample: Sample, read: Reads) -> NDArray[np.bool_]:
-    """Which boxes are on an object of their class, read in some way."""
-    look = beside(case.truth, sample, sample.image)
-    said = case.joined.klass[sample.row[look.by]]
-    klass = case.vocabulary.classes(case.truth.labels)[case.truth.label[look.objects]]
-    return look.on_objects(np.where(said == klass[look.at], look.overlap(read), 0)) >= LOOSE
+def _own(case: Case, sample: Sample) -> Look:
+    """Boxes beside the objects of their class."""
+    return of_one_class(case, beside(case.truth, sample, sample.image))
+
+
+def _on_objects(look: Look, read: Reads) -> NDArray[np.bool_]:
+    """Which boxes are on an object, read in some way."""
+    return look.on_objects(look.overlap(read)) >= LOOSE

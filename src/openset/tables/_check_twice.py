@@ -131,9 +131,10 @@ def objects_twice(truth: Annotations) -> Iterator[Finding]:
     assert truth.crowd is not None
     per_image = np.bincount(truth.image)
     rows = of_some_images(truth.image, per_image, per_image > 0)
-    rows = rows[~truth.crowd[rows] & all_of(truth.box[rows, 2:] > 0)]
+    rows = rows[~truth.crowd[rows] & all_of(truth.box.take(rows, axis=0)[:, 2:] > 0)]
     one, other = _neighbours(rows, truth.image, truth.label, truth.box)
-    copies = np.unique(other[iou_of_pairs(truth.box[one], truth.box[other]) >= _SAME])
+    overlap = iou_of_pairs(truth.box.take(one, axis=0), truth.box.take(other, axis=0))
+    copies = np.unique(other[overlap >= _SAME])
     if len(copies) < max(_FEWEST, _OBJECTS * len(rows)):
         return
     noun = "objects" if len(rows) == len(truth) else "objects examined"
@@ -222,7 +223,7 @@ def _unknown_too(case: Case) -> Iterator[Finding]:
     known, unknown = (case.some[one] for one in ((klass >= 0) & (klass < k), klass == k))
     if min(len(known), len(unknown)) < _MANY or len(unknown) < _COPIED * len(known) / 2:
         return
-    again = np.isin(_regions(case, known), _regions(case, unknown))
+    again = held(_regions(case, known), _regions(case, unknown))
     count = int(np.count_nonzero(again))
     if count >= _COPIED * len(known):
         yield Finding(
@@ -237,7 +238,8 @@ def _unknown_too(case: Case) -> Iterator[Finding]:
 
 def _regions(case: Case, rows: Rows) -> NDArray[np.uint64]:
     """A key of the image, box and score of detections."""
-    key = hashes(case.joined.image[rows].astype(np.uint64), case.detections.box[rows])
+    box = case.detections.box.take(rows, axis=0)
+    key = hashes(case.joined.image[rows].astype(np.uint64), box)
     return mixed(key, case.detections.score[rows].view(np.uint64))
 
 
@@ -272,7 +274,8 @@ def written_twice(table: Detections) -> list[Finding]:
 def _written(image: NDArray[Any], table: Detections, rows: Rows | slice) -> NDArray[np.uint64]:
     """A key of the image, label and box of detections."""
     label = table.label[rows].astype(np.uint64)
-    return hashes(mixed(image.astype(np.uint64), label), table.box[rows])
+    box = table.box if isinstance(rows, slice) else table.box.take(rows, axis=0)
+    return hashes(mixed(image.astype(np.uint64), label), box)
 
 
 def _repeated(key: NDArray[np.uint64]) -> tuple[int, int]:
@@ -314,7 +317,7 @@ def _told_apart(case: Case, row: int) -> tuple[str, str]:
 def _copies(case: Case, one: Rows, other: Rows) -> Rows:
     """The same detections with other digits: within a pixel, and in the score a hundredth."""
     box, score = case.detections.box, case.detections.score
-    apart = np.abs(box[one] - box[other])
+    apart = np.abs(box.take(one, axis=0) - box.take(other, axis=0))
     near = all_of(apart <= 1) & any_of(apart > 0) & (np.abs(score[one] - score[other]) <= 0.01)
     # Boxes of a few pixels are within one of each other anyhow.
     near &= _large(case, one)
@@ -358,7 +361,7 @@ def _come_again(case: Case) -> list[Finding]:
 
 
 def _large(case: Case, rows: Rows) -> NDArray[np.bool_]:
-    return all_of(case.detections.box[rows, 2:] > _PIXELS)
+    return all_of(case.detections.box.take(rows, axis=0)[:, 2:] > _PIXELS)
 
 
 def _unsuppressed(case: Case, one: Rows, other: Rows) -> Rows:
@@ -367,7 +370,7 @@ def _unsuppressed(case: Case, one: Rows, other: Rows) -> Rows:
     A soft one leaves them too, with scores that fall.
     """
     box, score = case.detections.box, case.detections.score
-    overlap = iou_of_pairs(box[one], box[other])
+    overlap = iou_of_pairs(box.take(one, axis=0), box.take(other, axis=0))
     low, high = np.minimum(score[one], score[other]), np.maximum(score[one], score[other])
     near = (overlap >= _ON_TOP) & (overlap < 1) & (low >= _ALIKE * high)
     return np.unique(other[near])
@@ -389,11 +392,11 @@ def objects_again(case: Case) -> Iterator[Finding]:
     found, given = (
         hashes(image.astype(np.uint64), box)
         for image, box in (
-            (case.joined.image[rows], case.detections.box[rows]),
-            (truth.image[objects], truth.box[objects]),
+            (case.joined.image[rows], case.detections.box.take(rows, axis=0)),
+            (truth.image[objects], truth.box.take(objects, axis=0)),
         )
     )
-    same = np.isin(found, given)
+    same = held(found, given)
     count = int(np.count_nonzero(same))
     if count >= max(_MANY, _COPIED * len(rows)):
         of = share(count, len(rows), "detections examined")
@@ -402,7 +405,7 @@ def objects_again(case: Case) -> Iterator[Finding]:
         large = (truth.box[objects, 2:] >= _LARGE).all(axis=1) & (truth.box[objects, :2] > 0).any(
             axis=1
         )
-        again = large & np.isin(given, found[same])
+        again = large & held(given, found[same])
         count = int(np.count_nonzero(again))
         if count < max(_MANY, _ADDED * np.count_nonzero(large)):
             return
@@ -453,6 +456,14 @@ def repeats(key: NDArray[np.uint64]) -> int:
         key = key[np.bincount(first_bits, minlength=1 << _BITS)[first_bits] > 1]
     order = np.sort(key)
     return int(np.count_nonzero(order[1:] == order[:-1]))
+
+
+def held(keys: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which keys are among others, of which alone are sorted: NumPy sorts both."""
+    if not len(others):
+        return np.zeros(len(keys), np.bool_)
+    order = np.sort(others)
+    return order[np.searchsorted(order, keys).clip(max=len(order) - 1)] == keys
 
 
 def hashes(key: NDArray[np.uint64], box: NDArray[np.float64]) -> NDArray[np.uint64]:

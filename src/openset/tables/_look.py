@@ -7,8 +7,7 @@ of boxes and objects of one image, and how well objects are met. What follows fr
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,7 @@ _SHIFTS = (0.25, 0.5, 0.75)  # other images: so far on, of all, that they are no
 _ALIKE = 0.5  # mean overlap of objects of different images from which they are too alike to tell
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(NamedTuple):
     """Detections of some images, image by image, the best of each first.
 
     Attributes:
@@ -55,19 +53,20 @@ class Sample:
         """What it has of some of its images."""
         part = self.only(images[self.slot])
         slot = (np.cumsum(images) - 1)[part.slot]
-        return replace(part, ids=self.ids[images], image=self.image[images], slot=slot)
+        return part._replace(ids=self.ids[images], image=self.image[images], slot=slot)
 
     def only(self, kept: NDArray[np.bool_]) -> Self:
         """Some of its detections."""
-        return replace(self, slot=self.slot[kept], row=self.row[kept], box=self.box[kept])
+        return self._replace(
+            slot=self.slot[kept], row=self.row[kept], box=self.box.compress(kept, axis=0)
+        )
 
     def best(self, boxes: int) -> Self:
         """So many detections of each image."""
         return self.only(among_its_own(self.slot) < boxes)
 
 
-@dataclass(frozen=True, eq=False)
-class Met:
+class Met(NamedTuple):
     """How well objects are met.
 
     Attributes:
@@ -147,17 +146,20 @@ def _joined(case: Case, images: int, boxes: int) -> Sample:
 
 def taken(case: Case, ids: NDArray[Any], rows: Index, slot: Index, boxes: int) -> Sample:
     """The best boxes of each image."""
-    box = case.written.detections.box
-    fine = all_of(np.isfinite(box.take(rows, axis=0)))
-    rows, slot = rows[fine], slot[fine]
+    box, given = case.written.detections.box, (rows, slot)
     order = _best_first(slot, case.detections.score[rows])
     if order is not None:
         rows, slot = rows[order], slot[order]
     kept = among_its_own(slot) < boxes
     rows, slot = rows[kept], slot[kept]
+    best = box.take(rows, axis=0)  # which NumPy does far faster than by an index
+    if not np.isfinite(best).all():  # hardly ever: what is no box makes room
+        rows, slot = given
+        fine = all_of(np.isfinite(box.take(rows, axis=0)))
+        return taken(case, ids, rows[fine], slot[fine], boxes)
     image = np.full(len(ids), -1, np.int32)
     image[slot] = case.joined.image[rows]
-    return Sample(ids, image, slot, rows, box[rows])
+    return Sample(ids, image, slot, rows, best)
 
 
 def _best_first(slot: Index, score: Array) -> Index | None:
@@ -189,8 +191,7 @@ class Reads(Protocol):
         """Boxes in our convention; `size` is the width and height of their images."""
 
 
-@dataclass(frozen=True, eq=False)
-class Look:
+class Look(NamedTuple):
     """Objects of the images of a sample beside boxes of theirs: pairs, object by object.
 
     Attributes:
@@ -233,9 +234,15 @@ class Look:
         np.maximum.at(best, self.by, overlap)
         return best
 
+    def only(self, kept: NDArray[np.bool_]) -> Self:
+        """Some of its pairs."""
+        pairs = np.flatnonzero(kept)
+        at, by = self.at.take(pairs), self.by.take(pairs)
+        return self._replace(boxes=np.bincount(at, minlength=len(self.objects)), at=at, by=by)
+
     def overlap(self, convention: Reads) -> Array:
         """The overlap of each pair, with boxes read in a convention."""
-        box = convention.in_pixels(self.sample.box, self.size[self.sample.slot])
+        box = convention.in_pixels(self.sample.box, self.size.take(self.sample.slot, axis=0))
         # By column, as overlaps are computed.
         one, other = np.ascontiguousarray(box.T), np.ascontiguousarray(self.box.T)
         return iou_of_pairs(one.take(self.by, axis=1).T, other.take(self.at, axis=1).T)
@@ -249,10 +256,11 @@ def beside(
     place[images] = np.arange(len(images))
     place[-1] = -1  # images that are not there
     assert truth.crowd is not None
-    objects = np.flatnonzero((place >= 0)[truth.image])
-    objects = objects[all_of(np.isfinite(truth.box[objects])) & ~truth.crowd[objects]]
-    objects = objects[np.argsort(place[truth.image[objects]], kind="stable")]
-    slot = place[truth.image[objects]]
+    of_object = place.take(truth.image)
+    objects = np.flatnonzero(of_object >= 0)
+    objects = objects[all_of(np.isfinite(truth.box.take(objects, axis=0))) & ~truth.crowd[objects]]
+    objects = objects[np.argsort(of_object[objects], kind="stable")]
+    slot = of_object[objects]
     kept = among_its_own(slot) < _OBJECTS
     objects, slot = objects[kept], slot[kept]
     of = (slot + math.ceil(shift * len(sample.ids))) % max(1, len(sample.ids))
@@ -260,7 +268,15 @@ def beside(
     at = np.repeat(np.arange(len(objects)), boxes)
     by = np.repeat(sample.first[of] - (np.cumsum(boxes) - boxes), boxes) + np.arange(len(at))
     size = sizes(truth, images)
-    return Look(sample, images, size, objects, truth.box[objects], slot, boxes, at, by)
+    box = truth.box.take(objects, axis=0)
+    return Look(sample, images, size, objects, box, slot, boxes, at, by)
+
+
+def of_one_class(case: Case, look: Look) -> Look:
+    """Only pairs of a box and an object of the class that it says."""
+    said = case.joined.klass[look.sample.row]
+    klass = case.vocabulary.classes(case.truth.labels)[case.truth.label[look.objects]]
+    return look.only(said.take(look.by) == klass.take(look.at))
 
 
 def alike(truth: Annotations, sample: Sample, images: NDArray[np.int32]) -> bool:

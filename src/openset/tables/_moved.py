@@ -8,7 +8,7 @@ and objects: first how sizes differ, then how centres do. Whether it fits is dec
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,7 @@ _ROUND, _NEARLY = 0.05, 0.03
 _AT_A_POINT = 0.04  # of a size: nearer than that a point has not moved
 
 
-@dataclass(frozen=True)
-class Moved:
+class Moved(NamedTuple):
     """Boxes that are objects' after one map: sizes times `grow`, centres moved by `shift`.
 
     Attributes:
@@ -115,7 +114,7 @@ def _of_size(pairs: _Pairs, plain: Moved) -> Iterator[Moved]:
         return
     if plain.grow != (1.0, 1.0):
         yield plain
-    kinds = [plain, replace(plain, unit="sizes"), replace(plain, scaled=True)]
+    kinds = [plain, plain._replace(unit="sizes"), plain._replace(scaled=True)]
     for one in kinds[: 1 if plain.grow == (1.0, 1.0) else 3]:
         away = pairs.theirs - one.centres(pairs.ours, pairs.sides)
         unit = pairs.sides if one.unit == "sizes" else np.median(pairs.sides)
@@ -123,11 +122,10 @@ def _of_size(pairs: _Pairs, plain: Moved) -> Iterator[Moved]:
         if step is not None:
             by = step if one.unit == "sizes" else step * unit
             by[np.abs(step) < _ROUND] = 0
-            yield replace(one, shift=(float(by[0]), float(by[1])))
+            yield one._replace(shift=(float(by[0]), float(by[1])))
 
 
-@dataclass(frozen=True, eq=False)
-class _Pairs:
+class _Pairs(NamedTuple):
     """Boxes and objects that may belong together: sizes' log ratios, centres, sizes of boxes."""
 
     ratio: Array

@@ -8,7 +8,8 @@ voted for by pairs of boxes and objects. `fitting` says which one fits clearly b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +36,7 @@ _USUAL = (1, 100, 224, 256, 300, 320, 384, 416, 448, 480, 512, 600, 608, 640, 73
           960, 1000, 1024, 1280, 1333, 1536)  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
+class Reading(NamedTuple):
     """A way to read a file.
 
     Attributes:
@@ -78,7 +78,6 @@ def other_boxes(case: Case, look: Look) -> Iterator[Reading]:
             yield Reading("OS215", "boxes", option, one.meaning, *held)
 
 
-@dataclass(frozen=True)
 class _Columns:
     """Boxes that are x, y, width, height under the names of corners, and were read as corners."""
 
@@ -98,8 +97,7 @@ def misnamed_columns(case: Case, look: Look) -> Iterator[Reading]:
         yield Reading("OS215", "boxes", option, meaning, *held)
 
 
-@dataclass(frozen=True, eq=False)
-class _Behind:
+class _Behind(NamedTuple):
     """Boxes that are centre and size as shares, behind the confidence, which was read first.
 
     Attributes:
@@ -128,8 +126,7 @@ def behind_confidence(case: Case, look: Look) -> Iterator[Reading]:
         yield Reading("OS439", "boxes", "", meaning, *held)
 
 
-@dataclass(frozen=True)
-class _Edge:
+class _Edge(NamedTuple):
     """Boxes that were mirrored by their left, or upper, edge: it became the other one.
 
     Attributes:
@@ -203,8 +200,7 @@ def two_mistakes(case: Case, sample: Sample) -> Iterator[Reading]:
         if 2 * np.count_nonzero(ids.images >= 0) < len(ids.images):
             continue
         for one in other_boxes(case, beside(case.truth, sample, ids.images)):
-            yield replace(
-                one,
+            yield one._replace(
                 code=ids.code,
                 kind="image ids and boxes",
                 option=f"{ids.option} and {one.option}",

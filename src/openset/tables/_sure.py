@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +11,12 @@ from openset.tables._check_case import Case
 from openset.tables._look import LOOSE, Array, beside, by_file
 from openset.tables.boxes import Convention
 
-SURE = 0.5  # a score
 _SAMPLE = 400, 20  # images, and boxes of each
 _FEWEST, _RIGHT = 30, 0.5  # sure boxes, and the share of them on an object of their class
 _SEEN, _ALONE = 8, 0.5  # boxes that are looked at, and the share of them on no object at all
 
 
-@dataclass(frozen=True, eq=False)
-class Sure:
+class Sure(NamedTuple):
     """Sure boxes of known classes on some images.
 
     Attributes:

@@ -84,8 +84,7 @@ def _exchanged(look: Look, sample: Sample) -> Look:
     """Objects in the place of boxes and boxes in that of objects, pair by pair."""
     objects = Sample(sample.ids, look.images, look.slot, look.objects, look.box)
     boxes = np.bincount(look.by, minlength=len(sample.row))
-    return replace(
-        look,
+    return look._replace(
         sample=objects,
         objects=sample.row,
         box=sample.box,

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
-from openset.tables._check_case import Case, image_name
+from openset.tables._check_case import SURE, Case, image_name
 from openset.tables.annotations import Annotations
 from openset.wording import spaced
 
 NO_LABEL_FILE = "no_label_file"  # among the attributes of images
 UNANNOTATED = "classes_without_objects"  # likewise: those that a list names there
-_SURE, _FEWEST = 0.5, 5  # a score, and images without a file that have detections of it
+_FEWEST = 5  # images without a file that have sure detections
 _BARE, _PART, _AS_SURE = 20, 0.1, 0.75  # images without an object, and their share; as _ALIKE
 _NAMED = 5  # classes
 _ALIKE = 0.5  # of the sure detections of an image with objects, what an empty one would not have
@@ -72,9 +72,7 @@ def detected_files(case: Case) -> Iterator[Finding]:
     bare = ~having & ~absent
     if not having.any() or having.all():
         return
-    known = (case.joined.klass >= 0) & (case.joined.klass < len(case.vocabulary.known))
-    at = case.joined.image[(case.detections.score >= _SURE) & (case.joined.image >= 0) & known]
-    sure = np.bincount(at, minlength=total)
+    sure = np.bincount(case.joined.image[case.sure], minlength=total)
     if np.count_nonzero(bare) >= max(_BARE, _PART * total):
         yield from _as_sure(case, sure, bare, (_AS_SURE, "OS405", "an object"))
     yield from _as_sure(case, sure, absent, (_ALIKE, "OS461", "a label file"))
@@ -98,7 +96,7 @@ def _as_sure(
         code,
         Level.WARNING,
         f"{spaced(there)} of {spaced(int(some.sum()))} images without {what} have "
-        f"detections of a score of {_SURE} or more, {rates[0]:.2g} each, and images with objects "
+        f"detections of a score of {SURE} or more, {rates[0]:.2g} each, and images with objects "
         f"{rates[1]:.2g}: their labels look lost",
         count=there,
         example=f"image {image_name(case.truth, int((some & (sure > 0)).argmax()))}",

@@ -248,7 +248,7 @@ def sizes(truth: Annotations, image: NDArray[np.int32]) -> Array:
     """Width and height of images, NaN where unknown or where the image is not there."""
     assert truth.images.width is not None and truth.images.height is not None
     size = np.column_stack([truth.images.width, truth.images.height])
-    return np.vstack([size, [np.nan, np.nan]])[image]
+    return np.vstack([size, [np.nan, np.nan]]).take(image, axis=0)
 
 
 def in_pixels(

@@ -86,11 +86,11 @@ class Positions:
     known: bool = False
     among: tuple[str, ...] = ()
 
-    def name(self, label: str, truth: Annotations) -> str | None:
-        """The name of a category, None if there is no such position."""
+    def names(self, labels: Sequence[str], truth: Annotations) -> list[str | None]:
+        """The names of categories, None where there is no such position."""
         listed = self.among if self.known else truth.labels
-        place = int(label) - self.first if label.removeprefix("-").isdecimal() else -1
-        return listed[place] if 0 <= place < len(listed) else None
+        places = [int(one) - self.first if _is_number(one) else -1 for one in labels]
+        return [listed[place] if 0 <= place < len(listed) else None for place in places]
 
     @property
     def meaning(self) -> str:
@@ -116,12 +116,19 @@ class Renamed:
         table = {normal(str(label)): str(means).strip() for label, means in given.items()}
         return cls(table, where if where.endswith("=") else "category_ids=")
 
-    def name(self, label: str, truth: Annotations) -> str | None:
-        """The name that a label stands for, itself if it is not listed; None for an alien id."""
-        names = ids_of(truth)
-        said = names.get(label, label)
-        means = self.table.get(normal(label), self.table.get(normal(said), label))
-        return names.get(means, None if means.removeprefix("-").isdecimal() else means)
+    def names(self, labels: Sequence[str], truth: Annotations) -> list[str | None]:
+        """What labels stand for, themselves if they are not listed; None for an alien id."""
+        named = ids_of(truth)
+        means = [self._meant(label, named.get(label, label)) for label in labels]
+        return [named.get(one, None if _is_number(one) else one) for one in means]
+
+    def _meant(self, label: str, name: str) -> str:
+        """What the table has for a label, or for its name; else the label itself."""
+        return self.table.get(normal(label), self.table.get(normal(name), label))
+
+
+def _is_number(label: str) -> bool:
+    return label.removeprefix("-").isdecimal()
 
 
 def told(stated: Positions | Renamed, known: Sequence[str]) -> Positions | Renamed:
@@ -164,7 +171,8 @@ def with_names(
     given = [detections.labels[value] if detections.labels else str(value) for value in values]
     if isinstance(stated, Renamed):
         _refuse_reversed(stated, given, truth)
-    names = ["unknown" if label == unknown else stated.name(label, truth) for label in given]
+    named = zip(given, stated.names(given, truth), strict=True)
+    names = ["unknown" if label == unknown else name for label, name in named]
     alien = [at for at, name in enumerate(names) if name is None]
     if alien:
         count = int(np.isin(index, alien).sum())
@@ -213,7 +221,7 @@ def _instead(
     labels: list[str], alien: list[str], truth: Annotations, stated: Positions | Renamed
 ) -> str:
     """What else numbers may be, if all of them are that; or that the last one is unknown."""
-    numbers = all(label.removeprefix("-").isdecimal() for label in labels)
+    numbers = all(map(_is_number, labels))
     if not numbers or isinstance(stated, Renamed):  # a mapping is to be mended by who wrote it
         return ""
     others = {f"category_ids={name!r}": Positions(first) for name, first in POSITIONS.items()}
@@ -221,7 +229,7 @@ def _instead(
     fits = [
         option
         for option, one in known.items()
-        if one != stated and all(one.name(label, truth) in truth.labels for label in labels)
+        if one != stated and all(name in truth.labels for name in one.names(labels, truth))
     ]
     fits += [f"unknown_label={alien[0]} beside it"] if len(alien) == 1 and alien[0] != "0" else []
     return f"{' or '.join(fits)} gives every label a category" if fits else ""

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from openset.findings import UsageError
 
 Attributes = Mapping[str, NDArray[Any]]
+_CELLS = 20  # of a list, that are looked through while one value is sorted
 
 
 def ids(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
@@ -98,6 +99,40 @@ def _positions_by_lookup(
         values = np.where((values < low) | (values > high), high + 1, values)
     found: NDArray[np.int32] = where[values - low] if low else where[values]
     return found
+
+
+def tally(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct values, in order, and how often each occurs.
+
+    >>> [column.tolist() for column in tally(np.array([7, -2, 7]))]
+    [[-2, 7], [1, 2]]
+    """
+    if len(values) == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    low, high = min(0, int(values.min())), int(values.max())
+    if high - low > max(1 << 20, 4 * len(values)):
+        return np.unique(values, return_counts=True)
+    counts = np.bincount(values - low if low else values)
+    used = np.flatnonzero(counts)
+    return used + low, counts[used]
+
+
+def distinct(values: NDArray[np.integer], end: int) -> NDArray[np.int64]:
+    """The distinct values, in order; all are from 0 to below `end`.
+
+    Noted in a list of all that are possible, which is far quicker than sorting them, unless that
+    list would be long.
+
+    >>> distinct(np.array([7, 2, 7]), 9).tolist(), distinct(np.array([7, 2, 7]), 1 << 30).tolist()
+    ([2, 7], [2, 7])
+    """
+    if end <= max(1 << 10, _CELLS * len(values)):
+        there = np.zeros(end, np.bool_)
+        there[values] = True
+        return np.flatnonzero(there)
+    narrow = np.int32 if end <= 1 << 31 else np.int64  # which is sorted twice as fast
+    order = np.sort(values.astype(narrow))
+    return order[np.append(True, order[1:] != order[:-1])[: len(order)]].astype(np.int64)
 
 
 def text_column(values: Sequence[str]) -> NDArray[Any]:

@@ -70,5 +70,6 @@ def units(ids: NDArray[Any], groups: NDArray[Any] | None = None) -> NDArray[np.i
 
 def names_to_read(images: Images, limit: int | None = None) -> list[str]:
     """What patterns are searched in: file names, or ids where there are none; maybe the first."""
-    named = images.id if images.file_name is None else images.file_name
-    return [str(name) for name in named[:limit].tolist()]
+    if images.file_name is not None:
+        return images.file_name[:limit].tolist()
+    return [str(name) for name in images.id[:limit].tolist()]

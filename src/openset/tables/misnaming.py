@@ -22,6 +22,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.tables.columns import distinct
+
 FEWEST = 4  # times that a label must be seen on another class
 RATIO = 3  # ... in relation to what it should be on
 SHARE = 3  # ... and one in so many of all times that it is seen
@@ -46,7 +48,10 @@ def misnamed(counts: NDArray[np.int64]) -> dict[int, int]:
     """
     own = np.diag(counts)
     least = RATIO * np.maximum(own[:, None], own[None])
-    fits = (counts >= FEWEST) & (counts >= least) & (counts == counts.max(axis=0))
+    fits = (counts >= FEWEST) & (counts >= least)
+    if not fits.any():  # as of nearly all files
+        return {}
+    fits &= counts == counts.max(axis=0)
     fits &= SHARE * counts >= counts.sum(axis=1, keepdims=True)
     found: dict[int, int] = {}
     for label in np.flatnonzero(fits.any(axis=1)).tolist():
@@ -159,16 +164,19 @@ def misnamed_in_a_stretch(
     >>> found, int(images[0]), len(images)
     ({0: 2, 1: 0, 2: 1}, 60, 60)
     """
-    once, every = _Once.of(image, label, klass, size), np.unique(image)
+    once = _Once.of(image, label, klass, size)
+    every = distinct(image, int(image.max(initial=0)) + 1)
     for parts in _STRETCHES:
         for images in filter(len, np.array_split(every, parts)):
             there = (once.image >= images[0]) & (once.image <= images[-1])
             found = misnamed(once.counts(there))
+            if not found:  # as nearly always
+                continue
             others = once.counts(~there)
             own = np.diag(others)
             right = (own >= FEWEST) & (own == others.max(axis=1))
             judged = [one for one in found if others[one].max() >= FEWEST]
-            if found and judged and right[judged].mean() >= _RIGHT:
+            if judged and right[judged].mean() >= _RIGHT:
                 return found, images
     return {}, np.empty(0, np.int64)
 

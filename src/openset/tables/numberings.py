@@ -12,7 +12,7 @@ decision: only what is stated is applied (`openset.tables.category_ids`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,7 @@ _IDS = "ids of the ground truth"
 _IMAGES = 3  # in which a label must be seen to count
 
 
-@dataclass(frozen=True, eq=False)
-class Numbering:
+class Numbering(NamedTuple):
     """A numbering that fits.
 
     Attributes:
@@ -74,7 +73,7 @@ def fitting_numbering(
     """
     best: tuple[int, Numbering | None] = (_right(counts, ours), None)
     for option, stated in _candidates(known).items():
-        names = [stated.name(str(number), truth) for number in numbers]
+        names = stated.names([*map(str, numbers)], truth)
         held = [-1 if name is None else place.get(key(name), -1) for name in names]
         means = np.array(held, np.int64)
         right = _right(counts, means)

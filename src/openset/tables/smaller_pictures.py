@@ -29,13 +29,14 @@ def of_smaller_pictures(box: NDArray[np.float64], size: NDArray[np.float64]) -> 
     'OS241'
     >>> of_smaller_pictures(corner, np.full((16, 2), 50.0))
     """
-    near = (box[:, :2] <= _BORDER * size) & np.isfinite(size)
-    begin = near.sum(axis=0)
-    if (begin < _FEWEST).any():
-        return None
+    begin = [0, 0]
+    for axis, side in enumerate(size.T):
+        at, length = box[:, axis], box[:, 2 + axis]
+        begin[axis] = int(np.count_nonzero((at <= _BORDER * side) & np.isfinite(side)))
+        beyond = int(np.count_nonzero(at + length > _SHORT * side))
+        if begin[axis] < _FEWEST or beyond > _HARDLY * begin[axis]:
+            return None  # as nearly always
     end = box[:, :2] + box[:, 2:]
-    if ((end > _SHORT * size).sum(axis=0) > _HARDLY * begin).any():
-        return None
     sized = np.isfinite(size).all(axis=1)
     kept = sized & (end <= _SHORT * size).all(axis=1)
     share, last = (end[kept] / size[kept]).max(axis=0), end[kept].max(axis=0)

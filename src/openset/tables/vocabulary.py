@@ -53,7 +53,6 @@ class Role(StrEnum):
     IGNORED = "ignored"
 
 
-@lru_cache(maxsize=1 << 14)
 @lru_cache(1 << 14)  # checks ask for the same few names again and again
 def normal(name: str) -> str:
     """A label's spelling reduced to what matters: ``Dining_Table`` and ``diningtable`` are one."""
