@@ -140,7 +140,13 @@ def main() -> None:
     write(merged(parts, sorted({label for part in parts for label in part.labels})), truth)
     recipe = Recipe.of("digits-tasks")
     recipe = recipe if given.steps is None else recipe.scaled(given.steps)
-    course = Course(world, world, recipe, options={"device": given.device, "hold": True})
+    course = Course(
+        world,
+        world,
+        recipe,
+        settings=Settings(force=given.steps is not None),  # so few steps may teach nothing
+        options={"device": given.device, "hold": True},
+    )
     chains = {
         name: replace(chain, options={**chain.options, **_told(name, truth)})
         for name, chain in CHAINS.items()

@@ -88,6 +88,7 @@ def main() -> None:
     disagreement(to)
     gamma_trade(to)
     temperature(to)
+    hotter(to)
     inner_nodes(to)
     seen_on_photographs(to)
     seen_on_digits(to)
@@ -433,6 +434,24 @@ def temperature(to: Recorder) -> None:
     columns = [Column("data"), Column("at")]
     columns += [Column(f"AP {of}, T 2 less T 1", "score") for of in ("known", "unknown")]
     to.save("temperature", columns, rows)
+
+
+def hotter(to: Recorder) -> None:
+    """Table 16: how often a temperature of 3 or 5 is worse than 1, over data sets and γ."""
+    held = _sweep("Table 16")
+    rows: list[list[str | float]] = []
+    for at in ("3", "5"):
+        pairs = [
+            pair
+            for data in USED
+            for pair in zip(held[f"{data}, T = {at}.0"], held[f"{data}, T = 1.0"], strict=True)
+        ]
+        lower = [float(sum(hot[of] < cold[of] for hot, cold in pairs)) for of in (0, 1)]
+        rows.append([f"T {at}", float(len(pairs)), *lower])
+    to.commands, to.inputs = [HERE], {}
+    columns = [Column("temperature"), Column("cells", "count")]
+    columns += [Column(f"AP {of} lower", "count") for of in ("known", "unknown")]
+    to.save("hotter", columns, rows)
 
 
 def inner_nodes(to: Recorder) -> None:

@@ -277,6 +277,17 @@ def test_what_is_scored_is_seen_under_another_name_of_the_split(openset, files, 
     assert "LEAK: fitted on test data" in " ".join(done.out.split())
 
 
+@pytest.mark.parametrize("flag", ["--fit", "--calibrate"])
+def test_a_detector_that_found_nothing_leaves_nothing_to_fit_on(openset, files, flag):
+    found = read_detections(files / "train.parquet")
+    write(found.select(np.zeros(len(found), bool)), files / "nothing.parquet")
+    asked = ("score", "test.parquet", "--scorers", "knn", "-o", "out.parquet")
+    fit = ("--fit", "train.parquet") if flag == "--calibrate" else ()
+    done = openset(*asked, *fit, flag, "nothing.parquet")
+    assert done.code == 2 and "there are none" in " ".join(done.err.split()), done.err
+    assert not (files / "out.parquet").exists()
+
+
 def test_a_detector_that_was_hardly_trained_says_nearly_the_same_of_any_image(openset, files):
     """As an RT-DETR does after four steps: queries have places, and nothing else."""
     for name in ("train", "test"):

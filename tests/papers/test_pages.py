@@ -123,6 +123,25 @@ def test_names_of_benchmarks_and_recipes_exist(command):
         assert Recipe.of(words[2])
 
 
+TRAININGS = [line for line in commands() if line.split()[1] in ("train", "learn")]
+
+
+@pytest.mark.parametrize("command", TRAININGS)
+def test_a_training_for_a_table_starts_where_those_beside_it_do(command):
+    """Rows of one table from ImageNet and from nothing would not be comparable."""
+    assert "--option pretrained=resnet50.pth" in command
+
+
+def test_a_page_says_where_the_numbers_are_that_a_terminal_does_not_show(openset, monkeypatch):
+    """Figure 3 of OSOD-III is a curve, of which the table in the terminal has one point."""
+    run = read_page(ROOT / "experiments" / "papers" / "osod3").runs["profiles-digits"]
+    assert "with `--json` it prints all of it" in (ROOT / "docs/papers/osod3.md").read_text("utf-8")
+    monkeypatch.chdir(ROOT)
+    words = shlex.split(run.commands[0])[1:]
+    held = openset(*words, "--json", "-q").json["models"]["fcos"]["values"]["a_ose_profile"]
+    assert held["parts"] and len(held["parts"]) == sum(row[0] == "fcos" for row in run.rows)
+
+
 def claims() -> list:
     pages = [read_page(source.parent) for source in SOURCES]
     return [

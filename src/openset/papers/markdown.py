@@ -16,8 +16,11 @@ ERRATA = """# Errata
 
 Where a paper contradicts itself, or measuring again, its text or its code. Each was verified by the
 command or the reading beside it; what a paper prints is typed from it, what was measured comes from
-the run files.
+the run files. What words in capitals stand for is on the page of the paper.
 """
+WHOLE = """A line of `openset` shows what fits a terminal; with `--json` it prints all of it:
+curves, every row of a list, every digit. The numbers below are taken from there, or by the script
+that is named."""
 
 
 READ = "read "
@@ -49,6 +52,7 @@ def markdown(page: Page, where: str) -> str:
         "## What the paper claims, and what is seen here",
         _claims(page),
         "## All tables and figures",
+        *_whole(page),
         _overview(page),
         *(_element(page, each) for each in held.element),
     ]
@@ -103,6 +107,12 @@ def _named(page: Page) -> list[str]:
     """What the words in capitals stand for that its commands have."""
     lines = [f"- `{word}`: {what}" for word, what in page.named().items()]
     return ["## What the words in capitals stand for", "\n".join(lines)] if lines else []
+
+
+def _whole(page: Page) -> list[str]:
+    """Where the numbers are that a terminal does not show, if any is of a line of openset."""
+    lines = [line for run in page.runs.values() for line in run.commands]
+    return [WHOLE] if any(line.startswith("openset ") for line in lines) else []
 
 
 def _claims(page: Page) -> str:

@@ -27,6 +27,8 @@ def shown_again(scored: Detections, fitted_on: Detections, where: str) -> Findin
     Less than a twentieth, photographs that are in both splits, is a warning.
     """
     ours, theirs = _same_rows(scored, fitted_on)
+    if len(theirs) < _LEAST:
+        return None
     # Of the smaller: a few parts of what is scored, or a sample of the test images, tell as well.
     least = min(len(fitted_on), int((scored.score >= fitted_on.score.min()).sum()))
     level = Level.ERROR if len(theirs) >= max(_SHARE * least, _LEAST) else Level.WARNING
