@@ -40,7 +40,9 @@ _SAME = 0.9  # IoU of two boxes around one object
 _OBJECTS, _IMAGES, _ROUNDED = 0.02, 0.01, 0.1  # shares that matter
 _FEWEST, _SEVERAL = 3, 8
 _MANY = 50  # detections, fewer of which prove nothing
-_ON_TOP, _ALIKE, _UNSUPPRESSED = 0.85, 0.6, 0.3  # IoU, ratio of scores, share of detections
+# IoU, ratio of scores, and share of detections: of a transformer, which suppresses nothing, 15 %,
+# and of raw boxes of anchors, some around each object, from 30 % on.
+_ON_TOP, _ALIKE, _UNSUPPRESSED = 0.8, 0.6, 0.3
 _COPIED = 0.9  # of the detections are objects, or copies
 # Pixels of a side from which rounding meets all four numbers of an object seldom; the share of such
 # objects that are met so (of real ones in whole pixels 3 in 1000).
@@ -57,7 +59,7 @@ _PADDED = (
 )
 _WHOLE = 1 / 3  # what is doubled as a whole has one half of copies
 _ALL_SORTED, _BITS = 10_000, 18
-_LAGS = (1, 2, 3)  # of neighbours
+_LAGS, _CROWDED = 3, 8  # neighbours of a box: of a copy, and of one among many around an object
 _PICTURE = re.compile(r"\.(jpe?g|png|bmp|webp|gif|tiff?)$", re.IGNORECASE)
 # What Roboflow puts behind the name of a picture: a hash of the version that it made of it.
 _VERSION = re.compile(r"\.rf\.[0-9A-Za-z]{16,}(?:\.\w+)?$")
@@ -209,7 +211,8 @@ def detected_twice(case: Case) -> Iterator[Finding]:
     """Findings about detections that occur twice."""
     yield from [*_unknown_too(case)] or _exact(case)
     pairs = _neighbours(case.some, *_keys(case), case.detections.box)
-    copies, near = _copies(case, *pairs), _unsuppressed(case, *pairs)
+    around = _neighbours(case.some, *_keys(case), case.detections.box, _CROWDED)
+    copies, near = _copies(case, *pairs), _unsuppressed(case, *around)
     written = 2 * len(copies) > len(near)  # else copies are those boxes that differ least
     yield from (_rounded(case, copies) if written else _not_suppressed(case, near)) or (
         _come_again(case)
@@ -431,15 +434,20 @@ def _first_images(case: Case) -> Rows:
 
 
 def _neighbours(
-    rows: Rows, image: NDArray[np.int32], label: NDArray[Any], box: NDArray[np.float64]
+    rows: Rows,
+    image: NDArray[np.int32],
+    label: NDArray[Any],
+    box: NDArray[np.float64],
+    most: int = _LAGS,
 ) -> tuple[Rows, Rows]:
     """Pairs of rows of one image and label whose boxes begin next to each other."""
     key = mixed(image[rows].astype(np.uint64), label[rows].astype(np.uint64))
     order = np.lexsort((box[rows, 0], key))
     rows, key = rows[order], key[order]
-    same = [np.flatnonzero(key[:-lag] == key[lag:]) for lag in _LAGS]
+    lags = range(1, most + 1)
+    same = [np.flatnonzero(key[:-lag] == key[lag:]) for lag in lags]
     one = rows[np.concatenate(same)]
-    other = rows[np.concatenate([at + lag for at, lag in zip(same, _LAGS, strict=True)])]
+    other = rows[np.concatenate([at + lag for at, lag in zip(same, lags, strict=True)])]
     return np.minimum(one, other), np.maximum(one, other)
 
 
