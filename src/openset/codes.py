@@ -357,6 +357,11 @@ _ENTRIES = (
          "two annotators or files called one class differently",
          "write one name in the ground truth, or state the other in a vocabulary file (TOML): "
          "synonyms = [[\"person\", \"persons\"]]; nothing, if these are other things"),
+    Code("OS338", "label of a missing value", "A word for nothing, such as nan, stands where a "
+         "label should: it is read as the name of a class, which is unknown.",
+         "an empty cell or None was written as text",
+         "write the label of these records, or leave them out; nothing, if it is the name of a "
+         "class"),
     Code("OS339", "unknownness ranks nothing", "Separation of known and unknown is measured at "
          "every threshold; one value has none, and two have one.",
          "a constant, or a decision, was written in place of a score",
@@ -408,6 +413,11 @@ _ENTRIES = (
          "of other images",
          "leave these boxes out, or name another unknown_label=; ignore this if the detector is "
          "that bad"),
+    Code("OS350", "a known class for unknown", "Boxes of one known class lie on objects of all the "
+         "classes that no other label names: they are open-set errors, though the detector said "
+         "unknown.",
+         'the detector says "unknown" by a number that is another class of the ground truth',
+         "map it: category_ids='FILE'; or write the number of \"unknown\" in the ground truth"),
     Code("OS360", "several manifests", "Which of them the parts belong to cannot be told.",
          "two folders of parts were copied into one, or a manifest was kept under another name",
          "leave the manifest that the parts were written with, as manifest.json"),
