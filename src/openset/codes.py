@@ -1199,6 +1199,10 @@ _ENTRIES = (
          "annotations were corrected or filtered by hand, or another version was copied there",
          "move the file elsewhere, and give the openset build command again: it makes "
          "what is missing"),
+    Code("OS920", "test images are trained on", "What was trained on is known by heart: numbers on "
+         "these images are of memory.",
+         "splits are drawn from one source without a rule that keeps them apart",
+         "add { not_in = 'test' } to the rules of the training split"),
     Code("OS951", "page differs from its run files", "A number, verdict or figure of a page is not "
          "what its run files say.", "a run file changed, or the page was edited by hand",
          "openset verify PAGES --write makes the pages again"),
