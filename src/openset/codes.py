@@ -199,6 +199,15 @@ _ENTRIES = (
          "places within images.",
          "scores were divided by the largest of their image, or are a rank in it (1, 1/2, 1/3)",
          "write the scores as the detector gives them; nothing, if its best box is always so sure"),
+    Code("OS226", "scores of a class cut", "Boxes of low scores are there of other classes and not "
+         "of these: their AP and recall, and open-set errors under their names, are of that cut.",
+         "a threshold for these classes was applied when the file was written",
+         "export all classes from one score; nothing, if the detector decides so"),
+    Code("OS227", "scores scaled in each class", "The best box of every class is as sure as any: "
+         "scores of two classes cannot be compared, and what ranks boxes of several, unknown ones "
+         "among them, is of places within classes.",
+         "scores were divided by the largest of their class",
+         "write the scores as the detector gives them"),
     Code("OS230", "boxes moved or resized alike", "Boxes lie on objects once all of them are "
          "moved, or resized, by the same amount, and hardly any as they are.",
          "an offset or a factor that was not undone: a crop, a bar, half sizes",
