@@ -83,14 +83,19 @@ def truth_twice(truth: Annotations) -> Iterator[Finding]:
     yield from _versions(truth)
     if len(truth):
         yield from objects_twice(truth)
-        for again, what in _images_again(truth):
-            for one in images_that(truth, again, "OS425", Level.WARNING, what):
-                where = f"{one.example}, id {truth.images.id[first(again)]}"
-                cause, fix = one.cause, one.fix
-                if np.count_nonzero(again) == len(again) - 1 > 1 and "file name" in what:
-                    cause, fix = _ONE_NAME
-                cause, fix = _of_a_film(truth) or (cause, fix)
-                yield replace(one, example=where, cause=cause, fix=fix)
+        yield from images_under_two_ids(truth)
+
+
+def images_under_two_ids(truth: Annotations) -> Iterator[Finding]:
+    """The finding that images are another again, by their names or all their objects."""
+    for again, what in _images_again(truth):
+        for one in images_that(truth, again, "OS425", Level.WARNING, what):
+            where = f"{one.example}, id {truth.images.id[first(again)]}"
+            cause, fix = one.cause, one.fix
+            if np.count_nonzero(again) == len(again) - 1 > 1 and "file name" in what:
+                cause, fix = _ONE_NAME
+            cause, fix = _of_a_film(truth) or (cause, fix)
+            yield replace(one, example=where, cause=cause, fix=fix)
 
 
 def _versions(truth: Annotations) -> Iterator[Finding]:
