@@ -461,8 +461,8 @@ _ENTRIES = (
          "a score of the whole image was copied to its boxes",
          "write a score of each box, or openset score makes one from logits; ignore this if "
          "images are meant"),
-    Code("OS372", "unknownness counts rows", "A number of the row, a time or a counter says "
-         "nothing about what a box is on.", "another column was named as unknownness",
+    Code("OS372", "unknownness counts rows", "A number of the row or of the box, a time or a "
+         "counter says nothing about what a box is on.", "another column was named as unknownness",
          "name the column of the scorer: --unknownness NAME; openset score makes one from logits"),
     Code("OS373", "unknownness tells nothing", "Unknownness has to do neither with what boxes are "
          "on nor with their scores: AUROC is one half.",

@@ -615,6 +615,22 @@ TEXT_FILES = [
         TEXTS,
         says="confidence",
     ),
+    Mistake(
+        "predictions with corners",
+        predictions(
+            lambda r: [
+                r[0],
+                r[1] - r[3] / 2,
+                r[2] - r[4] / 2,
+                r[1] + r[3] / 2,
+                r[2] + r[4] / 2,
+                r[5],
+            ]
+        ),
+        "refused OS204",
+        TEXTS,
+        says="x1 y1 x2 y2",
+    ),
 ]
 
 
