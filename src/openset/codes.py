@@ -775,6 +775,12 @@ _ENTRIES = (
          "are whose cannot be told.",
          "names without the folder, where folders (cameras, films) number their images alike",
          "write the path of each image below their common folder, or its id"),
+    Code("OS472", "objects without annotations", "A detector is as sure of boxes on nothing as of "
+         "those that are right: objects there count as false positives, and its AP is of the "
+         "annotations that are left.",
+         "annotations were lost, or drawn at random; or nobody annotated all objects",
+         "annotate all objects of the images; openset diagnose --question missing_labels shows "
+         "such boxes; nothing, if these images show no more"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),
