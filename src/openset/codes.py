@@ -208,6 +208,11 @@ _ENTRIES = (
          "among them, is of places within classes.",
          "scores were divided by the largest of their class",
          "write the scores as the detector gives them"),
+    Code("OS228", "boxes on a coarse grid", "Boxes meet their objects less closely than the "
+         "detector said: AP at high overlaps is that of the grid.",
+         "coordinates of a feature map were cast to whole numbers before they were multiplied by "
+         "its stride",
+         "multiply first, and write numbers with a fraction"),
     Code("OS230", "boxes moved or resized alike", "Boxes lie on objects once all of them are "
          "moved, or resized, by the same amount, and hardly any as they are.",
          "an offset or a factor that was not undone: a crop, a bar, half sizes",

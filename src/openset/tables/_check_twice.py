@@ -57,6 +57,10 @@ _PADDED = (
     "the first images again, which a distributed sampler adds to fill the last batch",
     "leave out what comes again: the detections of each image once",
 )
+_FILLED_UP = (
+    "rows without a box fill each image up to a fixed number, as exported models write them",
+    "leave out the rows without a width or a height; they change no number",
+)
 _WHOLE = 1 / 3  # what is doubled as a whole has one half of copies
 _ALL_SORTED, _BITS = 10_000, 18
 _LAGS, _CROWDED = 3, 8  # neighbours of a box: of a copy, and of one among many around an object
@@ -265,6 +269,9 @@ def _exact(case: Case) -> Iterator[Finding]:
         row = int(rows[again])
         alike = 2 * same >= count or _rounded_scores(key, case.detections.score[rows])
         cause_fix = ("", "") if alike else _told_apart(case, row)
+        sized = all_of(case.detections.box[rows, 2:] > 0)
+        if 2 * repeats(key[sized]) < count:
+            cause_fix = _FILLED_UP
         yield _again(what, "image, label and box", count, case.where(row), *cause_fix)
 
 

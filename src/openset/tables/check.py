@@ -28,6 +28,7 @@ from openset.tables._check_case import Case
 from openset.tables._check_chance import unknown_by_chance
 from openset.tables._check_collided import collided
 from openset.tables._check_federated import federated
+from openset.tables._check_grid import on_a_grid
 from openset.tables._check_groups import group_sizes, groups_unsaid, truth_groups
 from openset.tables._check_join import (
     batches_stopped,
@@ -288,6 +289,8 @@ def _of_detections(case: Case) -> list[Finding]:
     passes = copied or [*mirrored_too(case)] or [*in_passes(case)]
     passes = passes or ([] if otherwise else [*turned_too(case)])
     passes = passes or [*([] if again else sorted_together(case)), *detected_twice(case)]
+    if grid := [*on_a_grid(case)]:  # on which boxes of one object fall together
+        passes = [*grid, *(one for one in passes if one.code != "OS210")]
     rest = [*boxes, *scores(case), *detected_labels(case), *passes]
     rest += [*unknownness(case), *detected_images(case), *detected_files(case)]
     rest += [*scaled_scores(case), *scaled_unknownness(case), *scores_of_classes(case)]
