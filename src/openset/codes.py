@@ -198,6 +198,20 @@ _ENTRIES = (
          "places within images.",
          "scores were divided by the largest of their image, or are a rank in it (1, 1/2, 1/3)",
          "write the scores as the detector gives them; nothing, if its best box is always so sure"),
+    Code("OS226", "scores of a class cut", "Boxes of low scores are there of other classes and not "
+         "of these: their AP and recall, and open-set errors under their names, are of that cut.",
+         "a threshold for these classes was applied when the file was written",
+         "export all classes from one score; nothing, if the detector decides so"),
+    Code("OS227", "scores scaled in each class", "The best box of every class is as sure as any: "
+         "scores of two classes cannot be compared, and what ranks boxes of several, unknown ones "
+         "among them, is of places within classes.",
+         "scores were divided by the largest of their class",
+         "write the scores as the detector gives them"),
+    Code("OS228", "boxes on a coarse grid", "Boxes meet their objects less closely than the "
+         "detector said: AP at high overlaps is that of the grid.",
+         "coordinates of a feature map were cast to whole numbers before they were multiplied by "
+         "its stride",
+         "multiply first, and write numbers with a fraction"),
     Code("OS230", "boxes moved or resized alike", "Boxes lie on objects once all of them are "
          "moved, or resized, by the same amount, and hardly any as they are.",
          "an offset or a factor that was not undone: a crop, a bar, half sizes",
@@ -356,6 +370,11 @@ _ENTRIES = (
          "two annotators or files called one class differently",
          "write one name in the ground truth, or state the other in a vocabulary file (TOML): "
          "synonyms = [[\"person\", \"persons\"]]; nothing, if these are other things"),
+    Code("OS338", "label of a missing value", "A word for nothing, such as nan, stands where a "
+         "label should: it is read as the name of a class, which is unknown.",
+         "an empty cell or None was written as text",
+         "write the label of these records, or leave them out; nothing, if it is the name of a "
+         "class"),
     Code("OS339", "unknownness ranks nothing", "Separation of known and unknown is measured at "
          "every threshold; one value has none, and two have one.",
          "a constant, or a decision, was written in place of a score",
@@ -407,6 +426,11 @@ _ENTRIES = (
          "of other images",
          "leave these boxes out, or name another unknown_label=; ignore this if the detector is "
          "that bad"),
+    Code("OS350", "a known class for unknown", "Boxes of one known class lie on objects of all the "
+         "classes that no other label names: they are open-set errors, though the detector said "
+         "unknown.",
+         'the detector says "unknown" by a number that is another class of the ground truth',
+         "map it: category_ids='FILE'; or write the number of \"unknown\" in the ground truth"),
     Code("OS360", "several manifests", "Which of them the parts belong to cannot be told.",
          "two folders of parts were copied into one, or a manifest was kept under another name",
          "leave the manifest that the parts were written with, as manifest.json"),
@@ -441,8 +465,8 @@ _ENTRIES = (
          "a score of the whole image was copied to its boxes",
          "write a score of each box, or openset score makes one from logits; ignore this if "
          "images are meant"),
-    Code("OS372", "unknownness counts rows", "A number of the row, a time or a counter says "
-         "nothing about what a box is on.", "another column was named as unknownness",
+    Code("OS372", "unknownness counts rows", "A number of the row or of the box, a time or a "
+         "counter says nothing about what a box is on.", "another column was named as unknownness",
          "name the column of the scorer: --unknownness NAME; openset score makes one from logits"),
     Code("OS373", "unknownness tells nothing", "Unknownness has to do neither with what boxes are "
          "on nor with their scores: AUROC is one half.",
@@ -755,6 +779,12 @@ _ENTRIES = (
          "are whose cannot be told.",
          "names without the folder, where folders (cameras, films) number their images alike",
          "write the path of each image below their common folder, or its id"),
+    Code("OS472", "objects without annotations", "A detector is as sure of boxes on nothing as of "
+         "those that are right: objects there count as false positives, and its AP is of the "
+         "annotations that are left.",
+         "annotations were lost, or drawn at random; or nobody annotated all objects",
+         "annotate all objects of the images; openset diagnose --question missing_labels shows "
+         "such boxes; nothing, if these images show no more"),
     Code("OS501", "evidence missing", "The scorer reads a column that the detections do not have.",
          "the detector ran without keeping it, or the format cannot hold it",
          "run the detector with its evidence kept, and write Parquet, which holds every column"),
@@ -1188,6 +1218,10 @@ _ENTRIES = (
          "annotations were corrected or filtered by hand, or another version was copied there",
          "move the file elsewhere, and give the openset build command again: it makes "
          "what is missing"),
+    Code("OS920", "test images are trained on", "What was trained on is known by heart: numbers on "
+         "these images are of memory.",
+         "splits are drawn from one source without a rule that keeps them apart",
+         "add { not_in = 'test' } to the rules of the training split"),
     Code("OS951", "page differs from its run files", "A number, verdict or figure of a page is not "
          "what its run files say.", "a run file changed, or the page was edited by hand",
          "openset verify PAGES --write makes the pages again"),

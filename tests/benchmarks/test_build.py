@@ -108,9 +108,70 @@ expect = { images = 10, known = 4, unknown = 8, boxes = 11 }
     built = build(tmp_path / "b.toml", tmp_path, tmp_path / "out")
     train = built.manifest["splits"]["train"]
     assert train["dropped"] == {"unknown": 8, "ignored": 2}
-    [finding] = built.findings
-    assert finding.code == "OS907"
+    finding, trained_on = built.findings
+    assert (finding.code, trained_on.code) == ("OS907", "OS920")
     assert "12 boxes in place of 11" in finding.message
+
+
+APART = """
+summary = "a test, and the rest"
+[classes]
+known = ["cat"]
+[sources.s]
+path = ["ten.json"]
+[splits.test]
+kind = "test"
+source = "s"
+select = [{ share = 0.4 }]
+[splits.train]
+kind = "train"
+source = "s"
+"""
+
+
+def _renamed(folder, names):
+    """Images under other file names, by their place."""
+    document = json.loads((folder / "ten.json").read_text())
+    for at, name in names.items():
+        document["images"][at]["file_name"] = name
+    (folder / "ten.json").write_text(json.dumps(document))
+
+
+def _splits(folder, out, text):
+    (folder / "b.toml").write_text(text)
+    built = build(folder / "b.toml", folder, folder / out)
+    names = [
+        {one["id"]: one["file_name"] for one in json.loads(file.read_text())["images"]}
+        for file in (folder / out / "test.json", folder / out / "train.json")
+    ]
+    return [one.code for one in built.findings], *names
+
+
+def test_a_test_that_is_trained_on_is_told(tmp_path):
+    ten(tmp_path)
+    codes, test, train = _splits(tmp_path, "out", APART)
+    assert test.keys() <= train.keys()
+    assert codes == ["OS920"]
+    again = build(tmp_path / "b.toml", tmp_path, tmp_path / "out")
+    assert [one.code for one in again.findings] == codes
+    codes, test, train = _splits(tmp_path, "apart", f"{APART}select = [{{ not_in = 'test' }}]")
+    assert not test.keys() & train.keys()
+    assert codes == []
+
+
+@pytest.mark.parametrize("folder", ["other", ""])
+def test_what_is_not_in_a_split_is_so_where_names_of_its_source_repeat(folder, tmp_path):
+    """One image of the test, and one of the rest, have one stem; or are one file."""
+    ten(tmp_path)
+    apart = f"{APART}select = [{{ not_in = 'test' }}]"
+    _, test, train = _splits(tmp_path, "before", apart)
+    ids = [one["id"] for one in json.loads((tmp_path / "ten.json").read_text())["images"]]
+    name = test[min(test)]
+    _renamed(tmp_path, {ids.index(max(train)): f"{folder}/{name}".lstrip("/")})
+    codes, test, train = _splits(tmp_path, "after", apart)
+    assert not test.keys() & train.keys()
+    assert folder or not {*test.values()} & {*train.values()}
+    assert codes == []
 
 
 TWO_TASKS = """

@@ -56,6 +56,24 @@ def test_an_export_of_label_studio(of, scene, openset):
     assert told.code == 1 and "upload" in told.out
 
 
+@pytest.mark.parametrize("both", [False, True], ids=["one side", "two exports"])
+def test_an_export_of_roboflow(both, of, scene, openset):
+    document = json.loads((scene / "gt.json").read_text())
+    write_save_txt(of, scene / "predict")
+    for at, one in enumerate(document["images"]):
+        stem, _, suffix = one["file_name"].rpartition(".")
+        one["file_name"] = f"{stem}_{suffix}.rf.{at:032x}.{suffix}"
+        texts = scene / "predict" / "labels" / f"{stem}.txt"
+        if both and texts.exists():
+            texts.rename(texts.with_name(f"{stem}_{suffix}.rf.{at + 99:032x}.txt"))
+    (scene / "rf.json").write_text(json.dumps(document))
+    told = openset("check", "rf.json", "predict", "--known", "dog,cat")
+    assert told.code == 1 and "--image-ids roboflow" in told.out
+    wanted = ap(evaluated(openset, "gt.json", "base.json"))["base"]
+    found = evaluated(openset, "rf.json", "predict", "--image-ids", "roboflow")
+    assert ap(found) == {"predict": pytest.approx(wanted)}
+
+
 def test_convert_takes_names_and_sizes_from_the_ground_truth(of, scene, openset):
     write_save_txt(of, scene / "predict")
     refused = openset("convert", "predict", "-o", "dt.json")

@@ -246,3 +246,38 @@ def test_a_second_detector_on_a_part_of_the_images(what, here, openset):
     world.write(here)
     done = openset(*BOTH)
     assert done.code == 0 and ("warning OS454" in done.err) is wrong
+
+
+def lost(world, share=0.5):
+    rng = np.random.default_rng(3)
+    world.gt["annotations"] = [one for one in world.gt["annotations"] if rng.random() > share]
+
+
+def scored(low, high):
+    """Boxes on nothing, the last two of each image, with scores of that range."""
+
+    def spoil(world):
+        rng = np.random.default_rng(3)
+        for at, one in enumerate(world.dt):
+            following = world.dt[at + 2 : at + 3]
+            if not following or following[0]["image_id"] != one["image_id"]:
+                one["score"] = round(float(rng.uniform(low, high)), 4)
+
+    return spoil
+
+
+ANNOTATED = {
+    "half of the annotations are lost": (lost, True),
+    "all are there": (lambda world: None, False),
+    "of a detector that is as sure of nothing": (scored(0.3, 1.0), False),
+    "of a detector that is surer of nothing": (scored(0.5, 1.0), False),
+    "of a detector that is nearly as sure of nothing": (scored(0.1, 0.9), False),
+}
+
+
+@pytest.mark.parametrize("what", ANNOTATED)
+def test_objects_without_annotations(what, here, openset):
+    spoil, told = ANNOTATED[what]
+    spoil(world := good(400))
+    world.write(here)
+    assert ("warning OS472" in openset(*EVALUATE).err) is told

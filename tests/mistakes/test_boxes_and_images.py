@@ -25,6 +25,10 @@ def truth_with_y_first(world):
         one["bbox"] = [y, x, h, w]
 
 
+def on_grid(step):
+    return lambda b: [step * max(1, round(x / step)) for x in b]
+
+
 def corners(b):
     return [b[0], b[1], b[0] + b[2], b[1] + b[3]]
 
@@ -249,6 +253,13 @@ CASES = [
     Mistake("paths of two cameras", cameras(50), "accepted"),
     Mistake("ids through float32", through_float32, "refused OS470", says="24 bits"),
     Mistake("large ids", large_ids, "accepted"),
+    Mistake("boxes on a grid of 16 pixels", each("bbox", on_grid(16)), "warned OS228", says="16"),
+    Mistake("boxes in whole pixels", each("bbox", on_grid(1)), "accepted"),
+    Mistake(
+        "all boxes on a grid",
+        both(each("bbox", on_grid(4)), objects("bbox", on_grid(4))),
+        "accepted",
+    ),
     Mistake("corners", each("bbox", corners), "refused OS204|OS215", says="--boxes xyxy"),
     Mistake("centres", each("bbox", centres), "refused OS215", says="--boxes cxcywh"),
     Mistake(

@@ -54,6 +54,33 @@ def renamed(change):
     return spoil
 
 
+def known_for_unknown(*ids):
+    """What is on unknown objects has the numbers of known classes, in turn."""
+
+    def spoil(world):
+        strange = {}
+        for one in world.gt["annotations"]:
+            if NAMES[one["category_id"]] not in KNOWN:
+                strange.setdefault(one["image_id"], []).append(one["bbox"])
+        for at, one in enumerate(world.dt):
+            x, y, w, h = one["bbox"]
+            on = strange.get(one["image_id"], [])
+            centres = [(x + w / 2 - a, y + h / 2 - b, c, d) for a, b, c, d in on]
+            if one["category_id"] == UNKNOWN or any(
+                0 < u < c and 0 < v < d for u, v, c, d in centres
+            ):
+                one["category_id"] = ids[at % len(ids)]
+        world.files["m.json"] = {str(ids[0]): "unknown"}
+
+    return spoil
+
+
+def called_nothing(world):
+    world.gt["categories"].append({"id": 99, "name": "None"})
+    for one in world.gt["annotations"][::9]:
+        one["category_id"] = 99
+
+
 def by_name(change=lambda name: name):
     """Detections as a table that says labels by name."""
 
@@ -379,6 +406,28 @@ CASES = [
     Mistake("a detector of one class", kept(lambda one: one["category_id"] == 1), "accepted"),
     Mistake("one class, of a detector that begins", beginning, "accepted OS331"),
     Mistake("every label is a rare class", rare, "warned OS331", says="traffic light"),
+    Mistake("a known class for unknown", known_for_unknown(10), "warned OS350", says="light"),
+    Mistake(
+        "likewise, and a file says so",
+        known_for_unknown(10),
+        "accepted",
+        ("--category-ids", "m.json"),
+    ),
+    Mistake(
+        "unknown objects under all known names", known_for_unknown(1, 2, 3, 10, 17), "accepted"
+    ),
+    Mistake(
+        "labels that are missing values",
+        by_name(lambda n: "nan" if n == "car" else n),
+        "refused OS338",
+        CSV,
+    ),
+    Mistake("objects without a label", called_nothing, "warned OS338"),
+    Mistake(
+        "a class that is called none",
+        both(renamed(lambda n: "None" if n == "dog" else n), nothing),
+        "warned OS338",
+    ),
     Mistake("one category in every annotation", one_category, "warned OS467", says="car"),
     Mistake("ids of another list", each("category_id", lambda c: c + 500), "refused OS306"),
     Mistake("ids as text", each("category_id", lambda c: str(c)), "refused OS108"),

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 from scenes.mistakes import (
+    EVALUATE,
     IDS,
     KNOWN,
     NAMES,
     UNKNOWN,
     Mistake,
     answered,
+    codes,
     each,
     good,
     nothing,
@@ -320,6 +322,21 @@ def tiles(world):
         one["bbox"] = [round(x, 2), y, round(min(w, half - x), 2), h]
 
 
+def wide_tiles(world, side=470):
+    """Pictures were cut into tiles of most of their width, with many boxes on each."""
+    rng = np.random.default_rng(0)
+    for one in world.dt:
+        x, y, w, h = one["bbox"]
+        x -= side if x + w / 2 > side else 0
+        x, end = max(x, 0), min(x + w, side)
+        one["bbox"] = [round(x, 2), y, round(max(end - x, 1), 2), h]
+    world.dt += [
+        one | {"bbox": box, "score": 0.01}
+        for one in {one["image_id"]: one for one in world.dt}.values()
+        for box in rng.uniform(0, 80, (30, 4)).round(2).tolist()
+    ]
+
+
 def names(change):
     def spoil(world):
         name = {one["id"]: change(one["file_name"]) for one in world.gt["images"]}
@@ -598,6 +615,22 @@ TEXT_FILES = [
         TEXTS,
         says="confidence",
     ),
+    Mistake(
+        "predictions with corners",
+        predictions(
+            lambda r: [
+                r[0],
+                r[1] - r[3] / 2,
+                r[2] - r[4] / 2,
+                r[1] + r[3] / 2,
+                r[2] + r[4] / 2,
+                r[5],
+            ]
+        ),
+        "refused OS204",
+        TEXTS,
+        says="x1 y1 x2 y2",
+    ),
 ]
 
 
@@ -619,3 +652,14 @@ def test_a_document(case, here, openset):
 @pytest.mark.parametrize("case", DETECTORS, ids=str)
 def test_a_detector(case, here, openset):
     assert answered(case, here, openset) == ""
+
+
+@pytest.mark.parametrize(("side", "refused"), [(470, True), (2000, False)])
+def test_boxes_of_tiles_are_told_where_few_objects_end_beyond_them(
+    side, refused, tmp_path, openset
+):
+    """Some images alone would not tell: they are few, since each has many boxes."""
+    world = good(400)
+    wide_tiles(world, side)
+    world.write(tmp_path)
+    assert ("OS438" in codes(openset(*EVALUATE, "--json").json)) == refused

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from openset.tables import Annotations, Detections, Images, Vocabulary
+from openset.tables.check import check
 from scenes.mistakes import EVALUATE, Mistake, answered, both, good, kept, nothing
 
 
@@ -120,3 +122,38 @@ def test_scaled_scores_of_few_images_say_nothing(tmp_path, openset):
     per_image("score", over_largest)(world)
     world.write(tmp_path)
     assert "OS225" not in str(openset(*EVALUATE, "--json").json)
+
+
+def over_largest_of_class(label, score):
+    best = np.zeros(label.max() + 1)
+    np.maximum.at(best, label, score)
+    return score / best[label]
+
+
+@pytest.mark.parametrize(
+    ("change", "keep", "told"),
+    [
+        (lambda label, score: score, lambda label, score: (label > 0) | (score > 0.3), {"OS226"}),
+        (lambda label, score: score, lambda label, score: score > 0.05, set()),
+        (lambda label, score: score, lambda label, score: (label > 8) | (score > 0.3), set()),
+        (over_largest_of_class, lambda label, score: score > 0, {"OS227"}),
+        (lambda label, score: np.minimum(1, 2 * score), lambda label, score: score > 0, set()),
+    ],
+    ids=["one class cut", "all cut low", "most cut", "scaled in each class", "saturated"],
+)
+def test_scores_of_single_classes(change, keep, told):
+    names, images = tuple(f"class {at}" for at in range(12)), 400
+    rng = np.random.default_rng(0)
+    label = np.tile(np.arange(12), images)
+    image = np.repeat(np.arange(images), 12)
+    box = rng.uniform(20, 200, (len(label), 4))
+    score = change(label, rng.beta(1, 3, len(label)))
+    some = keep(label, score)
+    sizes = {"width": np.full(images, 640), "height": np.full(images, 480)}
+    truth = Annotations(
+        Images(np.arange(1, images + 1), **sizes), names, image, label, box,
+        category_id=np.arange(12),
+    )  # fmt: skip
+    found = Detections(image[some] + 1, label[some], box[some] + 2, score[some])
+    codes = {one.code for one in check(truth, found, Vocabulary.of(names))}
+    assert codes & {"OS226", "OS227"} == told

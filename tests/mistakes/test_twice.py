@@ -63,6 +63,13 @@ def rounded(digits):
     )
 
 
+def filled_up(world):
+    """Twenty rows on each image, as exported models write them."""
+    empty = {"category_id": 1, "bbox": [0, 0, 0, 0], "score": 0.0}
+    some = world.gt["images"]
+    world.dt += [empty | {"image_id": one["id"]} for one in some for _ in range(20)]
+
+
 def half(order, share=0.5):
     def spoil(world):
         images = sorted(world.gt["images"], key=order) if order else world.gt["images"]
@@ -121,14 +128,14 @@ def in_order(*keys):
     return spoil
 
 
-def around(count, falls):
-    """Boxes around each, whose scores fall with each by a factor."""
+def around(count, falls, share=0.03):
+    """Boxes around each, moved by a share of it, whose scores fall with each by a factor."""
 
     def spoil(world):
         world.dt = [
             one
             | {
-                "bbox": moved(np.array([one["bbox"]]), 0.03, rng)[0].tolist(),
+                "bbox": moved(np.array([one["bbox"]]), share, rng)[0].tolist(),
                 "score": one["score"] * falls**n,
             }
             for one, rng in ((one, np.random.default_rng(at)) for at, one in enumerate(world.dt))
@@ -215,6 +222,7 @@ CASES = [
         "images twice with a new name", images_twice(20, lambda n: f"copy of {n}"), "warned OS425"
     ),
     Mistake("detections twice", detections_twice(lambda one, at: one), "warned OS210"),
+    Mistake("rows without a box", filled_up, "warned OS210", says="up to a fixed number"),
     Mistake("detections twice in whole pixels", detections_twice(rounded(0)), "warned OS217"),
     Mistake("detections twice with one digit", detections_twice(rounded(1)), "warned OS217"),
     Mistake(
@@ -229,7 +237,7 @@ CASES = [
         "warned OS210",
         says="relabelled",
     ),
-    Mistake("no suppression of overlapping boxes", without_suppression, "accepted"),
+    Mistake("no suppression of overlapping boxes", without_suppression, "warned OS437"),
     Mistake("two detectors in one file", another_detector(), "refused OS232"),
     Mistake(
         "two detectors sorted by image",
@@ -243,6 +251,7 @@ CASES = [
     Mistake("two detectors in no order", both(another_detector(), shuffled), "warned OS232"),
     Mistake("a soft suppression", both(around(2, 0.3), in_order("score")), "accepted"),
     Mistake("many boxes around each", both(around(4, 0.85), in_order("score")), "warned OS437"),
+    Mistake("raw boxes of many anchors", around(6, 0.9, 0.07), "warned OS437"),
     Mistake("mirrored boxes beside", mirrored(), "refused OS231", says="mirrored back"),
     Mistake("the same in no order", both(mirrored(), shuffled), "refused OS231"),
     Mistake("a mirrored pass", mirrored(0.03), "refused OS231", says="of a mirrored picture"),

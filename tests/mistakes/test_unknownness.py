@@ -75,6 +75,8 @@ CASES = [
     Mistake("a row number, and rows left out", both(
         column(lambda one, row, rng: row), kept(lambda one: one["score"] > 0.1)), "warned OS372"),
     Mistake("a number in the image", in_image(), "warned OS372"),
+    Mistake("the area", column(lambda one, row, rng: round(one["bbox"][2] * one["bbox"][3], 2)),
+            "warned OS372", says="is the area of their boxes"),
     Mistake("lost for some images, and 0", filled(0.0, 0.4, of_its_image), "warned OS375",
             says="images, and hardly elsewhere"),
     Mistake("lost for some images, and a mean", filled(0.6, 0.2, of_its_image), "warned OS375",

@@ -55,6 +55,14 @@ def test_one_id_for_two_images_is_refused():
     assert refused.value.findings[0].example == "image 1 is a1.jpg and b1.jpg"
 
 
+def test_one_image_under_the_ids_of_two_files_is_said():
+    tables = [truth(ids, ("dog",), [1], ["a.jpg", "b.jpg"]) for ids in ([1, 2], [11, 12])]
+    table, (warning,) = joined_truths(tables)
+    assert len(table.images) == 4
+    assert (warning.code, warning.count) == ("OS425", 2)
+    assert warning.example == "image a.jpg, id 11"
+
+
 def test_other_roles_are_said():
     second = truth([3], ("dog",), [18], role=("unknown",))
     table, (warning,) = joined_truths([FIRST, second])

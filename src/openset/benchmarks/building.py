@@ -38,16 +38,18 @@ from openset.benchmarks.manifest import (
     differences,
     edited,
     entry,
+    in_training,
     left_out,
     lost_splits,
     read_manifest,
     renumbered,
+    tested_and_trained,
     universe_of,
     vocabulary_toml,
     write_json,
 )
 from openset.benchmarks.pictures import folder_of, measured, unsized, without_sizes
-from openset.benchmarks.pool import Pool, Universe, expanded, image_names
+from openset.benchmarks.pool import Pool, Universe, called, expanded
 from openset.benchmarks.roles import Roles, resolve, spelling
 from openset.benchmarks.rules import class_set, select
 from openset.benchmarks.rules.listed import absent, find_list, with_times
@@ -58,7 +60,7 @@ from openset.findings import Finding, InputError, refuse
 from openset.tables import Annotations, Vocabulary
 
 Say = Callable[[str], None]
-Done = dict[str, frozenset[str]]  # names of the images of the splits made so far
+Done = dict[str, frozenset[str]]  # what images of the splits made so far go by
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,7 @@ def _again(definition: Benchmark, out: Path, identity: dict[str, Any]) -> Built:
 def _findings(manifest: dict[str, Any]) -> tuple[Finding, ...]:
     return (
         *differences(manifest),
+        *tested_and_trained(manifest),
         *renumbered(manifest),
         *left_out(manifest),
         *without_sizes(manifest),
@@ -236,7 +239,7 @@ class _Job:
             self.say(name)
             splits[name] = self._split(name, split, held, done)
         self._write_vocabularies(held.roles)
-        manifest = self._manifest(held, splits)
+        manifest = self._manifest(held, splits) | in_training(splits, done)
         for leftover in [*self.work.glob("*.done"), self.work / "identity.json"]:
             leftover.unlink()
         write_json(self.work / MANIFEST, manifest)
@@ -274,7 +277,7 @@ class _Job:
 
         file, mark = self.work / f"{name}.json", self.work / f"{name}.done"
         if mark.is_file() and file.is_file():
-            done[name] = frozenset(image_names(read_annotations(file)).tolist())
+            done[name] = called(read_annotations(file))
             return dict(json.loads(mark.read_text("utf-8")))
         assert isinstance(split.task, int)
         vocabulary = held.roles.at(split.task)
@@ -288,7 +291,7 @@ class _Job:
         if split.tiers:
             made = with_tiers(made, held.tiers(split, made, vocabulary, done))
         write_truth(replace(made, info=self._info(name, split, made, vocabulary)), file)
-        done[name] = frozenset(image_names(made).tolist())
+        done[name] = called(made)
         about = entry(split, made, dict(dropped)) | {
             "file": file.name,
             "sha256": files.fingerprint(file),

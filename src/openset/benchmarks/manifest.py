@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from openset.benchmarks.definition import TESTS, Benchmark, Group, Kind, Some, Split
-from openset.benchmarks.pool import expanded
+from openset.benchmarks.pool import expanded, in_both
 from openset.files import digest, safe_name
 from openset.findings import Finding, InputError, Level, refuse
 from openset.tables import Annotations, Vocabulary
@@ -182,6 +182,35 @@ def differences(manifest: dict[str, Any]) -> tuple[Finding, ...]:
             words = ", ".join(f"{held[k]} {k} in place of {v}" for k, v in wrong.items())
             found.append(Finding("OS907", Level.WARNING, f"split {name}: {words}", len(wrong)))
     return tuple(found)
+
+
+def in_training(
+    splits: Mapping[str, Mapping[str, Any]], names: Mapping[str, frozenset[str]]
+) -> dict[str, Any]:
+    """What a manifest says of tests whose images are in training; nothing if none is."""
+    tests = [name for name in splits if splits[name]["kind"] in TESTS]
+    trained = [name for name in splits if splits[name]["kind"] in ("train", "finetune")]
+    pairs = [(a, b, in_both(names[a], names[b])) for a in tests for b in trained]
+    said = [[test, train, count] for test, train, count in pairs if count]
+    return {"in_training": said} if said else {}
+
+
+def tested_and_trained(manifest: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """A warning for every test that has images of a training split."""
+    splits = manifest["splits"]
+    return tuple(
+        Finding(
+            "OS920",
+            Level.WARNING,
+            f"{count} of {splits[test]['images']} images of split {test} are in split {train}, "
+            "which is trained on",
+            count,
+            f"{test} and {train}",
+            fix=f"add {{ not_in = '{test}' }} to the rules of {train}, behind it in the file; "
+            "nothing, if the benchmark was published so",
+        )
+        for test, train, count in manifest.get("in_training", ())
+    )
 
 
 def renumbered(manifest: dict[str, Any]) -> tuple[Finding, ...]:

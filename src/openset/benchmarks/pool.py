@@ -7,7 +7,8 @@ the images of a split's sources that passed the rules so far; image rules choose
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,12 @@ from openset.benchmarks.taxonomy import Taxonomy
 from openset.findings import InputError, UsageError, refuse
 from openset.plugins import lookup
 from openset.tables import Annotations, Vocabulary
+from openset.tables.columns import positions
 from openset.tables.vocabulary import Role, normal, vocabularies
 
 Lists = Mapping[str, Sequence[str]]
 _SHOWN = 5  # labels of the sources that a refusal names
+_OWN = "\x1f"  # stands before what tells an image from any other, and in no file name
 
 
 def expanded(names: Iterable[str], lists: Lists) -> tuple[str, ...]:
@@ -212,12 +215,68 @@ def image_names(table: Annotations) -> NDArray[np.str_]:
     >>> image_names(Annotations(images, (), none, none, np.empty((0, 4)))).tolist()
     ['x', 'y.tar']
     """
-    names = table.images.file_name
-    if names is not None and len(names):
-        # Column by column: paths as objects would take most of the time of a build.
-        last = np.strings.rpartition(names, "/")[2]
-        head, _, tail = np.strings.rpartition(last, ".")
-        stems: NDArray[np.str_] = np.where(head == "", tail, head)
-        if (stems != "").all() and len(np.unique(stems)) == len(stems):
-            return stems
+    stems = _stems(table)
+    if stems is not None and len(np.unique(stems)) == len(stems):
+        return stems
     return table.images.id.astype(np.str_)
+
+
+def called(table: Annotations) -> frozenset[str]:
+    """All that the images of a split go by, so that any table finds them again (`are_called`).
+
+    Stems that are distinct in a split need not be so in the sources of another, where images then
+    go by their ids: a name alone would be found there no more.
+    """
+    stems = _stems(table)
+    names = table.images.id.astype(np.str_) if stems is None else stems
+    return frozenset(names.tolist()).union(*(column.tolist() for column in _own_names(table)))
+
+
+def are_called(table: Annotations, names: Iterable[str]) -> NDArray[np.bool_]:
+    """Which images go by some of these names: by stem if distinct, else by id, or path."""
+    taken = np.array(sorted(names), np.str_)
+    stems = _stems(table)
+    if stems is not None and len(np.unique(stems)) == len(stems):
+        columns = [stems]
+    else:
+        columns = [*_own_names(table)]
+        if stems is None:
+            columns.append(table.images.id.astype(np.str_))
+    found = np.zeros(len(table.images), np.bool_)
+    for column in columns:
+        found |= positions(taken, column) >= 0
+    return found
+
+
+def in_both(one: Iterable[str], other: Iterable[str]) -> int:
+    """How many images go by the same id, or path, of the same source in both."""
+    same = {name for name in one if name.startswith(_OWN)}.intersection(other)
+    kinds = Counter(name.rpartition(_OWN)[2].partition(" ")[0] for name in same)
+    return max(kinds.values(), default=0)
+
+
+def stems_of(names: Iterable[str]) -> set[str]:
+    """Of all that images go by, their stems, or ids where files have no names."""
+    return {name for name in names if not name.startswith(_OWN)}
+
+
+def _own_names(table: Annotations) -> Iterator[NDArray[np.str_]]:
+    """Ids, and paths of files, behind the source that they are of."""
+    images = table.images
+    source = images.attributes.get("source", np.full(len(images), ""))
+    before = np.strings.add(np.strings.add(_OWN, source.astype(np.str_)), _OWN)
+    yield np.strings.add(np.strings.add(before, "id "), images.id.astype(np.str_))
+    if images.file_name is not None and (images.file_name != "").all():
+        yield np.strings.add(np.strings.add(before, "file "), images.file_name)
+
+
+def _stems(table: Annotations) -> NDArray[np.str_] | None:
+    """File names without folders and suffix; None where an image has none."""
+    names = table.images.file_name
+    if names is None or not len(names):
+        return None
+    # Column by column: paths as objects would take most of the time of a build.
+    last = np.strings.rpartition(names, "/")[2]
+    head, _, tail = np.strings.rpartition(last, ".")
+    stems: NDArray[np.str_] = np.where(head == "", tail, head)
+    return stems if (stems != "").all() else None

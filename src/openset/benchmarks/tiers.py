@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.benchmarks.pool import image_names
+from openset.benchmarks.pool import are_called
 from openset.findings import refuse
 from openset.plugins import lookup
 from openset.tables import Annotations, Vocabulary
@@ -56,4 +56,4 @@ def named_in(
 ) -> NDArray[np.bool_]:
     """Which images an earlier split has."""
     names = lookup(done, split, "earlier split")
-    return np.isin(image_names(table), sorted(names))
+    return are_called(table, names)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from openset.evaluation._known_for_unknown import known_for_unknown
 from openset.evaluation._label_names import Names
 from openset.evaluation._labels_meant import explained
 from openset.evaluation._mixed_labels import mixed_labels
@@ -46,7 +47,8 @@ def suspicious_labels(
     names = Names(matches, detections, truth, called)
     numbered = _numbered(names) or _truth_numbered(names)
     one = numbered or _labels(names) or _unknown_exchanged(matches)
-    return one or one_label(matches) or one_class(matches)
+    one = one or one_label(matches) or one_class(matches)
+    return one or known_for_unknown(matches)
 
 
 def _numbered(names: Names) -> Finding | None:

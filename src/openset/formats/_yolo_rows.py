@@ -64,8 +64,7 @@ class Rows:
         at = np.concatenate([np.empty(0, np.int32), *image])
         size, unsized = _sizes(folder, members, sizes)
         _refuse_order(table[:, 1:], folder)
-        if kind == "annotations":
-            _refuse_corners(table[:, 1:5], folder)
+        _refuse_corners(table[:, 1:5], folder)
         label = _indices(table[:, 0], labels, folder)
         box = _shares(table[:, 1:5], folder).copy()
         box[:, :2] -= box[:, 2:] / 2
@@ -201,7 +200,7 @@ def _refuse_order(values: NDArray[np.float64], folder: Folder) -> None:
 
 
 def _refuse_corners(box: NDArray[np.float64], folder: Folder) -> None:
-    """Refuse objects that leave their images as centre and size, and fit them as corners."""
+    """Refuse boxes that leave their images as centre and size, and fit them as corners."""
     if len(box) < _FEWEST or _inside(box) > _FITS[0]:
         return
     fits = (box[:, :2] < box[:, 2:]) & (box[:, :2] > -0.02) & (box[:, 2:] < 1.02)

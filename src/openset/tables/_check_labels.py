@@ -13,6 +13,7 @@ from openset.findings import Finding, Level
 from openset.json_text import compact
 from openset.tables._check_case import Case, first, object_at, share
 from openset.tables._check_chance import chance_of
+from openset.tables._check_no_label import detected_nothing, objects_of_nothing
 from openset.tables._check_numbers import (
     NO_OBJECT,
     absent,
@@ -49,6 +50,7 @@ def truth_labels(truth: Annotations, vocabulary: Vocabulary) -> Iterator[Finding
     classes = vocabulary.classes(truth.labels)
     yield from vocabulary_labels(truth, vocabulary, classes)
     yield from _spellings(truth.labels, "ground truth")
+    yield from objects_of_nothing(truth, vocabulary)
     yield from _merged(truth, vocabulary, classes)
     yield from _contradicted(truth, vocabulary)
     if len(truth):
@@ -238,6 +240,7 @@ def detected_labels(case: Case) -> Iterator[Finding]:
     if len(case.detections) == 0:
         return
     yield from _spellings(case.detections.labels, "detections")
+    yield from detected_nothing(case)
     if not (case.detections.labels or case.truth.numbered):
         yield unnumbered(case)
         return

@@ -29,6 +29,10 @@ from openset.tables.logits import (
 from openset.tables.misnaming import misnamed
 from openset.tables.vocabulary import is_unknown_spelling, normal
 
+_LOGARITHMS = (
+    "log-probabilities were kept (logsigmoid), not logits",
+    "keep the logits; or make them again: value - log(1 - exp(value)), of values clipped to -1e-7",
+)
 _FEWEST = 100  # boxes, fewer of which prove nothing
 _MOST = 20_000  # boxes that scores are compared of
 _ROUNDED = 2e-3  # what half precision and three digits change of a score
@@ -112,6 +116,11 @@ def _of_other_scores(detections: Detections) -> Iterator[Finding]:
     stated = detections.layout
     assert detections.logits is not None and stated is not None
     logits = detections.logits[:_MOST].astype(np.float64)
+    if stated.is_sigmoid and _are_logarithms(logits[:, class_columns(stated)], score):
+        message = f"scores of {len(score)} boxes are the exponentials of their largest logits"
+        example = f"exp({logits[0].max():.4g}) is {np.exp(logits[0].max()):.4g}"
+        yield Finding("OS510", Level.ERROR, message, len(score), example, *_LOGARITHMS)
+        return
     layout = _other_layout(logits, stated, score)
     if layout is not None:
         message = f"scores of {len(score)} boxes are probabilities of their logits laid out as "
@@ -162,6 +171,17 @@ def _scores_of(
     near: NDArray[np.bool_] = np.abs(_chances(logits, layout) - score[:, None]) < _ROUNDED
     unknown = near[:, -1:] if layout.has_unknown else near[:, :0]
     return np.asarray(near[:, class_columns(layout)].any(axis=1)), np.asarray(unknown.any(axis=1))
+
+
+def _are_logarithms(logits: NDArray[np.float64], score: NDArray[np.float64]) -> bool:
+    """Whether numbers are logarithms of sigmoids: low scores are near either, and not looked at."""
+    sure = score >= _SURE
+    most, held = logits[sure].max(axis=1), score[sure]
+    if len(held) < _FEWEST or most.max() > 0:
+        return False
+    made = np.abs(np.exp(most) - held) < _ROUNDED
+    other = np.abs(1 / (1 + np.exp(-most)) - held) < _ROUNDED
+    return bool(made.mean() > _NEARLY and other.mean() < _HARDLY)
 
 
 def _makes(logits: NDArray[np.float64], layout: LogitLayout, score: NDArray[np.float64]) -> float:

@@ -26,7 +26,8 @@ _UNLIKELY = np.log(1e-6)
 def cut_off(case: Case) -> Iterator[Finding]:
     """Boxes of which none reaches where many objects do: tiles, crops, numbers of eight bits.
 
-    In pixels and in shares of the image, since pictures were cut or numbers wrapped.
+    In pixels and in shares of the image, since pictures were cut or numbers wrapped. Where some
+    images are too few to tell, the boxes of all are asked how far they reach in pixels.
     """
     images, truth, objects = case.joined.image[case.some], case.truth, case.some_objects
     assert truth.crowd is not None
@@ -41,10 +42,21 @@ def cut_off(case: Case) -> Iterator[Finding]:
         most = (found / scale[images]).max(axis=0)
         beyond = given / scale[truth.image[objects]] > _SLACK * most
         for axis, share_beyond in enumerate(beyond.mean(axis=0).tolist()):
+            if share_beyond < _BEYOND or _repeated(drawn):
+                continue
             unlikely = count * np.log1p(-share_beyond) < _UNLIKELY
-            if share_beyond >= _BEYOND and unlikely and not _repeated(drawn):
+            if unlikely or (unit == "pixels" and _none_beyond(case, axis, _SLACK * most[axis])):
                 yield _ends(case, objects[beyond[:, axis]], float(most[axis]), (unit, "xy"[axis]))
                 return
+
+
+def _none_beyond(case: Case, axis: int, line: float) -> bool:
+    """Whether no box of any image crosses a line, of as many images as it takes to tell."""
+    box, image = case.detections.box, case.joined.image
+    if image.min(initial=0) < 0 or (box[:, axis] + box[:, 2 + axis]).max() > line:
+        return False
+    images = int(np.count_nonzero(case.per_image[:-1]))
+    return bool(images * np.log1p(-_BEYOND) < _UNLIKELY)
 
 
 def _repeated(box: NDArray[np.float64]) -> bool:

@@ -40,7 +40,9 @@ _SAME = 0.9  # IoU of two boxes around one object
 _OBJECTS, _IMAGES, _ROUNDED = 0.02, 0.01, 0.1  # shares that matter
 _FEWEST, _SEVERAL = 3, 8
 _MANY = 50  # detections, fewer of which prove nothing
-_ON_TOP, _ALIKE, _UNSUPPRESSED = 0.85, 0.6, 0.3  # IoU, ratio of scores, share of detections
+# IoU, ratio of scores, and share of detections: of a transformer, which suppresses nothing, 15 %,
+# and of raw boxes of anchors, some around each object, from 30 % on.
+_ON_TOP, _ALIKE, _UNSUPPRESSED = 0.8, 0.6, 0.3
 _COPIED = 0.9  # of the detections are objects, or copies
 # Pixels of a side from which rounding meets all four numbers of an object seldom; the share of such
 # objects that are met so (of real ones in whole pixels 3 in 1000).
@@ -55,9 +57,13 @@ _PADDED = (
     "the first images again, which a distributed sampler adds to fill the last batch",
     "leave out what comes again: the detections of each image once",
 )
+_FILLED_UP = (
+    "rows without a box fill each image up to a fixed number, as exported models write them",
+    "leave out the rows without a width or a height; they change no number",
+)
 _WHOLE = 1 / 3  # what is doubled as a whole has one half of copies
 _ALL_SORTED, _BITS = 10_000, 18
-_LAGS = (1, 2, 3)  # of neighbours
+_LAGS, _CROWDED = 3, 8  # neighbours of a box: of a copy, and of one among many around an object
 _PICTURE = re.compile(r"\.(jpe?g|png|bmp|webp|gif|tiff?)$", re.IGNORECASE)
 # What Roboflow puts behind the name of a picture: a hash of the version that it made of it.
 _VERSION = re.compile(r"\.rf\.[0-9A-Za-z]{16,}(?:\.\w+)?$")
@@ -81,14 +87,19 @@ def truth_twice(truth: Annotations) -> Iterator[Finding]:
     yield from _versions(truth)
     if len(truth):
         yield from objects_twice(truth)
-        for again, what in _images_again(truth):
-            for one in images_that(truth, again, "OS425", Level.WARNING, what):
-                where = f"{one.example}, id {truth.images.id[first(again)]}"
-                cause, fix = one.cause, one.fix
-                if np.count_nonzero(again) == len(again) - 1 > 1 and "file name" in what:
-                    cause, fix = _ONE_NAME
-                cause, fix = _of_a_film(truth) or (cause, fix)
-                yield replace(one, example=where, cause=cause, fix=fix)
+        yield from images_under_two_ids(truth)
+
+
+def images_under_two_ids(truth: Annotations) -> Iterator[Finding]:
+    """The finding that images are another again, by their names or all their objects."""
+    for again, what in _images_again(truth):
+        for one in images_that(truth, again, "OS425", Level.WARNING, what):
+            where = f"{one.example}, id {truth.images.id[first(again)]}"
+            cause, fix = one.cause, one.fix
+            if np.count_nonzero(again) == len(again) - 1 > 1 and "file name" in what:
+                cause, fix = _ONE_NAME
+            cause, fix = _of_a_film(truth) or (cause, fix)
+            yield replace(one, example=where, cause=cause, fix=fix)
 
 
 def _versions(truth: Annotations) -> Iterator[Finding]:
@@ -210,7 +221,8 @@ def detected_twice(case: Case) -> Iterator[Finding]:
     """Findings about detections that occur twice."""
     yield from [*_unknown_too(case)] or _exact(case)
     pairs = _neighbours(case.some, *_keys(case), case.detections.box)
-    copies, near = _copies(case, *pairs), _unsuppressed(case, *pairs)
+    around = _neighbours(case.some, *_keys(case), case.detections.box, _CROWDED)
+    copies, near = _copies(case, *pairs), _unsuppressed(case, *around)
     written = 2 * len(copies) > len(near)  # else copies are those boxes that differ least
     yield from (_rounded(case, copies) if written else _not_suppressed(case, near)) or (
         _come_again(case)
@@ -259,6 +271,9 @@ def _exact(case: Case) -> Iterator[Finding]:
         row = int(rows[again])
         alike = 2 * same >= count or _rounded_scores(key, case.detections.score[rows])
         cause_fix = ("", "") if alike else _told_apart(case, row)
+        sized = all_of(case.detections.box[rows, 2:] > 0)
+        if 2 * repeats(key[sized]) < count:
+            cause_fix = _FILLED_UP
         yield _again(what, "image, label and box", count, case.where(row), *cause_fix)
 
 
@@ -434,15 +449,20 @@ def _first_images(case: Case) -> Rows:
 
 
 def _neighbours(
-    rows: Rows, image: NDArray[np.int32], label: NDArray[Any], box: NDArray[np.float64]
+    rows: Rows,
+    image: NDArray[np.int32],
+    label: NDArray[Any],
+    box: NDArray[np.float64],
+    most: int = _LAGS,
 ) -> tuple[Rows, Rows]:
     """Pairs of rows of one image and label whose boxes begin next to each other."""
     key = mixed(image[rows].astype(np.uint64), label[rows].astype(np.uint64))
     order = np.lexsort((box[rows, 0], key))
     rows, key = rows[order], key[order]
-    same = [np.flatnonzero(key[:-lag] == key[lag:]) for lag in _LAGS]
+    lags = range(1, most + 1)
+    same = [np.flatnonzero(key[:-lag] == key[lag:]) for lag in lags]
     one = rows[np.concatenate(same)]
-    other = rows[np.concatenate([at + lag for at, lag in zip(same, _LAGS, strict=True)])]
+    other = rows[np.concatenate([at + lag for at, lag in zip(same, lags, strict=True)])]
     return np.minimum(one, other), np.maximum(one, other)
 
 

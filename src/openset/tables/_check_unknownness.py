@@ -18,6 +18,7 @@ from openset.wording import spaced
 _IMAGES = 20  # with several detections, at least
 _VALUES = 10  # that differ, at least: decisions repeat by themselves
 _ROWS = 100
+_DIGITS = 1e-4  # in which a number of a box that was written again may differ
 _SAMPLE = 4_000  # rows, by which a value is known that many have
 _FILLED, _WITHIN = 0.05, 0.1  # of the rows, that have one value; if it is among the others
 _SIDE = 0.01  # of the others, that are below and above it then
@@ -32,7 +33,12 @@ def unknownness(case: Case) -> Iterator[Finding]:
     values = case.detections.unknownness
     if values is None or len(values) < _IMAGES or values.min() == values.max():
         return  # of one value for all, or none, others speak
-    yield from [*_of_images(case, values)] or [*_of_rows(case, values)] or _filled_in(case, values)
+    yield from (
+        [*_of_images(case, values)]
+        or [*_of_rows(case, values)]
+        or [*_of_boxes(case, values)]
+        or _filled_in(case, values)
+    )
 
 
 def _of_images(case: Case, values: NDArray[np.float64]) -> Iterator[Finding]:
@@ -81,6 +87,31 @@ def _of_rows(case: Case, values: NDArray[np.float64]) -> Iterator[Finding]:
         count=len(values),
         example=f"{case.where(0)}, unknownness {values[0]:g}",
     )
+
+
+def _of_boxes(case: Case, values: NDArray[np.float64]) -> Iterator[Finding]:
+    """A number of the box or of its label, which stands beside it in many files."""
+    rows = slice(None, None, -(-len(values) // _SAMPLE))
+    box, held = case.detections.box[rows], values[rows]
+    if len(held) < _ROWS or len(np.unique(held)) < _VALUES:
+        return
+    columns = {
+        "area": box[:, 2] * box[:, 3],
+        "left edge": box[:, 0],
+        "upper edge": box[:, 1],
+        "width": box[:, 2],
+        "height": box[:, 3],
+        "number of the label": case.detections.label[rows].astype(np.float64),
+    }
+    same = [name for name, column in columns.items() if np.allclose(held, column, _DIGITS, 0)]
+    if same:
+        yield Finding(
+            "OS372",
+            Level.WARNING,
+            f"the unknownness of {spaced(len(values))} detections is the {same[0]} of their boxes",
+            count=len(values),
+            example=f"{case.where(0)}, unknownness {values[0]:g}",
+        )
 
 
 def _counts(values: NDArray[np.float64], start: NDArray[np.intp]) -> bool:

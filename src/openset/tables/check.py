@@ -28,6 +28,7 @@ from openset.tables._check_case import Case
 from openset.tables._check_chance import unknown_by_chance
 from openset.tables._check_collided import collided
 from openset.tables._check_federated import federated
+from openset.tables._check_grid import on_a_grid
 from openset.tables._check_groups import group_sizes, groups_unsaid, truth_groups
 from openset.tables._check_join import (
     batches_stopped,
@@ -47,6 +48,7 @@ from openset.tables._check_passes import in_passes, sorted_together
 from openset.tables._check_per_image import scaled_scores, scaled_unknownness
 from openset.tables._check_reach import cut_off
 from openset.tables._check_readings import read_otherwise
+from openset.tables._check_score_of_class import scores_of_classes
 from openset.tables._check_scores import scores
 from openset.tables._check_sets import truth_sets
 from openset.tables._check_turned import mirrored_too, turned_too
@@ -280,15 +282,18 @@ def _of_detections(case: Case) -> list[Finding]:
     otherwise = again or [*read_otherwise(case)]
     if case.written.boxes == "xywh" and any(one.code in _PLAIN for one in boxes):
         boxes, otherwise = _with_fix_of(boxes, otherwise), []
-    elif not otherwise:
-        boxes += cut_off(case)
+    elif not {one.code for one in otherwise} - {"OS433"}:
+        cut = [*cut_off(case)]  # of tiles, a few fit by chance if they are read in another way
+        boxes, otherwise = [*boxes, *cut], [] if cut else otherwise
     copied = [*objects_again(case)]  # which are no second detector
     passes = copied or [*mirrored_too(case)] or [*in_passes(case)]
     passes = passes or ([] if otherwise else [*turned_too(case)])
     passes = passes or [*([] if again else sorted_together(case)), *detected_twice(case)]
+    if grid := [*on_a_grid(case)]:  # on which boxes of one object fall together
+        passes = [*grid, *(one for one in passes if one.code != "OS210")]
     rest = [*boxes, *scores(case), *detected_labels(case), *passes]
     rest += [*unknownness(case), *detected_images(case), *detected_files(case)]
-    rest += [*scaled_scores(case), *scaled_unknownness(case)]
+    rest += [*scaled_scores(case), *scaled_unknownness(case), *scores_of_classes(case)]
     if not otherwise:
         rest += [*left_out(case), *single_crowds(case), *unknown_by_chance(case), *collided(case)]
         rest += [*one_box_each(case), *one_object_each(case)]

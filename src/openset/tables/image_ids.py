@@ -25,6 +25,10 @@ from openset.tables.paths import stem_of
 Ids = NDArray[Any]
 Rows = NDArray[np.int32]
 _UPLOAD = re.compile(r"^[0-9a-f]{8}-")
+# What Roboflow puts behind a name: its suffix, a hash of the version, and the suffix again.
+_EXPORT = re.compile(
+    r"([_.](jpe?g|png|bmp|webp|tiff?))?\.rf\.[0-9A-Za-z]{16,}(\.\w+)?$", re.IGNORECASE
+)
 
 
 def _whole(ids: Ids) -> NDArray[np.int64]:
@@ -84,6 +88,18 @@ def _by_upload(truth: Annotations, ids: Ids) -> Rows:
     return _distinct(stored, np.array([_UPLOAD.sub("", name) for name in given], np.str_))
 
 
+def _by_export(truth: Annotations, ids: Ids) -> Rows:
+    """Ids are file names before Roboflow exported them: dog.jpg is dog_jpg.rf.HASH.jpg."""
+    columns = (_names(truth.images), ids.astype(str))
+    stored, given = (np.array([*map(_exported, one.tolist())], np.str_) for one in columns)
+    return _distinct(stored, given)
+
+
+def _exported(name: str) -> str:
+    plain = _EXPORT.sub("", name)
+    return stem_of(name) if plain == name else plain.rpartition("/")[2]
+
+
 def _distinct(table: Ids, values: Ids) -> Rows:
     """Where values are in a table, or nowhere if it has one twice."""
     twice = len(np.unique(table)) < len(table)
@@ -107,6 +123,7 @@ READINGS: dict[str, Callable[[Annotations, Ids], Rows]] = {
     "name": join_names,
     "stem": _by_stem,
     "upload": _by_upload,
+    "roboflow": _by_export,
     "number": _by_number,
     "index": _place(lambda images: np.arange(len(images)), 0),
     "index-1": _place(lambda images: np.arange(len(images)), 1),
@@ -122,6 +139,7 @@ MEANING = {
     "name": "file names of images",
     "stem": "file names of images, with another folder or suffix",
     "upload": "file names of images, before Label Studio stored them",
+    "roboflow": "file names of images, before Roboflow exported them",
     "number": "numbers in file names",
     "index": "places of images in the ground truth, from 0",
     "index-1": "places of images in the ground truth, from 1",

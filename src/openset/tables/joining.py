@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from openset.findings import Finding, Level, refuse
-from openset.tables._check_twice import objects_twice, written_twice
+from openset.tables._check_twice import images_under_two_ids, objects_twice, written_twice
 from openset.tables.annotations import Annotations
 from openset.tables.detections import Detections
 from openset.tables.made_alike import refuse_made_otherwise
@@ -56,7 +56,8 @@ def joined_truths(tables: Sequence[Annotations]) -> tuple[Annotations, list[Find
         info={},
     )
     again = [replace(one, level=Level.WARNING) for one in objects_twice(found)] if shared else []
-    return found, [*again, *_told_shared(shared), *_told_roles(differ)]
+    under_two = [*images_under_two_ids(found)] if len(found) else []
+    return found, [*under_two, *again, *_told_shared(shared), *_told_roles(differ)]
 
 
 def joined_detections(

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.benchmarks.pool import Pool, image_names
+from openset.benchmarks.pool import Pool, image_names, stems_of
 from openset.benchmarks.rules import image_rule
 from openset.benchmarks.rules.listed import find_list
 from openset.files import load_arrays
@@ -47,7 +47,7 @@ def similar(pool: Pool, how: Similar) -> NDArray[np.intp]:
     """Images by the largest cosine of their embedding to one of an earlier split."""
     names, unit = read_embeddings(find_list(how.file, pool.files))
     here = image_names(pool.table)[pool.images]
-    there = np.array(sorted(lookup(pool.done, how.to, "earlier split")), np.str_)
+    there = np.array(sorted(stems_of(lookup(pool.done, how.to, "earlier split"))), np.str_)
     best = largest_cosine(
         unit[rows_of(names, here, how.file)], unit[rows_of(names, there, how.file)]
     )

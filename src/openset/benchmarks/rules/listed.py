@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.benchmarks.pool import Pool, image_names
+from openset.benchmarks.pool import Pool, are_called, image_names
 from openset.benchmarks.rules import image_rule
 from openset.files import load_list, load_text, parse_yaml
 from openset.findings import InputError, refuse
@@ -114,15 +114,13 @@ def with_times(table: Annotations, files: Sequence[str], folders: Sequence[Path]
 @image_rule("not_in", Names)
 def not_in(pool: Pool, splits: str | Sequence[str]) -> NDArray[np.intp]:
     """Images that none of these earlier splits has."""
-    taken = np.array(sorted(_names_of(pool, splits)), np.str_)
-    return pool.where(positions(taken, image_names(pool.table)) < 0)
+    return pool.where(~are_called(pool.table, _names_of(pool, splits)))
 
 
 @image_rule("among", Names)
 def among(pool: Pool, splits: str | Sequence[str]) -> NDArray[np.intp]:
     """Images that one of these earlier splits has."""
-    taken = np.array(sorted(_names_of(pool, splits)), np.str_)
-    return pool.where(positions(taken, image_names(pool.table)) >= 0)
+    return pool.where(are_called(pool.table, _names_of(pool, splits)))
 
 
 def _names_of(pool: Pool, splits: str | Sequence[str]) -> set[str]:
