@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case
-from openset.tables._check_numbers import names_of
 from openset.wording import some, spaced
 
 _SAMPLE = 200_000  # rows, of which lowest scores are known well enough to look closer
@@ -33,40 +31,40 @@ def scores_of_classes(case: Case) -> Iterator[Finding]:
 
 
 def _cut_alone(case: Case) -> Iterator[Finding]:
-    """Few classes of many boxes have none of a low score, and most classes have."""
+    """Few classes of many boxes have none of a low score, and most classes have.
+
+    Of known classes alone: unknown boxes may be scored in another way.
+    """
+    known, all_of_them = case.vocabulary.known, case.detections.score
     step = -(-len(case.detections) // _SAMPLE)
-    rows = np.flatnonzero(_known(case)[::step]) * step
-    label, score = case.detections.label[rows], case.detections.score[rows]
-    used, at, times = np.unique(label, return_inverse=True, return_counts=True)
-    lowest = np.full(len(used), np.inf)
-    np.minimum.at(lowest, at, score)
-    often = times >= _BOXES
+    klass, score = case.joined.klass[::step], all_of_them[::step]
+    here = (klass >= 0) & (klass < len(known))
+    klass, score = klass[here], score[here]
+    lowest = np.full(len(known), np.inf)
+    np.minimum.at(lowest, klass, score)
+    often = np.bincount(klass, minlength=len(known)) >= _BOXES
     high, low = often & (lowest >= _CUT), often & (lowest < _UNCUT)
     if not high.any() or np.count_nonzero(low) <= np.count_nonzero(high):
         return
-    said, count = {}, 0
-    for name, value in zip(_names(case, used[high]), used[high].tolist(), strict=True):
-        own = case.detections.score[case.detections.label == value]
+    said, rows = {}, []
+    for at in np.flatnonzero(high).tolist():
+        mine = np.flatnonzero(case.joined.klass == at)
+        own = all_of_them[mine]
         near = np.count_nonzero(own <= own.min() + _NEAR * np.ptp(own))
         if own.min() >= _CUT and near >= _EDGE * len(own):
-            said[name] = float(own.min())
-            count += len(own)
+            said[known[at]] = float(own.min())
+            rows.append(mine)
     if said:
-        first = int(np.isin(case.detections.label, used[high]).argmax())
+        row = int(rows[0][0])
         cuts = some(f"{name} ({value:.2g})" for name, value in said.items())
         yield Finding(
             "OS226",
             Level.WARNING,
-            f"no score of {len(said)} of {len(used)} classes is low, and those of the others are: "
-            f"the lowest is that of a threshold, {cuts}",
-            count=count,
-            example=f"{case.where(first)}, score {case.detections.score[first]:g}",
+            f"no score of {len(said)} of {np.count_nonzero(lowest < np.inf)} classes is low, and "
+            f"those of the others are: the lowest is that of a threshold, {cuts}",
+            count=sum(map(len, rows)),
+            example=f"{case.where(row)}, score {all_of_them[row]:g}",
         )
-
-
-def _known(case: Case) -> NDArray[np.bool_]:
-    """Detections of known classes: unknown ones may be scored in another way."""
-    return (case.joined.klass >= 0) & (case.joined.klass < len(case.vocabulary.known))
 
 
 def _scaled(case: Case) -> Iterator[Finding]:
@@ -89,9 +87,3 @@ def _scaled(case: Case) -> Iterator[Finding]:
         count=len(values),
         example=f"{case.where(row)}, score {values[row]:g}",
     )
-
-
-def _names(case: Case, labels: NDArray[np.int64]) -> list[str]:
-    """Names of some labels, or their numbers where the ground truth has none of them."""
-    names = dict(zip(case.per_label[0].tolist(), names_of(case), strict=True))
-    return [names[label] or str(label) for label in labels.tolist()]
