@@ -115,6 +115,14 @@ def test_a_wrong_part_is_refused(result, key, value):
         Evaluation.from_json(json.dumps(document))
 
 
+def test_a_number_beyond_all_floats_is_refused(result):
+    document = json.loads(result.to_json())
+    held = next(held for one in document["values"].values() if (held := one.get("by_class")))
+    held["terms"][0][0] = 10**400
+    with pytest.raises(InputError, match="OS114"):
+        Evaluation.from_json(json.dumps(document))
+
+
 def test_a_missing_file_and_a_folder(tmp_path):
     with pytest.raises(InputError, match="OS101"):
         Evaluation.from_json(tmp_path / "absent.json")

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from openset.evaluation.scoreboard import Scoreboard
 
 SCHEMA = "openset.evaluation/1"
+# What a document raises that is not one of ours: values missing, of another kind, or too large.
+_AMISS = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +208,7 @@ class Evaluation:
             raise
         except FileNotFoundError as error:
             raise refuse("OS101", f"no such file: {source}") from error
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (OSError, *_AMISS) as error:
             raise refuse(
                 "OS114", f"cannot read the result {str(source)[:80]!r}: {error}"
             ) from error
