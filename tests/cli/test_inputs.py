@@ -9,7 +9,7 @@ import pytest
 
 from openset.formats import read_detections
 from scenes.builders import Scene
-from scenes.origins import Of, label_studio, save_json, write_save_txt
+from scenes.origins import Of, label_studio, roboflow, save_json, version, write_save_txt
 
 
 @pytest.fixture
@@ -58,19 +58,14 @@ def test_an_export_of_label_studio(of, scene, openset):
 
 @pytest.mark.parametrize("both", [False, True], ids=["one side", "two exports"])
 def test_an_export_of_roboflow(both, of, scene, openset):
-    document = json.loads((scene / "gt.json").read_text())
-    write_save_txt(of, scene / "predict")
-    for at, one in enumerate(document["images"]):
-        stem, _, suffix = one["file_name"].rpartition(".")
-        one["file_name"] = f"{stem}_{suffix}.rf.{at:032x}.{suffix}"
-        texts = scene / "predict" / "labels" / f"{stem}.txt"
-        if both and texts.exists():
-            texts.rename(texts.with_name(f"{stem}_{suffix}.rf.{at + 99:032x}.txt"))
-    (scene / "rf.json").write_text(json.dumps(document))
-    told = openset("check", "rf.json", "predict", "--known", "dog,cat")
+    roboflow(of, scene)
+    if both:
+        for at, texts in enumerate(sorted((scene / "predict" / "labels").iterdir())):
+            texts.rename(texts.with_name(version(f"{texts.stem}.jpg", at + 99)).with_suffix(".txt"))
+    told = openset("check", "_annotations.coco.json", "predict", "--known", "dog,cat")
     assert told.code == 1 and "--image-ids roboflow" in told.out
     wanted = ap(evaluated(openset, "gt.json", "base.json"))["base"]
-    found = evaluated(openset, "rf.json", "predict", "--image-ids", "roboflow")
+    found = evaluated(openset, "_annotations.coco.json", "predict", "--image-ids", "roboflow")
     assert ap(found) == {"predict": pytest.approx(wanted)}
 
 

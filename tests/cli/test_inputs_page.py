@@ -14,7 +14,7 @@ import pytest
 import openset as package
 from scenes import frameworks
 from scenes.builders import Scene
-from scenes.origins import ORIGINS, Of, cvat, label_studio, save_json, write_save_txt
+from scenes.origins import ORIGINS, Of, cvat, label_studio, roboflow, save_json
 
 PAGE = (Path(__file__).parents[2] / "docs/inputs.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
@@ -46,8 +46,7 @@ def of(scene):
     save_json(made, scene)
     label_studio(made, scene)
     cvat(made, scene)
-    if not (scene / "predict").exists():
-        write_save_txt(made, scene / "predict")
+    roboflow(made, scene)
     (scene / "data.yaml").write_text(f"names: {made.names}\n")
     for name in ("results.bbox.json", "coco_instances_results.json"):
         (scene / name).write_text((scene / "base.json").read_text())

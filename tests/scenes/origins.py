@@ -276,6 +276,12 @@ def write_save_txt(of: Of, folder: Path, *, confidence: bool = True) -> Path:
     return folder
 
 
+def _predict(of: Of, folder: Path) -> Path:
+    """The folder of the same texts, for whichever export asks first."""
+    place = folder / "predict"
+    return place if place.exists() else write_save_txt(of, place)
+
+
 def save_json(of: Of, folder: Path) -> Any:
     """predictions.json of ultralytics: ids from 1, images by the stem of their file."""
     stem = {image["id"]: Path(image["file_name"]).stem for image in of.images}
@@ -318,7 +324,7 @@ def label_studio(of: Of, folder: Path) -> Any:
     document = {"images": images, "categories": categories, "annotations": objects, "info": info}
     path = folder / "result.json"
     path.write_text(json.dumps(document))
-    return path, write_save_txt(of, folder / "predict"), {"image_ids": "upload"}
+    return path, _predict(of, folder), {"image_ids": "upload"}
 
 
 def cvat(of: Of, folder: Path) -> Any:
@@ -336,6 +342,41 @@ def cvat(of: Of, folder: Path) -> Any:
     path = folder / "instances_default.json"
     path.write_text(json.dumps(document))
     return path, of.scene.found, {}
+
+
+def roboflow(of: Of, folder: Path) -> Any:
+    """An export of COCO kind: names that a hash was put behind, and a class of all as the first."""
+    truth = of.scene.truth
+    everything = {"id": 0, "name": "objects", "supercategory": "none"}
+    document = {
+        "info": {"year": "2026", "version": "1", "contributor": "", "url": ""},
+        "licenses": [{"id": 1, "url": "", "name": "Private"}],
+        "categories": [
+            everything,
+            *(
+                {"id": at + 1, "name": name, "supercategory": "objects"}
+                for at, name in enumerate(of.names)
+            ),
+        ],
+        "images": [
+            {**one, "license": 1, "file_name": version(one["file_name"], at)}
+            | {"extra": {"name": one["file_name"]}}
+            for at, one in enumerate(truth["images"])
+        ],
+        "annotations": [
+            {**one, "category_id": of.number[one["category_id"]] + 1, "segmentation": []}
+            for one in truth["annotations"]
+        ],
+    }
+    path = folder / "_annotations.coco.json"
+    path.write_text(json.dumps(document))
+    return path, _predict(of, folder), {"image_ids": "roboflow"}
+
+
+def version(name: str, at: int) -> str:
+    """What Roboflow calls a picture that it exports."""
+    stem, _, suffix = name.rpartition(".")
+    return f"{stem}_{suffix}.rf.{at:032x}.{suffix}"
 
 
 ORIGINS: dict[str, Callable[[Of, Path], Any]] = {
@@ -357,5 +398,6 @@ ORIGINS: dict[str, Callable[[Of, Path], Any]] = {
         fiftyone,
         label_studio,
         cvat,
+        roboflow,
     )
 }

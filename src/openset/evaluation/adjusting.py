@@ -23,7 +23,7 @@ from openset.tables.category_ids import Positions, Renamed, told, with_names
 from openset.tables.columns import column
 from openset.tables.evidence import logit_classes, strange_logits
 from openset.tables.join import Joined
-from openset.tables.left_open import LeftOpen
+from openset.tables.left_open import NUMBERED, LeftOpen
 from openset.wording import grouped, spaced
 
 Adjusted = tuple[Detections, list[Finding]]
@@ -88,7 +88,7 @@ def _meant(
         stated = [] if settings.stated_ids is None else [settings.stated_ids]
     else:
         left = LeftOpen.of(detections).names
-        stated = _stated(settings) or ([Positions(0)] if left else [])
+        stated = _stated(settings) or ([NUMBERED] if left else [])
     return [told(one, vocabulary.known) for one in stated]
 
 

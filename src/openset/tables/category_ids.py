@@ -37,7 +37,7 @@ def category_ids_of(given: CategoryIds) -> Positions | Renamed:
     """What is stated: positions, a mapping, or a file with a mapping.
 
     >>> category_ids_of("index1")
-    Positions(first=1, known=False, among=())
+    Positions(first=1, known=False, among=(), groups=True)
     """
     if isinstance(given, Mapping):
         return Renamed.of(given, "category_ids=")
@@ -80,15 +80,18 @@ class Positions:
         first: What the first of them is called: 0 or 1.
         known: Whether they are positions among the known classes.
         among: The known classes, once it is told which they are.
+        groups: Whether a first category that is the group of all others counts (`classes_of`).
     """
 
     first: int
     known: bool = False
     among: tuple[str, ...] = ()
+    groups: bool = True
 
     def names(self, labels: Sequence[str], truth: Annotations) -> list[str | None]:
         """The names of categories, None where there is no such position."""
-        listed = self.among if self.known else truth.labels
+        every = truth.labels if self.groups else classes_of(truth)
+        listed = self.among if self.known else every
         places = [int(one) - self.first if _is_number(one) else -1 for one in labels]
         return [listed[place] if 0 <= place < len(listed) else None for place in places]
 
@@ -97,6 +100,16 @@ class Positions:
         """What labels are, in words."""
         listed = "list of known classes" if self.known else "list of categories"
         return f"positions in the {listed}, counted from {self.first}"
+
+
+def classes_of(truth: Annotations) -> tuple[str, ...]:
+    """The labels, but for a first one that no object has and that is the group of all others.
+
+    Roboflow begins the categories of its COCO files with such a one, and its YOLO files do not.
+    """
+    rest = truth.labels[1:]
+    group = bool(rest) and set(truth.supercategory[1:]) == {truth.labels[0]}
+    return rest if group and not (truth.label == 0).any() else truth.labels
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from openset.options import check_options
 from openset.refusals import needs_sizes, wrong_type
 from openset.tables.annotations import Annotations
 from openset.tables.boxes import Convention, in_pixels
-from openset.tables.category_ids import Positions, with_names
+from openset.tables.category_ids import Positions, classes_of, with_names
 from openset.tables.detections import Detections
 from openset.tables.join import join_images
 
+NUMBERED = Positions(0, groups=False)  # what numbers without names are taken for
 _KEY = "left_open"
 _SHOWN = 3
 
@@ -69,7 +70,7 @@ class LeftOpen:
         if truth is None:
             return detections
         if self.names and not detections.labels:
-            detections = with_names(detections, truth, Positions(0))
+            detections = with_names(detections, truth, NUMBERED)
         image = join_images(truth, detections.image)
         boxes = self.boxes or "xywh"
         return LeftOpen().marked(in_pixels(detections, image, truth, boxes))
@@ -80,9 +81,10 @@ class LeftOpen:
         """What there is to say about it: that numbers get names, unless stated; and no scores."""
         said = []
         if self.names and not (stated or detections.labels) and len(detections):
-            first = ", ".join(f"{at} is {name}" for at, name in enumerate(truth.labels[:_SHOWN]))
+            classes = classes_of(truth)
+            first = ", ".join(f"{at} is {name}" for at, name in enumerate(classes[:_SHOWN]))
             message = "classes are numbered and not named: numbers are taken for places in the "
-            message += f"{len(truth.labels)} classes of the ground truth"
+            message += f"{len(classes)} classes of the ground truth"
             said.append(Finding("OS340", Level.WARNING, message, len(detections), first))
         if self.scores and len(detections):
             message = "detections have no confidence, and all count as 1: metrics that rank them "
