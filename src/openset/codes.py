@@ -571,8 +571,8 @@ _ENTRIES = (
          "name a column that frames of one sequence share, or leave out groups="),
     Code("OS417", "a training given twice", "The same detections are not two trainings: the spread "
          "of trainings would come out too small.",
-         "a file was named twice or copied, or both trainings had the same seed",
-         "give each training once, and train with different seeds"),
+         "a file was named twice or copied, or both trainings had the same seed, or found "
+         "nothing", "give each training once, and train with different seeds, longer if need be"),
     Code("OS418", "not trainings of one method", "Trainings are averaged only if they differ in "
          "nothing but chance: test images, vocabulary, protocol and resamples are the same.",
          "results of different test sets, settings or seeds of the resamples were put together",
