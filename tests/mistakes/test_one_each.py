@@ -111,7 +111,7 @@ CASES = [
             "warned OS225"),
     Mistake("unknownness from 0 to 1 in each image", both(weak, per_image(
         "unknownness", over_range)), "warned OS377"),
-    Mistake("a clipped unknownness from 0 to 1 in each image", both(clipped(0.1, 1.1), per_image(
+    Mistake("a clipped unknownness from 0 to 1 in each image", both(clipped(0.3, 1), per_image(
         "unknownness", over_range)), "warned OS377"),
     Mistake("a softmax over the boxes of an image", per_image("score", softmax_of_boxes),
             "warned OS225", says="the scores of an image sum to 1"),
