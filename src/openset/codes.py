@@ -212,6 +212,12 @@ _ENTRIES = (
          "coordinates of a feature map were cast to whole numbers before they were multiplied by "
          "its stride",
          "multiply first, and write numbers with a fraction"),
+    Code("OS229", "scores of two kinds", "A part of the images has no low score, and the others "
+         "have: boxes of one part outrank those of the other, or are not there to be found, and AP "
+         "is of the mixture.",
+         "two programs wrote the file, one of which cut at a threshold, or scaled scores otherwise",
+         "write all images by one program; nothing, if the first and the last images are so unlike"
+         ),
     Code("OS230", "boxes moved or resized alike", "Boxes lie on objects once all of them are "
          "moved, or resized, by the same amount, and hardly any as they are.",
          "an offset or a factor that was not undone: a crop, a bar, half sizes",
