@@ -254,6 +254,10 @@ _ENTRIES = (
     Code("OS246", "objects are whole images", "All objects have the box of their image: nothing is "
          "located, and any large box is right.", "labels of images, or of a classifier's data set, "
          "were written as boxes", "give a ground truth with boxes; force=True evaluates as it is"),
+    Code("OS250", "scores a row off", "Scores fall within an image, and rise beside the row where "
+         "the next begins: each box has the score of its neighbour, or the image of it.",
+         "a column slipped by a row, as where one header was deleted or a list was shifted",
+         "write the table again from its columns; the first or the last row tells which slipped"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",
          "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),

@@ -58,6 +58,18 @@ def of_last_images(change, most=30, drop=0.0):
     return spoil
 
 
+def in_order(slip, sign=-1):
+    """Boxes image by image, the surest first, and a column that slipped by so many rows."""
+
+    def spoil(world):
+        world.dt.sort(key=lambda one: (one["image_id"], sign * one["score"]))
+        scores = np.roll([one["score"] for one in world.dt], slip).tolist()
+        for one, score in zip(world.dt, scores, strict=True):
+            one["score"] = score
+
+    return spoil
+
+
 def sigmoid(score):
     return float(1 / (1 + np.exp(-score)))
 
@@ -254,6 +266,10 @@ def ranked_in_image(world):
 
 
 CASES = [
+    Mistake("scores of the row after", in_order(-1), "warned OS250", says="a row before"),
+    Mistake("scores of the row before", in_order(1), "warned OS250", says="a row after"),
+    Mistake("the surest first", in_order(0), "accepted"),
+    Mistake("the surest last", in_order(0, 1), "accepted"),
     Mistake(
         "the sigmoid twice in a part",
         of_last_images(sigmoid),
