@@ -357,6 +357,12 @@ CASES = [
     Mistake("the middle in 224", each("bbox", middle(224)), "refused OS215", says="xywh-crop-224"),
     Mistake("y before x", each("bbox", swapped), "refused OS215", says="--boxes yxhw"),
     Mistake(
+        "columns x and y exchanged",
+        each("bbox", lambda b: [b[1], b[0], *b[2:]]),
+        "refused OS215",
+        says="--boxes yxwh",
+    ),
+    Mistake(
         "corners y first in 0..1000",
         each("bbox", after(corners, squeezed(1000), swapped)),
         "refused OS215|OS204",

@@ -56,6 +56,7 @@ WRITTEN = {
     "cxcywh": centres(FOUND.box),
     "yxyx": exchanged(corners(FOUND.box)),
     "yxhw": exchanged(FOUND.box),
+    "yxwh": FOUND.box[:, [1, 0, 2, 3]],
     "cycxhw": exchanged(centres(FOUND.box)),
     "cxcywh-norm": centres(FOUND.box) / TWICE,
     "yxyx-norm": exchanged(corners(FOUND.box) / TWICE),

@@ -49,6 +49,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "cycxhw": lambda box: _centres(_exchanged(box)),
     "x1x2y1y2": lambda box: _corners(box[:, [0, 2, 1, 3]]),
     "xyhw": lambda box: box[:, [0, 1, 3, 2]],
+    "yxwh": lambda box: box[:, [1, 0, 2, 3]],
 }
 
 
@@ -129,6 +130,7 @@ _LAYOUT_WORDS = {
     "cycxhw": "centre y, centre x, height, width",
     "x1x2y1y2": "x1, x2, y1, y2",
     "xyhw": "x, y, height, width",
+    "yxwh": "y, x, width, height",
 }
 _FRAME_WORDS = {
     "": "",
