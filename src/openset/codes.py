@@ -258,6 +258,12 @@ _ENTRIES = (
          "the next begins: each box has the score of its neighbour, or the image of it.",
          "a column slipped by a row, as where one header was deleted or a list was shifted",
          "write the table again from its columns; the first or the last row tells which slipped"),
+    Code("OS251", "objects of pictures that lie on their side", "Objects of all images of one "
+         "orientation leave them, and fit once width and height are exchanged: no box on the "
+         "upright picture meets them.",
+         "one tool read the orientation that a photo has in EXIF, and the other did not",
+         "turn the boxes of these images by 90 degrees, or state the size of the pictures as they "
+         "were annotated, and detect on them so"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",
          "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),
