@@ -62,6 +62,7 @@ WRITTEN = {
     "yxyx-norm": exchanged(corners(FOUND.box) / TWICE),
     "xywh-norm-1000": FOUND.box / TWICE * 1000,
     "xyxy-norm-1000": corners(FOUND.box) / TWICE * 1000,
+    "xywh-norm-1920-1080": FOUND.box / TWICE * [1920, 1080, 1920, 1080],
     "xyxy-norm-640": corners(FOUND.box) / TWICE * 640,
     "xywh-scaled-0.5": FOUND.box / 2,
     "xyxy-scaled-0.4": corners(FOUND.box) * 0.4,
