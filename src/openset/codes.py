@@ -212,6 +212,12 @@ _ENTRIES = (
          "coordinates of a feature map were cast to whole numbers before they were multiplied by "
          "its stride",
          "multiply first, and write numbers with a fraction"),
+    Code("OS229", "scores of two kinds", "A part of the images has no low score, and the others "
+         "have: boxes of one part outrank those of the other, or are not there to be found, and AP "
+         "is of the mixture.",
+         "two programs wrote the file, one of which cut at a threshold, or scaled scores otherwise",
+         "write all images by one program; nothing, if the first and the last images are so unlike"
+         ),
     Code("OS230", "boxes moved or resized alike", "Boxes lie on objects once all of them are "
          "moved, or resized, by the same amount, and hardly any as they are.",
          "an offset or a factor that was not undone: a crop, a bar, half sizes",
@@ -248,6 +254,16 @@ _ENTRIES = (
     Code("OS246", "objects are whole images", "All objects have the box of their image: nothing is "
          "located, and any large box is right.", "labels of images, or of a classifier's data set, "
          "were written as boxes", "give a ground truth with boxes; force=True evaluates as it is"),
+    Code("OS250", "scores a row off", "Scores fall within an image, and rise beside the row where "
+         "the next begins: each box has the score of its neighbour, or the image of it.",
+         "a column slipped by a row, as where one header was deleted or a list was shifted",
+         "write the table again from its columns; the first or the last row tells which slipped"),
+    Code("OS251", "objects of pictures that lie on their side", "Objects of all images of one "
+         "orientation leave them, and fit once width and height are exchanged: no box on the "
+         "upright picture meets them.",
+         "one tool read the orientation that a photo has in EXIF, and the other did not",
+         "turn the boxes of these images by 90 degrees, or state the size of the pictures as they "
+         "were annotated, and detect on them so"),
     Code("OS301", "roles not stated", "Nothing says which labels the detector was taught.",
          "no category is named 'unknown', none has a role, and info.openset is absent",
          "pass known='voc20' (or another built-in), a list of labels, or a vocabulary file"),

@@ -46,6 +46,25 @@ def test_both_paths_agree(case, monkeypatch):
         np.testing.assert_array_equal(fast.box, slow.box)
 
 
+def test_whole_numbers_that_all_are_text(tmp_path):
+    truth = json.loads((GOLDEN / "tiny/mixed/gt.json").read_text())
+    found = json.loads((GOLDEN / "tiny/mixed/dt.json").read_text())
+    plain = read_annotations(GOLDEN / "tiny/mixed/gt.json")
+    for one in (*truth["annotations"], *found):
+        one["category_id"] = str(one["category_id"])
+    for one in truth["categories"]:
+        one["id"] = str(one["id"])
+    read_ = read_annotations(save(tmp_path / "gt.json", truth))
+    assert read_.category_id.tolist() == plain.category_id.tolist()
+    assert read_.label.tolist() == plain.label.tolist()
+    want = read_detections(GOLDEN / "tiny/mixed/dt.json").label
+    assert read_detections(save(tmp_path / "dt.json", found)).label.tolist() == want.tolist()
+    for other in ("07", "7.0", "", 7):  # one among the others
+        found[0]["category_id"] = other
+        with pytest.raises(openset.InputError, match="OS108"):
+            read_detections(save(tmp_path / "dt.json", found))
+
+
 DOCUMENT = {
     "info": {"year": 2024},
     "licenses": [{"id": 1, "name": "CC"}],

@@ -357,6 +357,18 @@ CASES = [
     Mistake("the middle in 224", each("bbox", middle(224)), "refused OS215", says="xywh-crop-224"),
     Mistake("y before x", each("bbox", swapped), "refused OS215", says="--boxes yxhw"),
     Mistake(
+        "shares times the sides of a camera's picture",
+        each("bbox", lambda b, s: [b[i] / s[i % 2] * (1920, 1080)[i % 2] for i in range(4)]),
+        "refused OS215|OS207",
+        says="--boxes xywh-norm-1920-1080",
+    ),
+    Mistake(
+        "columns x and y exchanged",
+        each("bbox", lambda b: [b[1], b[0], *b[2:]]),
+        "refused OS215",
+        says="--boxes yxwh",
+    ),
+    Mistake(
         "corners y first in 0..1000",
         each("bbox", after(corners, squeezed(1000), swapped)),
         "refused OS215|OS204",

@@ -38,6 +38,22 @@ def saturated(held, place):
     return 1.0 if held[place] > 0.3 else held[place]
 
 
+def softmax_of_boxes(held, place):
+    shares = np.exp(4 * np.array(held))
+    return round(float(shares[place] / shares.sum()), 5)
+
+
+def clipped(low, high):
+    """A weak unknownness that ends, so that several boxes of an image have its least."""
+
+    def spoil(world):
+        weak(world)
+        for one in world.dt:
+            one["unknownness"] = float(np.clip(one["unknownness"], low, high))
+
+    return spoil
+
+
 def weak(world):
     rng = np.random.default_rng(1)
     for one in world.dt:
@@ -95,6 +111,10 @@ CASES = [
             "warned OS225"),
     Mistake("unknownness from 0 to 1 in each image", both(weak, per_image(
         "unknownness", over_range)), "warned OS377"),
+    Mistake("a clipped unknownness from 0 to 1 in each image", both(clipped(0.3, 1), per_image(
+        "unknownness", over_range)), "warned OS377"),
+    Mistake("a softmax over the boxes of an image", per_image("score", softmax_of_boxes),
+            "warned OS225", says="the scores of an image sum to 1"),
     Mistake("boxes in a dictionary by class", both(doubled, last_of_class), "warned OS458"),
     Mistake("objects in a dictionary by class", both(doubled, sure, last_object(
         "image_id", "category_id")), "warned OS459", says="two objects of one class"),
@@ -104,6 +124,7 @@ CASES = [
 HARMLESS = [
     Mistake("scores that saturate", per_image("score", saturated), "accepted"),
     Mistake("a weak unknownness", weak, "accepted"),
+    Mistake("a clipped unknownness", clipped(0.3, 1), "accepted"),
     Mistake("two of everything", doubled, "accepted"),
     Mistake("sure of everything", sure, "warned OS218"),
     Mistake("an object for each image, that is found", both(last_object("image_id"), on_it),

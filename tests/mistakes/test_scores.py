@@ -44,6 +44,36 @@ def unknownness(sign=1.0, value=None):
     return spoil
 
 
+def of_last_images(change, most=30, drop=0.0):
+    """Another score for the last images, of a detector that has low ones; those below are lost."""
+
+    def spoil(world):
+        last = {one["id"] for one in world.gt["images"][-most:]}
+        for one in world.dt:
+            one["score"] = round(one["score"] ** 2, 5)
+            if one["image_id"] in last:
+                one["score"] = change(one["score"])
+        world.dt = [one for one in world.dt if one["image_id"] not in last or one["score"] >= drop]
+
+    return spoil
+
+
+def in_order(slip, sign=-1):
+    """Boxes image by image, the surest first, and a column that slipped by so many rows."""
+
+    def spoil(world):
+        world.dt.sort(key=lambda one: (one["image_id"], sign * one["score"]))
+        scores = np.roll([one["score"] for one in world.dt], slip).tolist()
+        for one, score in zip(world.dt, scores, strict=True):
+            one["score"] = score
+
+    return spoil
+
+
+def sigmoid(score):
+    return float(1 / (1 + np.exp(-score)))
+
+
 def shuffled_alone(world):
     """A column that lost its index: scores of other rows, in no order."""
     order = np.random.default_rng(0).permutation(len(world.dt))
@@ -236,6 +266,18 @@ def ranked_in_image(world):
 
 
 CASES = [
+    Mistake("scores of the row after", in_order(-1), "warned OS250", says="a row before"),
+    Mistake("scores of the row before", in_order(1), "warned OS250", says="a row after"),
+    Mistake("the surest first", in_order(0), "accepted"),
+    Mistake("the surest last", in_order(0, 1), "accepted"),
+    Mistake(
+        "the sigmoid twice in a part",
+        of_last_images(sigmoid),
+        "warned OS229",
+        says="went through the sigmoid twice",
+    ),
+    Mistake("a threshold in a part", of_last_images(lambda score: score, 30, 0.25), "warned OS229"),
+    Mistake("a threshold in a tenth", of_last_images(lambda score: score, 10, 0.3), "accepted"),
     Mistake("upside down", each("score", lambda s: 1 - s), "warned OS318"),
     Mistake("sorted by themselves", sorted_alone, "warned OS332"),
     Mistake(

@@ -61,6 +61,12 @@ def saturated(one, row, rng):
     return float(np.clip(1.2 - one["score"] + rng.normal(0, 0.2), 0.4, 1))
 
 
+def clipped_or_lost(share):
+    """A scorer that ends at 0, which few of its values reach, and rows that were filled with it."""
+    return column(lambda one, row, rng: float(
+        0 if rng.random() < share else np.clip(rng.normal(0.6, 0.2), 0, 1)))  # fmt: skip
+
+
 def decided(one, row, rng):
     return 0.0 if one["category_id"] in IDS[:5] else 0.3 + one["score"] / 2
 
@@ -85,6 +91,9 @@ CASES = [
             says="apart from all others"),
     Mistake("lost for some rows, and a mean", filled(0.6, 0.2), "warned OS375",
             says="in the middle of others"),
+    Mistake("lost for some rows, and 0, which others have", clipped_or_lost(0.3), "warned OS375",
+            says="hardly any other is near it"),
+    Mistake("clipped at 0", clipped_or_lost(0), "accepted"),
     Mistake("lost for a few rows", filled(-1.0, 0.02), "accepted"),
     Mistake("saturated at both ends", column(saturated), "accepted"),
     Mistake("a softmax in half precision", column(

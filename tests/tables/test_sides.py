@@ -35,7 +35,24 @@ def ending(table, rows, x, y):
 
 
 def said(table):
-    return [one for one in check_truth(table, KNOWN) if one.code in ("OS207", "OS219")]
+    wanted = ("OS207", "OS219", "OS251")
+    return [one for one in check_truth(table, KNOWN) if one.code in wanted]
+
+
+def lying(table, upright):
+    """The same objects, with the sides of all images of one orientation exchanged for boxes."""
+    width, height = table.images.width, table.images.height
+    these = (height > width if upright else width > height)[table.image]
+    box = np.where(these[:, None], table.box[:, [1, 0, 3, 2]], table.box)
+    return replace(table, box=box)
+
+
+@pytest.mark.parametrize("upright", [True, False])
+def test_pictures_of_one_orientation_that_were_annotated_on_their_side(upright):
+    (finding,) = said(lying(truth(images=200), upright))
+    assert (finding.code, finding.level) == ("OS251", Level.ERROR)
+    assert ("higher than wide" if upright else "wider than high") in finding.message
+    assert said(truth(images=200)) == []
 
 
 def test_exchanged_sides_are_named_and_nothing_else():
@@ -74,11 +91,12 @@ def test_honest_files_with_boxes_beyond_their_image_are_not_taken_for_it(share):
     table = truth(images=200)
     rows = np.flatnonzero(np.random.default_rng(0).random(len(table)) < share)
     below = ending(table, rows, 0.6, 1.2)  # as bodies are annotated that the border cuts
-    assert "OS219" not in {one.code for one in said(below)}
+    assert not {one.code for one in said(below)} & {"OS219", "OS251"}
 
 
 def test_a_few_turned_images_are_not_all():
-    assert "OS219" not in {one.code for one in said(turned(truth(), slice(0, 20)))}
+    found = {one.code for one in said(turned(truth(), slice(0, 20)))}
+    assert not found & {"OS219", "OS251"}
 
 
 def test_two_images_are_too_few():

@@ -29,6 +29,7 @@ from openset.tables.misnaming import (
     misnamed,
     misnamed_in_a_stretch,
     misnamed_in_part,
+    one_off,
 )
 from openset.tables.numberings import fitting_numbering, on_meant
 from openset.wording import some
@@ -46,7 +47,7 @@ def suspicious_labels(
     """The finding about labels that look exchanged, or are one for all; see `suspicions`."""
     names = Names(matches, detections, truth, called)
     numbered = _numbered(names) or _truth_numbered(names)
-    one = numbered or _labels(names) or _unknown_exchanged(matches)
+    one = numbered or _labels(names) or _one_off(names) or _unknown_exchanged(matches)
     one = one or one_label(matches) or one_class(matches)
     return one or known_for_unknown(matches)
 
@@ -193,6 +194,37 @@ def _labels(names: Names) -> Finding | None:
         example=said[0],
         cause=cause,
         fix=f"{fix}; force=True evaluates as it is",
+    )
+
+
+def _one_off(names: Names) -> Finding | None:
+    """Labels that, from a place of the list of categories on, are those of the class beside."""
+    truth = names.truth
+    if truth is None or len(names.all) > MOST_LABELS:
+        return None
+    listed = names.places(truth.labels)
+    of_objects = listed[truth.label]
+    there = np.bincount(of_objects[of_objects >= 0], minlength=len(names.all)) >= FEWEST
+    # Of a class without objects, as in a set of unknown ones alone, no label can be right.
+    counts, listed = np.where(there[:, None], names.counts, 0), listed[:-1]
+    found = one_off(counts, listed[listed >= 0])
+    if not found:
+        return None
+    said = [
+        f"{names.all[d]} on {names.all[o]} (in {counts[d, o]} of {counts[d].sum()} images)"
+        for d, o in found.items()
+    ]
+    return Finding(
+        "OS316",
+        Level.ERROR,
+        f"{len(found)} labels that follow each other in the list of categories are put on objects "
+        f"of the class beside: {some(said, _SHOWN)}",
+        count=len(found),
+        example=said[0],
+        cause="a class was removed from, or put into, the list of one side, whose later classes "
+        "are one off",
+        fix="number both sides by one list, with the names that numbers had when the objects were "
+        "annotated and the detector was taught; force=True evaluates as it is",
     )
 
 

@@ -6,6 +6,7 @@ NumPy would turn ``"1"`` and ``True`` into numbers without a word.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any
@@ -32,10 +33,15 @@ def required(records: Sequence[Any], key: str, where: str) -> list[Any]:
         raise missing_key(where, key, rows, len(records)) from None
 
 
+_WHOLE = re.compile(r"0|-?[1-9][0-9]*")  # without zeros in front, which may tell two apart
+
+
 def integers(values: Sequence[Any], key: str, where: str) -> NDArray[np.int64]:
-    """Integers, also when written as ``3.0``."""
+    """Integers, also when written as ``3.0``, or all of them as text."""
     kinds = set(map(type, values))
     try:
+        if kinds == {str} and all(map(_WHOLE.fullmatch, values)):
+            return np.array([int(value) for value in values], np.int64)
         if kinds <= {int}:
             return np.array(values, np.int64)
         if kinds <= {int, float} and all(value == int(value) for value in values):

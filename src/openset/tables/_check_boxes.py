@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, all_of, any_of, first, image_name, object_at, share
 from openset.tables._check_negative import meaning
-from openset.tables._check_sides import exchanged, sides
+from openset.tables._check_sides import exchanged, lying, sides
 from openset.tables.annotations import Annotations, Images
 from openset.tables.smaller_pictures import of_smaller_pictures
 from openset.wording import spaced
@@ -83,6 +83,9 @@ def truth_boxes(truth: Annotations) -> Iterator[Finding]:
     """Findings about the boxes of the ground truth."""
     limit, turned = _limits(truth.images), [*sides(truth)]
     limit = limit[:, ::-1] if turned else limit  # what is exchanged is said once
+    for found, images in () if turned else lying(truth):
+        turned.append(found)
+        limit = np.where(np.append(images, np.False_)[:, None], limit[:, ::-1], limit)
     boxes = _Boxes(
         noun="ground-truth boxes",
         box=truth.box,

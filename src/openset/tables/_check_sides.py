@@ -4,8 +4,9 @@ Arrays have their height first and files their width, so that one is easily writ
 
 Each oblong image says something by those of its objects that fit it in one way only. A few boxes
 beyond their image are no such thing: in an honest file, others reach as far as its longer side.
-Single images that are turned, such as photos with an orientation in EXIF, are not told from those
-whose objects were annotated beyond the border.
+Single images that are turned are not told from those whose objects were annotated beyond the
+border; but where a tool left aside what EXIF says of the orientation of photos, all that stand on
+their shorter side are turned, and none of the others.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from openset.tables.annotations import Annotations
 _FEWEST = 3  # images that say so, from which it is no slip
 _SHARE = 0.1  # of the oblong images with objects, likewise
 _AGAINST = 0.05  # images that say the contrary, for each one that says so
+_LYING = 8  # images of one orientation that say so, where those of the other do not
 _SAMPLE = 2_000  # objects that are looked at first
 _SLACK, _PIXEL = 1.02, 1.0  # what rounding, and boxes that are not clipped, may add
 
@@ -49,6 +51,32 @@ def sides(truth: Annotations) -> Iterator[Finding]:
         count=len(turned),
         example=f"{object_at(truth, row)}, in {width:g} x {height:g}",
     )
+
+
+def lying(truth: Annotations) -> Iterator[tuple[Finding, NDArray[np.bool_]]]:
+    """The finding that all images of one orientation are turned, and which images these are."""
+    if not _fits(truth, slice(None, None, -(-len(truth) // _SAMPLE) or 1))[1].any():
+        return  # nearly always
+    turned, upright, oblong = _images(truth)
+    width, height = _sides(truth).T
+    for kind, these in (("higher than wide", height > width), ("wider than high", width > height)):
+        count, others = np.count_nonzero(turned & these), np.count_nonzero(upright & ~these)
+        least = max(_LYING, _SHARE * np.count_nonzero(oblong & these))
+        if min(count, others) < least or (upright & these).sum() > _AGAINST * count:
+            continue
+        image = first(turned & these)
+        row = first((truth.image == image) & _fits(truth)[1])
+        found = Finding(
+            "OS251",
+            Level.ERROR,
+            f"{count} of {np.count_nonzero(oblong & these)} images that are {kind} have objects "
+            "beyond them that fit when width and height are exchanged, and images of the other "
+            "shape have not",
+            count=int(count),
+            example=f"{object_at(truth, row)}, in {width[image]:g} x {height[image]:g}",
+        )
+        yield found, these
+        return
 
 
 def _images(truth: Annotations) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:

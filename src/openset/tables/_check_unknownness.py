@@ -25,6 +25,8 @@ _SIDE = 0.01  # of the others, that are below and above it then
 _WHOLE, _WHOLE_IMAGES, _TIMES = 0.9, 8, 3  # of these rows, on images without another; and by chance
 # From the next value: a share of the spread of the others, and steps between these, also the next.
 _GAP, _STEPS, _BESIDE = 0.05, 5, 20
+# Where a bell is cut so that a tenth is at its end, a twentieth of the others is this close to it.
+_CLOSE, _FEW = 0.1, 0.02
 _ALONG = 0.95  # of boxes with known labels: then the value is what the detector decided
 
 
@@ -178,8 +180,16 @@ def _how_filled(
     low, high = np.repeat(others, times.astype(np.intp))[[times.sum() // 10, -times.sum() // 10]]
     spread = float(high - low)
     if gap < max(_GAP * spread, _STEPS * max(step, beside)):
-        return ""
+        close = times[np.abs(others - value) <= _CLOSE * spread].sum()
+        often = some[1][at] >= max(_WITHIN * some[1].sum(), close / _WITHIN)
+        alone = often and close <= _FEW * times.sum() and _fine(step, spread)
+        return "and hardly any other is near it" if alone else ""
     return f"apart from all others ({others[0]:.3g} to {others[-1]:.3g})"
+
+
+def _fine(step: float, spread: float) -> bool:
+    """Whether values are written finely enough for several of them to be close to one."""
+    return step <= _CLOSE * spread / _VALUES
 
 
 def _whole_images(case: Case, same: NDArray[np.bool_]) -> int:

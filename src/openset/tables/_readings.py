@@ -28,6 +28,8 @@ _TIMES = 3  # how many times more objects another reading must meet
 _FEWEST = 8  # and how many at least; and pairs that vote
 _SHARE = 0.05
 _FITTED, _WELL = 0.15, 0.4  # share, and part of what is met loosely, where a number was fitted
+_CAMERAS = (720, 1080, 1920, 2160, 3840)  # sides of their pictures
+_STRETCHED = ("xywh", "xyxy", "cxcywh")  # layouts in which sides may have numbers of their own
 _BEYOND = 1.5  # what no height exceeds, as a share of the image
 _LONGEST = 2.5  # times the shorter side, to which the longer one is allowed
 _MOST = 1 / 3  # of the objects that could be met, where chance cannot be told
@@ -69,6 +71,7 @@ class Reading(NamedTuple):
 def other_boxes(case: Case, look: Look) -> Iterator[Reading]:
     """The boxes in every other convention, simple ones first."""
     resized = [framed(look, layout, frame) for frame in UNITS for layout in LAYOUTS]
+    resized += [stretched(look, layout) for layout in _STRETCHED]
     found = sorted((_capped(look, one) for one in resized if one is not None), key=_oddness)
     turned = [Convention(layout, frame) for frame in TURNS for layout in ("xywh", "xyxy", "cxcywh")]
     for one in [*map(Convention, LAYOUTS), *found, *turned]:
@@ -270,13 +273,40 @@ def framed(look: Look, layout: str, frame: str) -> Convention | None:
     votes = ratio[:2, agree].mean(axis=0)
     if len(votes) < _FEWEST:
         return None
-    counts = np.bincount(np.floor((votes - votes.min()) / 0.02).astype(np.int64), minlength=3)
-    peak = votes.min() + 0.02 * (np.convolve(counts, np.ones(3), "same").argmax() + 0.5)
     # Centres far from the corner of the image tell the factor best.
-    near = np.flatnonzero(agree)[np.abs(votes - peak) < 0.05]
+    near = np.flatnonzero(agree)[_at_peak(votes)]
     number = float((given[:2, near] ** 2).sum() / (given[:2, near] * theirs[:2, near]).sum())
     number = _factor_meant(number) if frame == "scaled" else _size_meant(number)
     return None if number == (frame == "scaled") else Convention(layout, frame, number)
+
+
+def stretched(look: Look, layout: str) -> Convention | None:
+    """Shares that were multiplied by the sides of one picture, by the votes of pairs for each side.
+
+    As `framed` for "norm", where width and height have a number of their own.
+    """
+    given = LAYOUTS[layout](look.sample.box) * np.tile(look.size, 2)[look.sample.slot]
+    theirs, given = _extent(look.box)[:, look.at], _extent(given)[:, look.by]
+    ratio = np.log(theirs) - np.log(given)
+    agree = np.abs(ratio[:2] - ratio[2:]).max(axis=0) < 0.15
+    for axis in (0, 1):
+        agree[agree] = _at_peak(ratio[axis, agree])
+    if np.count_nonzero(agree) < _FEWEST:
+        return None
+    given, theirs = given[:2, agree], theirs[:2, agree]
+    across, down = ((given**2).sum(axis=1) / (given * theirs).sum(axis=1)).tolist()
+    across, down = (_size_meant(side, (*_USUAL, *_CAMERAS)) for side in (across, down))
+    return None if across == down or not across * down else Convention(layout, "norm", across, down)
+
+
+def _at_peak(votes: Array) -> NDArray[np.bool_]:
+    """Which votes are near those that most agree on."""
+    if len(votes) < _FEWEST:
+        return np.zeros(len(votes), np.bool_)
+    counts = np.bincount(np.floor((votes - votes.min()) / 0.02).astype(np.int64), minlength=3)
+    peak = votes.min() + 0.02 * (np.convolve(counts, np.ones(3), "same").argmax() + 0.5)
+    near: NDArray[np.bool_] = np.abs(votes - peak) < 0.05
+    return near
 
 
 def _capped(look: Look, one: Convention) -> Convention:
@@ -300,9 +330,9 @@ def _extent(box: Array) -> Array:
     return np.vstack([box[:, 0] + box[:, 2] / 2, box[:, 1] + box[:, 3] / 2, box[:, 2:].T])
 
 
-def _size_meant(number: float) -> float:
+def _size_meant(number: float, sizes: tuple[int, ...] = _USUAL) -> float:
     """A usual size if one is near, else a whole number, which may be 0: none."""
-    usual = min(_USUAL, key=lambda size: abs(size - number))
+    usual = min(sizes, key=lambda size: abs(size - number))
     return float(usual if abs(usual / number - 1) < 0.015 else round(number))
 
 

@@ -49,6 +49,7 @@ LAYOUTS: dict[str, Callable[[Array], Array]] = {
     "cycxhw": lambda box: _centres(_exchanged(box)),
     "x1x2y1y2": lambda box: _corners(box[:, [0, 2, 1, 3]]),
     "xyhw": lambda box: box[:, [0, 1, 3, 2]],
+    "yxwh": lambda box: box[:, [1, 0, 2, 3]],
 }
 
 
@@ -129,6 +130,7 @@ _LAYOUT_WORDS = {
     "cycxhw": "centre y, centre x, height, width",
     "x1x2y1y2": "x1, x2, y1, y2",
     "xyhw": "x, y, height, width",
+    "yxwh": "y, x, width, height",
 }
 _FRAME_WORDS = {
     "": "",
@@ -154,7 +156,13 @@ CONVENTIONS = (
     *LAYOUTS,
     *(f"{layout}-norm" for layout in LAYOUTS),
     *(f"xywh-{frame}" for frame in TURNS),
-    *("xywh-norm-1000", "xywh-scaled-0.5", "xywh-longest-640", "xywh-letterbox-640"),
+    *(
+        "xywh-norm-1000",
+        "xywh-norm-1920-1080",
+        "xywh-scaled-0.5",
+        "xywh-longest-640",
+        "xywh-letterbox-640",
+    ),
     *("xywh-shortest-800", "xywh-shortest-800-1333", "xywh-crop-224"),
 )
 _NUMBER = r"(?:-(\d+(?:\.\d+)?))?"
@@ -172,7 +180,8 @@ class Convention:
         frame: What they are relative to (`UNITS`, `TURNS`), or nothing: pixels of the image.
         number: The size of a frame of `UNITS`.
         most: For "shortest", what the longer side may be at most: a picture that would be longer
-            is made so long instead. Detectors of two stages are fed so, by 800 and 1333.
+            is made so long instead. Detectors of two stages are fed so, by 800 and 1333. For
+            "norm", the number at the lower border, if it is not that at the right one.
 
     >>> Convention.of("xyxy-letterbox-640")
     Convention(layout='xyxy', frame='letterbox', number=640.0, most=inf)
@@ -193,10 +202,11 @@ class Convention:
             lookup(dict.fromkeys(CONVENTIONS), name, "box convention")
         assert found is not None
         layout, turn, unit, number, most = found.groups()
-        if most and (unit != "shortest" or float(most) < float(number)):
+        both = unit == "norm" or (unit == "shortest" and float(most or 0) >= float(number or 0))
+        if most and not (both and float(most)):
             raise UsageError(
                 f"box convention {name!r} has two numbers; {layout}-shortest-800-1333 alone has, "
-                "the smaller first"
+                f"the smaller first, and {layout}-norm-1920-1080"
             )
         if (number is None and unit not in (None, "norm")) or (number and float(number) == 0):
             raise UsageError(f"box convention {name!r} needs a number, as in {layout}-{unit}-640")
@@ -216,6 +226,7 @@ class Convention:
         """
         frame = _FRAME_WORDS[self.frame].format(f"{self.number:g}")
         capped = f", or its longer one {self.most:g} where that is smaller"
+        capped = f" and to {self.most:g} down it" if self.frame == "norm" else capped
         return _LAYOUT_WORDS[self.layout] + frame + (capped if self.most < math.inf else "")
 
     @property
@@ -237,7 +248,9 @@ class Convention:
             return TURNS[self.frame](box, size)
         if self.frame:
             by = UNITS[self.frame](size) / self.number
-            if self.most < math.inf:
+            if self.frame == "norm" and self.most < math.inf:
+                by = size / [self.number, self.most]
+            elif self.most < math.inf:
                 by = np.maximum(by, _side(size, np.max) / self.most)
             box = box * np.tile(by, 2)
             box = np.column_stack([box[:, :2] - padding(self.frame, size), box[:, 2:]])

@@ -49,8 +49,10 @@ from openset.tables._check_per_image import scaled_scores, scaled_unknownness
 from openset.tables._check_reach import cut_off
 from openset.tables._check_readings import read_otherwise
 from openset.tables._check_score_of_class import scores_of_classes
+from openset.tables._check_score_parts import scores_in_part
 from openset.tables._check_scores import scores
 from openset.tables._check_sets import truth_sets
+from openset.tables._check_shifted import slipped
 from openset.tables._check_turned import mirrored_too, turned_too
 from openset.tables._check_twice import (
     detected_twice,
@@ -291,7 +293,14 @@ def _of_detections(case: Case) -> list[Finding]:
     passes = passes or [*([] if again else sorted_together(case)), *detected_twice(case)]
     if grid := [*on_a_grid(case)]:  # on which boxes of one object fall together
         passes = [*grid, *(one for one in passes if one.code != "OS210")]
-    rest = [*boxes, *scores(case), *detected_labels(case), *passes]
+    rest = [
+        *boxes,
+        *scores(case),
+        *scores_in_part(case),
+        *slipped(case),
+        *detected_labels(case),
+        *passes,
+    ]
     rest += [*unknownness(case), *detected_images(case), *detected_files(case)]
     rest += [*scaled_scores(case), *scaled_unknownness(case), *scores_of_classes(case)]
     if not otherwise:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from openset.tables.columns import distinct
 
+_IN_A_ROW, _OFTENER = 4, 2  # labels that are one off, and times that they are right together
 FEWEST = 4  # times that a label must be seen on another class
 RATIO = 3  # ... in relation to what it should be on
 SHARE = 3  # ... and one in so many of all times that it is seen
@@ -77,6 +78,47 @@ def exchanged(counts: NDArray[np.int64]) -> dict[int, int]:
     own, both = np.diag(counts), counts + counts.T
     pairs = np.argwhere(most & most.T & (both >= RATIO * (own[:, None] + own[None])))
     return {int(one): int(other) for one, other in pairs if one != other}
+
+
+def one_off(counts: NDArray[np.int64], listed: NDArray[np.int64]) -> dict[int, int]:
+    """Labels, one after the other in a list, that are each put on the class beside it.
+
+    Where a class was removed from a list, or put into it, all that come later are one off. Each of
+    them may be too rare to say so, and the class beside it too much like it; but of four in a row
+    that each name the next more often than any other, and twice as often as themselves together,
+    no weak detector is capable. Those that are seen too rarely are passed over.
+
+    Args:
+        counts: As of `misnamed`.
+        listed: Labels in the order of the list.
+
+    >>> counts = np.diag([9, 9, 0, 2, 0, 2, 0])
+    >>> counts[[2, 3, 4, 5], [3, 4, 5, 6]] = 5
+    >>> one_off(counts, np.arange(7))
+    {2: 3, 3: 4, 4: 5, 5: 6}
+    >>> one_off(counts[:6, :6], np.arange(6))
+    {}
+    """
+    most, seen = counts.argmax(axis=1), counts.max(axis=1) >= FEWEST
+    place = np.full(len(counts), -2)
+    place[listed] = np.arange(len(listed))
+    judged = listed[seen[listed]]
+    apart = place[most[judged]] - place[judged]
+    for step in (1, -1):
+        found = judged[_longest(apart == step)]
+        own, other = counts[found, found].sum(), counts[found, most[found]].sum()
+        if len(found) >= _IN_A_ROW and other >= _OFTENER * own:
+            return dict(zip(found.tolist(), most[found].tolist(), strict=True))
+    return {}
+
+
+def _longest(true: NDArray[np.bool_]) -> slice:
+    """Where the longest run of true values is."""
+    edges = np.flatnonzero(np.diff(np.pad(true.astype(np.int8), 1))).reshape(-1, 2)
+    if not len(edges):
+        return slice(0)
+    start, end = edges[np.argmax(edges[:, 1] - edges[:, 0])].tolist()
+    return slice(start, end)
 
 
 def _beyond_chance(counts: NDArray[np.int64], label: int, means: int) -> bool:
