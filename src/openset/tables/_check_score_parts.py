@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from openset.findings import Finding, Level
 from openset.tables._check_case import Case, image_name, share
+from openset.tables.columns import longest_run
 
 _LOW = 0.25  # a score below which a detector is unsure
 _IMAGES, _PART = 20, 0.2  # that follow each other without one, and their share of all
@@ -31,7 +31,7 @@ def scores_in_part(case: Case) -> Iterator[Finding]:
     if len(image) != np.count_nonzero(case.per_image) or image.min() < 0:
         return  # the images of the file are not together
     lowest = np.minimum.reduceat(score, start)
-    first, end = _longest(lowest >= _LOW)
+    first, end = longest_run(lowest >= _LOW)
     count, others = end - first, len(image) - (end - first)
     low = np.count_nonzero(lowest < _LOW)
     if count < max(_IMAGES, _PART * len(image)) or low < max(_IMAGES, _OTHERS * others):
@@ -52,12 +52,3 @@ def scores_in_part(case: Case) -> Iterator[Finding]:
         example=f"image {image_name(case.truth, int(image[first]))}, score {there.min():g}",
         cause=cause,
     )
-
-
-def _longest(true: NDArray[np.bool_]) -> tuple[int, int]:
-    """Where the longest run of true values begins and ends."""
-    edges = np.flatnonzero(np.diff(np.pad(true.astype(np.int8), 1))).reshape(-1, 2)
-    if not len(edges):
-        return 0, 0
-    first, end = edges[np.argmax(edges[:, 1] - edges[:, 0])].tolist()
-    return first, end

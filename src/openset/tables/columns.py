@@ -135,6 +135,19 @@ def distinct(values: NDArray[np.integer], end: int) -> NDArray[np.int64]:
     return order[np.append(True, order[1:] != order[:-1])[: len(order)]].astype(np.int64)
 
 
+def longest_run(true: NDArray[np.bool_]) -> tuple[int, int]:
+    """Where the longest run of true values begins and ends, the first of several.
+
+    >>> longest_run(np.array([True, False, True, True])), longest_run(np.zeros(3, bool))
+    ((2, 4), (0, 0))
+    """
+    edges = np.flatnonzero(np.diff(true, prepend=False, append=False)).reshape(-1, 2)
+    if not len(edges):
+        return 0, 0
+    first, end = edges[np.argmax(edges[:, 1] - edges[:, 0])].tolist()
+    return first, end
+
+
 def text_column(values: Sequence[str]) -> NDArray[Any]:
     """Text of fixed width, or of variable width where one long value would cost much memory."""
     longest = max(map(len, values), default=0)

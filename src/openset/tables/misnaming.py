@@ -22,7 +22,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from openset.tables.columns import distinct
+from openset.tables.columns import distinct, longest_run
 
 _IN_A_ROW, _OFTENER = 4, 2  # labels that are one off, and times that they are right together
 FEWEST = 4  # times that a label must be seen on another class
@@ -105,20 +105,11 @@ def one_off(counts: NDArray[np.int64], listed: NDArray[np.int64]) -> dict[int, i
     judged = listed[seen[listed]]
     apart = place[most[judged]] - place[judged]
     for step in (1, -1):
-        found = judged[_longest(apart == step)]
+        found = judged[slice(*longest_run(apart == step))]
         own, other = counts[found, found].sum(), counts[found, most[found]].sum()
         if len(found) >= _IN_A_ROW and other >= _OFTENER * own:
             return dict(zip(found.tolist(), most[found].tolist(), strict=True))
     return {}
-
-
-def _longest(true: NDArray[np.bool_]) -> slice:
-    """Where the longest run of true values is."""
-    edges = np.flatnonzero(np.diff(np.pad(true.astype(np.int8), 1))).reshape(-1, 2)
-    if not len(edges):
-        return slice(0)
-    start, end = edges[np.argmax(edges[:, 1] - edges[:, 0])].tolist()
-    return slice(start, end)
 
 
 def _beyond_chance(counts: NDArray[np.int64], label: int, means: int) -> bool:
