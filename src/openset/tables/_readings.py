@@ -283,8 +283,8 @@ def framed(look: Look, layout: str, frame: str) -> Convention | None:
 def stretched(look: Look, layout: str) -> Convention | None:
     """Shares that were multiplied by the sides of one picture, by the votes of pairs for each side.
 
-    As `framed` for "norm", where width and height have a number of their own: two fit a few boxes by
-    chance, so that both have to be usual.
+    As `framed` for "norm", where width and height have a number of their own: two fit a few boxes
+    by chance, so that both have to be usual.
     """
     given = LAYOUTS[layout](look.sample.box) * np.tile(look.size, 2)[look.sample.slot]
     theirs, given = _extent(look.box)[:, look.at], _extent(given)[:, look.by]
