@@ -283,7 +283,8 @@ def framed(look: Look, layout: str, frame: str) -> Convention | None:
 def stretched(look: Look, layout: str) -> Convention | None:
     """Shares that were multiplied by the sides of one picture, by the votes of pairs for each side.
 
-    As `framed` for "norm", where width and height have a number of their own.
+    As `framed` for "norm", where width and height have a number of their own: two fit a few boxes
+    by chance, so that both have to be usual.
     """
     given = LAYOUTS[layout](look.sample.box) * np.tile(look.size, 2)[look.sample.slot]
     theirs, given = _extent(look.box)[:, look.at], _extent(given)[:, look.by]
@@ -296,7 +297,8 @@ def stretched(look: Look, layout: str) -> Convention | None:
     given, theirs = given[:2, agree], theirs[:2, agree]
     across, down = ((given**2).sum(axis=1) / (given * theirs).sum(axis=1)).tolist()
     across, down = (_size_meant(side, (*_USUAL, *_CAMERAS)) for side in (across, down))
-    return None if across == down or not across * down else Convention(layout, "norm", across, down)
+    usual = {across, down} <= {*_USUAL, *_CAMERAS} and across != down
+    return Convention(layout, "norm", across, down) if usual else None
 
 
 def _at_peak(votes: Array) -> NDArray[np.bool_]:
