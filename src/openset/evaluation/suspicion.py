@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from openset.evaluation._not_annotated import not_annotated
+from openset.evaluation._lost_annotations import lost_annotations
 from openset.evaluation._suspicious_labels import suspicious_labels
 from openset.evaluation._suspicious_names import suspicious_names
 from openset.evaluation._suspicious_scores import suspicious_scores, suspicious_unknownness
@@ -36,6 +36,6 @@ def suspicions(
     if not len(matches) or not len(matches.objects):
         return []
     labels = suspicious_labels(matches, truth, detections, called or {})
-    of_truth = [] if labels is not None else [suspicious_names(matches), not_annotated(matches)]
+    of_truth = [] if labels is not None else [suspicious_names(matches), lost_annotations(matches)]
     found = [labels, *of_truth, *suspicious_scores(matches), suspicious_unknownness(matches)]
     return [finding for finding in found if finding is not None]

@@ -27,7 +27,7 @@ _QUARTER = 4  # of the known objects: as many boxes are surest, and as many next
 _NOTHING, _FALLS, _RIGHT = 0.15, 0.75, 0.3
 
 
-def not_annotated(matches: Matches) -> Finding | None:
+def lost_annotations(matches: Matches) -> Finding | None:
     """The finding that sure boxes lie on nothing, if the surest do so as often as the next."""
     objects = matches.objects
     known = (objects.klass >= 0) & (objects.klass < matches.n_known) & ~objects.ignored
